@@ -47,6 +47,27 @@ impl Indexer {
         }
         // What a barrier waits for is read to its end.
         self.take_turns(!reached);
+        if !self.look_at_changes(reached, now) || !self.write_documents() {
+            return;
+        }
+        self.tell_waits();
+        self.tell_troubles();
+        if self.scans.is_empty() && !self.rescan_source {
+            // What was asked since this round began may have met damage.
+            if self.mark_syncs() && !(self.persist(Duration::ZERO) && self.is_sound()) {
+                return;
+            }
+            self.answer_syncs();
+        }
+        self.slow_step(now);
+        let is_waited_for = |sync: &PendingSync| sync.documents.is_none();
+        if !self.syncs.iter().any(is_waited_for) && now >= self.next_measures {
+            self.write_measures();
+        }
+    }
+
+    /// Looks at what changed and what is due; says whether the index is still usable.
+    fn look_at_changes(&mut self, reached: bool, now: Instant) -> bool {
         let jobs = if reached {
             self.coalescer.drain_all()
         } else if now >= self.not_before {
@@ -75,7 +96,7 @@ impl Indexer {
         }
         targets.extend(subtrees.into_iter().map(Target::subtree));
         if !self.look_at(&targets) {
-            return;
+            return false;
         }
         targets.clear();
         for (path, cause) in entries {
@@ -89,7 +110,7 @@ impl Indexer {
             });
         }
         if (reached || now >= self.next_unresolved) && !self.look_at_unresolved() {
-            return;
+            return false;
         }
         if reached || now >= self.not_before {
             let unfinished = std::mem::take(&mut self.unfinished).into_iter();
@@ -105,12 +126,12 @@ impl Indexer {
         let began = Instant::now();
         let polls = self.add_polls(&mut targets, now, reached);
         if !self.look_at(&targets) || reached && !self.verify() {
-            return;
+            return false;
         }
         self.passing.tried();
         let is_due = self.unseen.is_some_and(|since| since + COMPARE <= now);
         if (reached || is_due) && !self.look_at_unseen() {
-            return;
+            return false;
         }
         // What is made and unmade all the time must not hold a barrier up for ever.
         for _ in 0..PERSISTENCE {
@@ -118,29 +139,13 @@ impl Indexer {
                 break;
             }
             if !self.look_at_unresolved() {
-                return;
+                return false;
             }
         }
         if polls {
             self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
         }
-        if !self.write_documents() {
-            return;
-        }
-        self.tell_waits();
-        self.tell_troubles();
-        if self.scans.is_empty() && !self.rescan_source {
-            // What was asked since this round began may have met damage.
-            if self.mark_syncs() && !(self.persist(Duration::ZERO) && self.is_sound()) {
-                return;
-            }
-            self.answer_syncs();
-        }
-        self.slow_step(now);
-        let is_waited_for = |sync: &PendingSync| sync.documents.is_none();
-        if !self.syncs.iter().any(is_waited_for) && now >= self.next_measures {
-            self.write_measures();
-        }
+        true
     }
 
     /// Writes the parts of documents, if it is time. Returns `false` if the index is broken.

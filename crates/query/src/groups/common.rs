@@ -26,7 +26,7 @@ use resemble_relate::nominate::frames::{self, SampleHolders};
 use resemble_relate::nominate::levels::SignatureLevels;
 use resemble_relate::parallel::{in_a_step, in_parallel, named, on_threads, threads};
 use resemble_relate::prove::many::PairProver;
-use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
+use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
 use super::Room;
 use super::accounts::Accounts;
@@ -177,6 +177,79 @@ pub(super) fn common_pieces(
     })
 }
 
+/// What the index keeps of the contents of a question, read once.
+struct TakenPieces {
+    /// Who has a piece, sorted by pieces.
+    runs: Vec<SortedRun<Posting>>,
+    /// By place: what a family of near-copies is known by.
+    names: Vec<FamilyNames>,
+    /// By place: whether it is a text, and the level of its signature; `None`: it is gone.
+    levels: Vec<Option<(bool, u8)>>,
+}
+
+impl TakenPieces {
+    /// Of the contents that are compared, and of others of which only the pieces count.
+    fn of(
+        snapshot: &Snapshot,
+        table: &Table,
+        others: &[ContentId],
+        (room, dir): (Room, &Path),
+    ) -> Result<Self, AskError> {
+        let next = AtomicUsize::new(0);
+        let threads = threads();
+        let compared = table.by_id.iter().map(|&place| (place, table.id(place)));
+        let all: Vec<(u32, ContentId)> = compared
+            .chain((table.all()..).zip(others.iter().copied()))
+            .collect();
+        let take = |done: &(dyn Fn(usize) + Sync)| {
+            let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
+            let mut names = Vec::new();
+            loop {
+                let from = next.fetch_add(BATCH, Ordering::Relaxed);
+                let Some(rest) = all.get(from..).filter(|rest| !rest.is_empty()) else {
+                    return Ok::<_, AskError>((sorter.finish()?, names));
+                };
+                let batch = &rest[..rest.len().min(BATCH)];
+                for &(place, id) in batch {
+                    let Some(row) = snapshot.content(id)? else {
+                        continue;
+                    };
+                    let kept = Kept::of(snapshot, &row)?;
+                    let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
+                    let is_text = kept.kind == ContentKind::Text;
+                    let level = (is_text, kept.signature.level);
+                    if place < table.all() {
+                        names.push((place, FamilyNames::of(place, fingerprints), level));
+                    }
+                    for key in fingerprint_keys(&kept.sketch()) {
+                        sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
+                    }
+                    for key in chunk_keys(&kept.sketch()) {
+                        sorter.push(Posting::new(PostingKind::Chunk, key, place))?;
+                    }
+                }
+                done(batch.len());
+            }
+        };
+        let found = in_a_step(all.len(), |done| on_threads(threads, || take(done)))?;
+        let mut runs = Vec::new();
+        let mut names = vec![FamilyNames::default(); table.all() as usize];
+        let mut levels = vec![None; table.all() as usize];
+        for (sorted, named) in found {
+            runs.extend(sorted);
+            for (place, name, level) in named {
+                names[place as usize] = name;
+                levels[place as usize] = Some(level);
+            }
+        }
+        Ok(Self {
+            runs,
+            names,
+            levels,
+        })
+    }
+}
+
 fn take_pieces(
     (table, prover): (&Table, &PairProver<'_>),
     (limit, few): (u32, u32),
@@ -184,56 +257,14 @@ fn take_pieces(
     (room, dir): (Room, &Path),
 ) -> Result<CommonPieces, AskError> {
     let snapshot = prover.snapshot();
-    let next = AtomicUsize::new(0);
-    let threads = threads();
-    let compared = table.by_id.iter().map(|&place| (place, table.id(place)));
     let others = accounts
         .as_deref()
         .map_or(&[][..], |accounts| &accounts.others);
-    let all: Vec<(u32, ContentId)> = compared
-        .chain((table.all()..).zip(others.iter().copied()))
-        .collect();
-    let take = |done: &(dyn Fn(usize) + Sync)| {
-        let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
-        let mut names = Vec::new();
-        loop {
-            let from = next.fetch_add(BATCH, Ordering::Relaxed);
-            let Some(rest) = all.get(from..).filter(|rest| !rest.is_empty()) else {
-                return Ok::<_, AskError>((sorter.finish()?, names));
-            };
-            let batch = &rest[..rest.len().min(BATCH)];
-            for &(place, id) in batch {
-                let Some(row) = snapshot.content(id)? else {
-                    continue;
-                };
-                let kept = Kept::of(snapshot, &row)?;
-                let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
-                let is_text = kept.kind == ContentKind::Text;
-                let level = (is_text, kept.signature.level);
-                if place < table.all() {
-                    names.push((place, FamilyNames::of(place, fingerprints), level));
-                }
-                for key in fingerprint_keys(&kept.sketch()) {
-                    sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
-                }
-                for key in chunk_keys(&kept.sketch()) {
-                    sorter.push(Posting::new(PostingKind::Chunk, key, place))?;
-                }
-            }
-            done(batch.len());
-        }
-    };
-    let found = in_a_step(all.len(), |done| on_threads(threads, || take(done)))?;
-    let mut runs = Vec::new();
-    let mut names = vec![FamilyNames::default(); table.all() as usize];
-    let mut kept_levels = vec![None; table.all() as usize];
-    for (sorted, named) in found {
-        runs.extend(sorted);
-        for (place, name, level) in named {
-            names[place as usize] = name;
-            kept_levels[place as usize] = Some(level);
-        }
-    }
+    let TakenPieces {
+        runs,
+        names,
+        levels: kept_levels,
+    } = TakenPieces::of(snapshot, table, others, (room, dir))?;
     let families = Families::of(&names, few, &TableCopies { table, prover })?;
     drop(names);
     let placed = (0u32..).zip(&kept_levels);

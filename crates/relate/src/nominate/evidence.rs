@@ -408,8 +408,22 @@ pub fn nominate(
     counts.copies = copies;
     let rarities = windows.as_mut().map(SubjectWindows::take_common);
     let rarities = rarities.unwrap_or_default();
+    let all = merged([by_fingerprint, by_chunk, by_besides], &passages, &rarities);
+    Ok(Nominees {
+        all,
+        counts,
+        windows,
+    })
+}
+
+/// Each content once, with all that was found of it; every list ascends by content.
+fn merged(
+    hits: [Vec<(ContentId, u32)>; 3],
+    passages: &[(ContentId, Passage)],
+    rarities: &[(ContentId, Common)],
+) -> Vec<Nominee> {
     let mut nominees: Vec<Nominee> = Vec::new();
-    let mut by = [by_fingerprint, by_chunk, by_besides].map(|hits| hits.into_iter().peekable());
+    let mut by = hits.map(|hits| hits.into_iter().peekable());
     let mut passages = passages.iter().peekable();
     let mut rarities = rarities.iter().peekable();
     while let Some(content) = by.iter_mut().filter_map(|hits| Some(hits.peek()?.0)).min() {
@@ -433,11 +447,7 @@ pub fn nominate(
             passage: passage.map_or_else(Passage::default, |found| found.1),
         });
     }
-    Ok(Nominees {
-        all: nominees,
-        counts,
-        windows,
-    })
+    nominees
 }
 
 /// So many near-copies are nominated at most, those first that have something else in common.
