@@ -60,6 +60,10 @@ accuracy tools corpora *args:
     cargo build --release --bin resemble
     python3 benches/accuracy/accuracy.py {{tools}} {{corpora}} --write docs/accuracy.md {{args}}
 
+# The pages as a site with search, in target/book; needs mdbook.
+book:
+    mdbook build
+
 # The .deb, the static tarball and the bill of materials, in target/package; see docs/packaging.md.
 dist:
     packaging/dist
