@@ -85,7 +85,7 @@ fn the_demo_shows_what_the_readme_says() {
     }
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/demo");
     let shown = shown_between("## Sixty seconds", "## Tests");
-    // The second block is of other files than those of the demo.
+    // Only commands about the demo can be run here.
     let of_demo = shown
         .iter()
         .filter(|shown| shown.command.contains("~/Similar") || shown.command.contains("docs/demo"));
