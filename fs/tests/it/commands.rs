@@ -329,7 +329,7 @@ fn df_shows_the_watched_file_system() {
     assert_eq!(of(overlay.mount_point()), of(&site.path("docs")));
 }
 
-/// Both names are one folder, whoever comes by which of them at the same time.
+/// Both names are one folder, also when both are looked up at the same time.
 #[test]
 fn both_names_are_one_folder() {
     if !fuse_works() {

@@ -171,7 +171,7 @@ fn listing_the_names_of_attributes_asks_nobody() {
     }
 }
 
-/// Modes, owners and times are the real file's; a folder adds the right to enter for whoever may
+/// Modes, owners and times are the real file's; a folder adds a right to enter to each right to
 /// read.
 #[test]
 fn attributes_mirror_the_real_file() {
