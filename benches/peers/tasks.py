@@ -378,9 +378,9 @@ def tasks(home):
         ),
         (
             "Clear away older versions",
-            "640 letters: 150 in three versions of which each holds the one before, 50 in two that "
-            "differ in a line and state their dates. 60 have a third of their own and 30 have a "
-            "template in common: these stay.",
+            "640 files. 150 letters have three versions, each of which holds the earlier one. 50 have "
+            "two that differ in a line and state their dates. The others stay: 60 have a third of "
+            "their own, and 30 have a common template.",
             ["letters"],
             [
                 ("resemble",
@@ -408,8 +408,8 @@ def tasks(home):
         ),
         (
             "May this folder go, and what is nowhere else?",
-            "1,001 notes, a third of which lie elsewhere in `archive` under another name; five "
-            "were edited there, four (two of them equal) are only in `old`.",
+            "1,001 notes. A third lies elsewhere in `archive` under another name, five were edited "
+            "there, and four (two of them equal) are only in `old`.",
             ["old", "archive"],
             [
                 ("resemble", [f"{resemble} covered old --by archive --format json"],
@@ -435,7 +435,7 @@ def tasks(home):
         (
             "Which of my documents are on the disk in the drawer?",
             "400 documents here. The disk has 240 of them under other names, and 60 in another "
-            "version. What is kept of it: a file beside the documents.",
+            "version. A file beside the documents is kept of it.",
             ["docs", "drawer"],
             [
                 ("resemble",
