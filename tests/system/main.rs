@@ -16,6 +16,7 @@ mod setup;
 mod shells;
 
 /// "Similar files" in the menus of four file managers, without their windows.
+mod facts;
 mod file_managers;
 
 /// Similar directories in the overlay, right after every change.

@@ -10,14 +10,11 @@ fn page(name: &str) -> String {
     fs::read_to_string(workspace().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Every relative link of the README and of docs/ leads somewhere.
-#[test]
-fn links_between_pages_lead_somewhere() {
-    let mut pages = vec![
-        PathBuf::from("README.md"),
-        "CONTRIBUTING.md".into(),
-        "systemd/README.md".into(),
-    ];
+/// The README, what lies beside it, and all of docs/.
+fn pages() -> Vec<PathBuf> {
+    let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "systemd/README.md"]
+        .map(PathBuf::from)
+        .into();
     for folder in ["docs", "docs/decisions"] {
         for entry in fs::read_dir(workspace().join(folder)).expect(folder) {
             let name = entry.expect("an entry").file_name();
@@ -26,29 +23,62 @@ fn links_between_pages_lead_somewhere() {
             }
         }
     }
-    for name in pages {
+    pages
+}
+
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let links = text.split("](").skip(1);
+    let links = links.filter_map(|rest| rest.split(')').next());
+    links.filter(|link| !link.contains("://"))
+}
+
+/// The anchors of a page's headings, as GitHub and mdBook make them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+/// Every relative link leads to a file, and to a heading of it.
+#[test]
+fn links_between_pages_lead_somewhere() {
+    for name in pages() {
         let text = page(&name.to_string_lossy());
-        for link in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            if link.contains("://") || link.starts_with('#') {
-                continue;
+        for link in links(&text) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let folder = name.parent().map(|folder| workspace().join(folder));
+            let target = match path {
+                "" => workspace().join(&name),
+                path => folder.unwrap_or_default().join(path),
+            };
+            assert!(target.exists(), "{} links to {link}", name.display());
+            if !anchor.is_empty() && target.is_file() {
+                let there = fs::read_to_string(&target).expect("a page");
+                let has = anchors(&there).iter().any(|other| other == anchor);
+                assert!(has, "{} links to {link}", name.display());
             }
-            let target = link.split('#').next().unwrap_or(link);
-            let folder = workspace()
-                .join(&name)
-                .parent()
-                .map(Path::to_path_buf)
-                .unwrap_or_default();
-            assert!(
-                folder.join(target).exists(),
-                "{} links to {link}",
-                name.display()
-            );
         }
     }
+}
+
+/// The summary, by which the site is made, has each page of docs/ once.
+#[test]
+fn the_summary_has_every_page() {
+    let summary = page("docs/SUMMARY.md");
+    let mut named: Vec<PathBuf> = links(&summary)
+        .map(|link| Path::new("docs").join(link))
+        .collect();
+    let mut pages = pages();
+    pages.retain(|page| page.starts_with("docs") && !page.ends_with("SUMMARY.md"));
+    named.sort();
+    pages.sort();
+    assert_eq!(named, pages);
 }
 
 /// The unit files are ones that systemd understands.
