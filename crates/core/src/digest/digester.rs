@@ -1,6 +1,7 @@
 //! One pass over a content.
 
 mod composing;
+mod kind;
 mod recording;
 mod revised;
 mod revising;
@@ -14,6 +15,7 @@ pub use self::stretches::Stretches;
 
 use smallvec::SmallVec;
 
+use self::kind::KindFinder;
 use self::recording::Recorder;
 use crate::chunk::{Chunker, Cut};
 use crate::code::CodeSampler;
@@ -123,44 +125,6 @@ const BATCH: usize = BLOCK / 2;
 /// So many chunks are put together without asking for memory, which threads wait for: most files
 /// have no more.
 const FEW_CHUNKS: usize = 64;
-
-/// What the first bytes have shown so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct KindFinder {
-    looked_at: usize,
-    nul: bool,
-}
-
-impl KindFinder {
-    #[inline]
-    fn update(&mut self, bytes: &[u8]) {
-        if self.looked_at < ContentKind::LOOKED_AT {
-            let head = &bytes[..bytes.len().min(ContentKind::LOOKED_AT - self.looked_at)];
-            self.nul |= head.contains(&0);
-            self.looked_at += head.len();
-        }
-    }
-
-    fn update_zeros(&mut self, count: u64) {
-        if self.looked_at < ContentKind::LOOKED_AT && count > 0 {
-            self.nul = true;
-            self.looked_at += 1;
-        }
-    }
-
-    /// Whether it is known to be text; `whole`: nothing comes behind what was looked at.
-    const fn is_text(self, whole: bool) -> bool {
-        (whole || self.looked_at >= ContentKind::LOOKED_AT) && !self.nul
-    }
-
-    const fn finish(self) -> ContentKind {
-        match self {
-            Self { looked_at: 0, .. } => ContentKind::Empty,
-            Self { nul: true, .. } => ContentKind::Binary,
-            Self { nul: false, .. } => ContentKind::Text,
-        }
-    }
-}
 
 impl Digester {
     /// A digester at the start of a content.

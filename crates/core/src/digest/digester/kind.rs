@@ -1,0 +1,41 @@
+//! Texts and binaries are distinguished by their first bytes.
+
+use crate::digest::ContentKind;
+
+/// What the first bytes have shown so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KindFinder {
+    looked_at: usize,
+    pub(super) nul: bool,
+}
+
+impl KindFinder {
+    #[inline]
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        if self.looked_at < ContentKind::LOOKED_AT {
+            let head = &bytes[..bytes.len().min(ContentKind::LOOKED_AT - self.looked_at)];
+            self.nul |= head.contains(&0);
+            self.looked_at += head.len();
+        }
+    }
+
+    pub(super) fn update_zeros(&mut self, count: u64) {
+        if self.looked_at < ContentKind::LOOKED_AT && count > 0 {
+            self.nul = true;
+            self.looked_at += 1;
+        }
+    }
+
+    /// Whether it is known to be text; `whole`: nothing comes behind what was looked at.
+    pub(super) const fn is_text(self, whole: bool) -> bool {
+        (whole || self.looked_at >= ContentKind::LOOKED_AT) && !self.nul
+    }
+
+    pub(super) const fn finish(self) -> ContentKind {
+        match self {
+            Self { looked_at: 0, .. } => ContentKind::Empty,
+            Self { nul: true, .. } => ContentKind::Binary,
+            Self { nul: false, .. } => ContentKind::Text,
+        }
+    }
+}
