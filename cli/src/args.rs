@@ -95,8 +95,8 @@ Exit codes:
   1  it does not: nothing found, differences, not covered, still scanning or
      degraded, out of time
   2  trouble: wrong usage, no daemon where one is needed, or some files could
-     not be read (what was found is printed all the same). Below a directory in
-     which something was only looked for (--in, --by) that is told, no more";
+     not be read (what was found is printed nevertheless). Below a directory in
+     which something was only looked for (--in, --by) that is reported, no more";
 
 const FIND_EXAMPLES: &str = "\
 Examples:

@@ -56,7 +56,7 @@ impl GivenPairs for Links {
         let measured = self.0.measured().map(|row| {
             let [a, b, numbers @ ..] = row.map_err(unreadable)?;
             let of_both = measures(numbers).ok_or_else(|| {
-                let text = "a row of the stage measured is none that resemble has written";
+                let text = "a row of the stage measured was not written by resemble";
                 GivenError::Read(text.into())
             })?;
             Ok(GivenMeasures { a, b, of_both })

@@ -44,7 +44,7 @@ pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
     if text == "none" {
         return Ok(AlertKinds(Vec::new()));
     }
-    let wrong = |word: &str| format!("`{word}` is none of {}; or none", AlertWord::WORDS);
+    let wrong = |word: &str| format!("`{word}` is not one of {}, nor none", AlertWord::WORDS);
     let kinds = text
         .split(',')
         .map(|word| word.parse().map_err(|_| wrong(word)));

@@ -96,7 +96,7 @@ pub struct WriteArgs {
     /// How large it may be, as a share of the files: samples are thinned until it is small enough
     /// [default: 3%, for a catalogue over 1 MiB]
     ///
-    /// A coarser sample tells less about texts that were edited everywhere; common chunks are found
+    /// A coarser sample says less about texts that were edited everywhere; common chunks are found
     /// all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     #[arg(hide_short_help = true)]

@@ -290,7 +290,7 @@ pub struct NotifyArgs {
     /// At most N a minute one by one; then one summary stands for the rest
     #[arg(long, value_name = "N", default_value = "10")]
     pub rate: u32,
-    /// Tell what is in the log and was not told yet, then end
+    /// Report what is in the log and was not reported yet, then end
     #[arg(long)]
     pub once: bool,
 }

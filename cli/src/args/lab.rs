@@ -7,7 +7,7 @@ use clap::Args;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble lab find draft.txt --in archive --method sif
-      What resembles a draft, as sif (Manber 1994) tells it.
+      What resembles a draft, as sif (Manber 1994) reports it.
   resemble lab groups ~/Documents --method shingle
       Clusters of any number of texts, out of core (Broder et al. 1997).
   resemble lab eval all ~/Documents -o papers

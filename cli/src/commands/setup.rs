@@ -376,7 +376,7 @@ fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
             std::thread::sleep(PACE);
         }
         let ended = if answers() {
-            "resembled was told to end, and has not yet"
+            "resembled was asked to end, and has not yet"
         } else {
             "resembled is ended"
         };

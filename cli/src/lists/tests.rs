@@ -307,7 +307,7 @@ fn alerts_and_roots() {
         printed(&rows, RowFormat::Text, false, false, false),
         "2026-09-01 12:34:56  92%  near  /a  /b\n\
          2026-09-01 12:34:56  /a  312 files, a copy of  /b\n\
-         2026-09-01 12:34:56  /a  4,321 more alerts, not told one by one\n"
+         2026-09-01 12:34:56  /a  4,321 more alerts, not reported one by one\n"
     );
     assert_eq!(
         printed(&rows[..1], RowFormat::Tsv, false, false, false),

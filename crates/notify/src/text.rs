@@ -21,7 +21,7 @@ pub fn sentence(row: &AlertRow) -> String {
                 Some(since) => {
                     format!("{what} below {a}: `resemble alerts --since {since}` lists them")
                 }
-                None => format!("{what} below {a}, which were not told one by one"),
+                None => format!("{what} below {a}, which were not reported one by one"),
             }
         }
         AlertKind::File => {

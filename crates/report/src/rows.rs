@@ -319,7 +319,7 @@ impl Row for AlertRow {
         }
         if self.kind == AlertKind::Summary {
             let what = format!(
-                "{} more alerts, not told one by one",
+                "{} more alerts, not reported one by one",
                 human_count(self.files)
             );
             return vec![time, a, Cell::left(what, Tint::Notable)];

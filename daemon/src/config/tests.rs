@@ -328,7 +328,7 @@ fn what_is_worth_an_alert_is_said_for_all_roots_or_for_one() {
     assert!(
         wrong
             .to_string()
-            .contains("line 1: `close` is none of identical,"),
+            .contains("line 1: `close` is not one of identical,"),
         "{wrong}"
     );
 }

@@ -21,7 +21,7 @@ impl TryFrom<String> for Word {
 
     fn try_from(word: String) -> Result<Self, String> {
         let known = word.parse().map(Self);
-        known.map_err(|_| format!("`{word}` is none of {}", AlertWord::WORDS))
+        known.map_err(|_| format!("`{word}` is not one of {}", AlertWord::WORDS))
     }
 }
 

@@ -355,7 +355,7 @@ impl Indexer {
         index.on_damage(move |reason| {
             tracing::warn!(reason, "the index is damaged");
             if tell.try_send(()).is_err() {
-                tracing::trace!("that is being told already");
+                tracing::trace!("that is being reported already");
             }
         });
         self.verified = 0;

@@ -65,7 +65,7 @@ pub(super) fn admitted(
     let text = format!("this daemon answers user {uid} only");
     let line = failed_line(Failure::new(FailureKind::Denied, text));
     if let Err(error) = stream.try_write(&line) {
-        tracing::debug!(%error, "it was not told");
+        tracing::debug!(%error, "it was not notified");
     }
     None
 }

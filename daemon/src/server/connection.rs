@@ -52,7 +52,7 @@ pub(super) async fn converse(
         Err(Trouble::Failed(failure)) => {
             tracing::debug!(kind = %failure.kind, message = failure.message, "no answer");
             if connection.write(&failed_line(failure)).await.is_err() {
-                tracing::debug!("the client is gone and was not told why");
+                tracing::debug!("the client is gone and does not know why");
             }
         }
         Err(Trouble::Gone(error)) => tracing::debug!(%error, "a connection ended early"),
