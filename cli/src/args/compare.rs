@@ -67,7 +67,7 @@ pub struct CompareArgs {
     /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Measure on the files themselves instead of estimating from samples
+    /// Measure all candidates on the files, and report what cannot be read
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     #[arg(hide_short_help = true)]
     pub exact: bool,
