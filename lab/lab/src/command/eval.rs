@@ -35,7 +35,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     let mut texts = None;
     if args.experiment != Experiment::All {
         let report = report(ui, args, args.experiment, &folder, &args.output, &mut texts)?;
-        let (count, page) = write_files(report, &args.output)?;
+        let (count, page) = write_files(report.into_report(), &args.output)?;
         let page = quoted(args.output.join(page));
         ui.note(&format!("{count} files; the page is {page}"));
         return Ok(Outcome::Holds);
@@ -45,23 +45,26 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
          each has its tables and plots as files, and its part of this page.\n\n",
         args.folder.display()
     );
-    let mut pages = String::new();
+    let (mut pages, mut results) = (String::new(), String::new());
     let mut files = 0;
     for (name, experiment) in ALL {
         let output = args.output.join(name);
         let report = report(ui, args, experiment, &folder, &output, &mut texts)?;
         let title = report.title.clone();
+        results.push_str(&report.results());
         let page = report.page(2, &format!("{name}/"));
-        let (count, file) = write_files(report, &output)?;
+        let (count, file) = write_files(report.into_report(), &output)?;
         files += count;
         let _ = writeln!(contents, "* [{title}]({name}/{file})");
         let _ = write!(pages, "\n{page}");
     }
     let page = args.output.join("index.md");
     fs::write(&page, contents + &pages).map_err(failed(&page))?;
+    let tables = args.output.join("results.tsv");
+    fs::write(&tables, results).map_err(failed(&tables))?;
     ui.note(&format!(
         "{} files; the page is {}",
-        files + 1,
+        files + 2,
         quoted(&page)
     ));
     Ok(Outcome::Holds)

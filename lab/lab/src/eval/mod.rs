@@ -17,11 +17,15 @@ pub mod collection;
 pub mod forman;
 pub mod guide;
 pub mod kasprzak;
+pub mod page;
+pub mod plot;
 pub mod short_texts;
 pub mod sif;
 
 pub use collection::{Collection, Text};
-pub use resemble_report::page::{Curve, Marks, Page, Plot, Section, Table};
+pub use page::{Page, Section};
+pub use plot::{Curve, CurveStyle, Plot};
+pub use resemble_report::page::Table;
 
 use resemble_methods::changes::Random;
 use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
