@@ -96,10 +96,10 @@ fn report(
     }
     Ok(match experiment {
         Experiment::Sif => eval::sif::report(collection, &clock)?,
-        Experiment::Forman => eval::forman::report(collection, &clock)?,
-        Experiment::Cherkasova => eval::cherkasova::report(collection, &clock)?,
-        Experiment::Kasprzak => eval::kasprzak::report(collection, &clock)?,
-        Experiment::Guide => eval::guide::report(collection, &clock)?,
+        Experiment::Forman => eval::forman::report(collection, args.seeds, &clock)?,
+        Experiment::Cherkasova => eval::cherkasova::report(collection, args.seeds, &clock)?,
+        Experiment::Kasprzak => eval::kasprzak::report(collection, args.seeds, &clock)?,
+        Experiment::Guide => eval::guide::report(collection, args.seeds, &clock)?,
         Experiment::Anchors => eval::anchors::report(collection)?,
         Experiment::Broder | Experiment::All => Page::default(),
     })
@@ -130,7 +130,14 @@ fn streamed(
         cpu: &processor_seconds,
         peak: &peak,
     };
-    let report = broder::report(folder, &work, args.memory, args.max_bytes, &meters);
+    let report = broder::report(
+        folder,
+        &work,
+        args.memory,
+        args.max_bytes,
+        args.seeds,
+        &meters,
+    );
     let gone = fs::remove_dir(&work).map_err(failed(&work));
     if let Some(report) = report? {
         return gone.map(|()| report);

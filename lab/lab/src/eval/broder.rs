@@ -140,9 +140,10 @@ pub fn report(
     work: &Path,
     memory: u64,
     most_bytes: u64,
+    seeds: u64,
     meters: &Meters<'_>,
 ) -> Result<Option<Page>, LabError> {
-    let made = sections(folder, work, memory, most_bytes, meters);
+    let made = sections(folder, work, memory, most_bytes, seeds, meters);
     let folders = [work.join("regular"), work.join("super")];
     for folder in &folders {
         if folder.exists() {
@@ -162,6 +163,7 @@ fn sections(
     work: &Path,
     memory: u64,
     most_bytes: u64,
+    seeds: u64,
     meters: &Meters<'_>,
 ) -> Result<Option<Page>, LabError> {
     let plan = ClusterPlan {
@@ -183,8 +185,8 @@ fn sections(
     sections.push(supers::recall(&whole.results, whole.pairs)?);
     // Texts that fit into memory, for the sections that need them.
     let collection = Collection::read(folder, most_bytes.min(memory / 4))?;
-    sections.push(supers::blindness(&collection)?);
-    sections.push(estimates::section(&collection)?);
+    sections.push(supers::blindness(&collection, seeds)?);
+    sections.push(estimates::section(&collection, seeds)?);
     sections.push(further::later(&collection, work, &plan, &whole, meters)?);
     let about = format!(
         "{} texts of {:.1} MB in {}; beside them {} files that are no text, empty or unreadable. \

@@ -1,5 +1,6 @@
 //! The texts of a folder, in memory.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ pub struct Collection {
     pub texts: Vec<Text>,
     /// How many files are not text, or empty.
     pub others: u64,
-    /// How many texts equal another one.
-    pub equal: u64,
+    /// The names of the files that equal an earlier one, each with the number of that text.
+    pub copies: Vec<(String, usize)>,
     /// How many files were left out because there were enough bytes.
     pub left: u64,
     /// How many files could not be read.
@@ -61,7 +62,7 @@ impl Collection {
         let mut named: Vec<([u8; 32], PathBuf)> = named.collect();
         named.sort_unstable();
         let mut collection = Self::default();
-        let (mut seen, mut bytes) = (std::collections::HashSet::new(), 0);
+        let (mut seen, mut bytes) = (HashMap::new(), 0);
         for (_, path) in named {
             if bytes >= most_bytes {
                 collection.left += 1;
@@ -73,13 +74,18 @@ impl Collection {
             };
             if ContentKind::of(&content) != ContentKind::Text {
                 collection.others += 1;
-            } else if !seen.insert(digest(&content).0) {
-                collection.equal += 1;
+                continue;
+            }
+            let below = path.strip_prefix(folder).unwrap_or(&path);
+            let name = below.to_string_lossy().into_owned();
+            let next = collection.texts.len();
+            let number = *seen.entry(digest(&content).0).or_insert(next);
+            if number < next {
+                collection.copies.push((name, number));
             } else {
                 bytes += content.len() as u64;
-                let below = path.strip_prefix(folder).unwrap_or(&path);
                 collection.texts.push(Text {
-                    name: below.to_string_lossy().into_owned(),
+                    name,
                     bytes: content,
                 });
             }
@@ -98,6 +104,14 @@ impl Collection {
         chosen
     }
 
+    /// How many texts have copies: the groups of equal files.
+    pub fn equal_groups(&self) -> usize {
+        let mut numbers: Vec<usize> = self.copies.iter().map(|&(_, number)| number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len()
+    }
+
     /// The size of all texts, in bytes.
     pub fn bytes(&self) -> u64 {
         self.texts.iter().map(|text| text.bytes.len() as u64).sum()
@@ -106,11 +120,12 @@ impl Collection {
     /// Describes the collection for the head of a report.
     pub fn describe(&self) -> String {
         format!(
-            "{} texts of {:.1} MB, each content once; besides {} equal ones, {} files that are \
-             not text or empty, {} left out by --max-bytes, {} unreadable.",
+            "{} texts of {:.1} MB, each content once. Further {} copies of {} of them, {} files \
+             that are not text or empty, {} left out by --max-bytes, {} unreadable.",
             self.texts.len(),
             self.bytes() as f64 / 1e6,
-            self.equal,
+            self.copies.len(),
+            self.equal_groups(),
             self.others,
             self.left,
             self.unreadable

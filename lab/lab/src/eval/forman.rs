@@ -1,15 +1,21 @@
 //! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*: the
 //! table of section 3 with chunks of 5000, 1000 and 100 bytes, TTTD compared with the sliding
 //! window, and footnote 2.
+//!
+//! Where chunks are cut is a matter of chance. So both ways to cut are compared on the same texts
+//! with their bytes renamed ([`renamed`]), which keeps what is common and moves the cuts.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 
 use crate::question::{MethodLimits, MethodScore};
 use resemble_core::cluster::UnionFind;
 use resemble_methods::chunked::{ChunkTable, common_by_merging};
-use resemble_methods::{Method, MethodSignature, Threshold, sign};
+use resemble_methods::{Method, MethodParams, MethodSignature, Threshold, sign};
 
-use super::{Clock, Collection, Page, Random, Section, Table, percent, rated, sign_all};
+use super::{
+    Clock, Collection, Draws, Page, Plot, Random, Section, Table, rated, renamed, sign_all,
+};
 use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
@@ -25,12 +31,12 @@ const SEED: u64 = 2005;
 
 type PairSet = BTreeSet<(usize, usize)>;
 
-/// The results of one way to cut.
+/// The results of one way to cut the texts as they are.
 struct ChunkingResult {
     method: Method,
     size: u32,
     signatures: Vec<MethodSignature>,
-    pairs: PairSet,
+    pairs: usize,
     chunking: f64,
     analysis: f64,
     partition: f64,
@@ -43,8 +49,20 @@ struct ChunkingResult {
     parts: usize,
 }
 
+/// What both ways to cut find at one mean size, a seed each.
+#[derive(Default)]
+struct RecallDraws {
+    tttd: Draws,
+    bsw: Draws,
+    both: Draws,
+    tttd_of_bsw: Draws,
+    bsw_of_tttd: Draws,
+    /// Of all pairs that either finds at 100 bytes.
+    of_finest: [Draws; 2],
+}
+
 /// Makes the page.
-pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
+pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let mut all = Vec::new();
     for size in SIZES {
         for method in [Method::Tttd, Method::Bsw] {
@@ -62,12 +80,20 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         about,
         sections: vec![
             table(collection, &all),
-            recall(&all),
+            recall(collection, seeds)?,
             runs(),
             merging(&all, clock),
         ],
         files: Vec::new(),
     })
+}
+
+/// Finds pairs with 1,000 proven bytes in common.
+fn similar(params: &MethodParams, signatures: &[MethodSignature]) -> Result<PairSet, LabError> {
+    let papers = Threshold::SharedBytes(1000);
+    let threshold = RowThreshold::new(papers, MethodScore::Paper, MethodLimits::default());
+    let pairs = all_pairs(params, signatures, &threshold)?;
+    Ok(pairs.iter().map(|pair| (pair.a, pair.b)).collect())
 }
 
 fn look(
@@ -80,10 +106,8 @@ fn look(
     let start = clock();
     let signatures = sign_all(&params, &collection.texts)?;
     let chunking = clock() - start;
-    let papers = Threshold::SharedBytes(1000);
-    let threshold = RowThreshold::new(papers, MethodScore::Paper, MethodLimits::default());
     let start = clock();
-    let pairs = all_pairs(&params, &signatures, &threshold)?;
+    let pairs = similar(&params, &signatures)?.len();
     let analysis = clock() - start;
     // Section 2.5: sort by chunk, drop chunks of one file and ubiquitous ones, connect the others.
     let start = clock();
@@ -121,13 +145,13 @@ fn look(
     for files in parts.values() {
         let of_part: Vec<MethodSignature> =
             files.iter().map(|&file| signatures[file].clone()).collect();
-        all_pairs(&params, &of_part, &threshold)?;
+        similar(&params, &of_part)?;
     }
     let pruned = clock() - start;
     Ok(ChunkingResult {
         method,
         size,
-        pairs: pairs.iter().map(|pair| (pair.a, pair.b)).collect(),
+        pairs,
         signatures,
         chunking,
         analysis,
@@ -164,32 +188,124 @@ fn table(collection: &Collection, all: &[ChunkingResult]) -> Section {
         "analysis after s",
     ];
     let mut table = Table::new("chunks", &columns);
-    let bytes = collection.bytes() as f64;
+    let megabytes = collection.bytes() as f64 / 1e6;
+    let mut counts = logarithmic("chunks-by-size", "Chunks by mean size", "chunks per MB");
+    let mut times = logarithmic(
+        "time-by-size",
+        "Time to cut texts into chunks",
+        "seconds per MB",
+    );
+    for method in [Method::Tttd, Method::Bsw] {
+        let of_method = || all.iter().filter(|result| result.method == method);
+        let points = |value: fn(&ChunkingResult) -> f64| {
+            of_method().map(move |result| (f64::from(result.size), value(result) / megabytes))
+        };
+        counts.curve(method.to_string(), points(|result| chunks(result) as f64));
+        times.curve(method.to_string(), points(|result| result.chunking));
+    }
+    counts.paper(
+        "paper, TTTD",
+        [(5000.0, 88_510.0 / 327.0), (100.0, 3.8e6 / 327.0)],
+    );
+    times.paper(
+        "paper, TTTD",
+        [(5000.0, 25.0 * 60.0 / 327.0), (100.0, 39.0 * 60.0 / 327.0)],
+    );
     for result in all {
         let count = chunks(result) as f64;
         table.row([
             result.method.to_string(),
             result.size.to_string(),
             format!("{count}"),
-            format!("{:.0}", count / (bytes / 1e6)),
-            format!("{:.0}", bytes / count.max(1.0)),
+            format!("{:.0}", count / megabytes),
+            format!("{:.0}", megabytes * 1e6 / count.max(1.0)),
             result.shared.to_string(),
             result.most_shared.to_string(),
             result.parts.to_string(),
-            result.pairs.len().to_string(),
+            result.pairs.to_string(),
             format!("{:.2}", result.chunking),
             format!("{:.2}", result.analysis),
             format!("{:.2}", result.partition),
             format!("{:.2}", result.pruned),
         ]);
     }
-    let text = "Paper, 327 MB in 52,125 files: at 5,000 bytes 88,510 chunks (271 per MB; short \
-        files are one chunk), at 100 bytes 3.8 million (11,600 per MB); chunking 25 and 39 \
-        minutes, analysis 14 s; with partitioning 4 s, and 2 s after it.";
-    Section::new("Chunks and times", text).table(table)
+    let mut text = format!(
+        "Paper, 327 MB in 52,125 files of 6.3 KB: at 5,000 bytes 88,510 chunks (271 per MB), at \
+         100 bytes 3.8 million (11,600 per MB); chunking 25 and 39 minutes, analysis 14 s; with \
+         partitioning 4 s, and 2 s after it. A file here has {:.1} KB on average.",
+        megabytes * 1e3 / collection.texts.len().max(1) as f64
+    );
+    if let Some(fine) = all.iter().find(|result| result.size == 100) {
+        let partitioned = fine.partition + fine.pruned;
+        let _ = write!(
+            text,
+            " Partitioning at 100 bytes by {}: {:.2} s + {:.2} s instead of {:.2} s, which {}.",
+            fine.method,
+            fine.partition,
+            fine.pruned,
+            fine.analysis,
+            if partitioned < fine.analysis {
+                "gains"
+            } else {
+                "gains nothing"
+            }
+        );
+    }
+    Section::new("Chunks and times", text)
+        .plot(counts)
+        .plot(times)
+        .table(table)
 }
 
-fn recall(all: &[ChunkingResult]) -> Section {
+fn logarithmic(name: &str, title: &str, y: &str) -> Plot {
+    Plot {
+        log_x: true,
+        log_y: true,
+        ..Plot::new(name, title, "mean size asked for, bytes", y)
+    }
+}
+
+/// Compares what TTTD and the sliding window find.
+fn recall(collection: &Collection, seeds: u64) -> Result<Section, LabError> {
+    let mut all: [RecallDraws; SIZES.len()] = Default::default();
+    for seed in 0..seeds {
+        let texts: Vec<Vec<u8>> = collection
+            .texts
+            .iter()
+            .map(|text| renamed(seed, &text.bytes))
+            .collect();
+        let mut found: Vec<[PairSet; 2]> = Vec::new();
+        for size in SIZES {
+            let mut of_size: [PairSet; 2] = Default::default();
+            for (pairs, method) in of_size.iter_mut().zip([Method::Tttd, Method::Bsw]) {
+                let params = rated(method, size)?;
+                *pairs = similar(&params, &sign_all(&params, &texts)?)?;
+            }
+            found.push(of_size);
+        }
+        let finest: PairSet = SIZES
+            .iter()
+            .zip(&found)
+            .filter(|&(&size, _)| size == 100)
+            .flat_map(|(_, of_size)| of_size.iter().flatten().copied())
+            .collect();
+        let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
+        for (draws, [tttd, bsw]) in all.iter_mut().zip(&found) {
+            let both = tttd.intersection(bsw).count();
+            draws.tttd.push(tttd.len() as f64);
+            draws.bsw.push(bsw.len() as f64);
+            draws.both.push(both as f64);
+            draws.tttd_of_bsw.push(share(both, bsw.len()));
+            draws.bsw_of_tttd.push(share(both, tttd.len()));
+            for (draws, pairs) in draws.of_finest.iter_mut().zip([tttd, bsw]) {
+                draws.push(share(pairs.intersection(&finest).count(), finest.len()));
+            }
+        }
+    }
+    Ok(recalled(&all, seeds))
+}
+
+fn recalled(all: &[RecallDraws; SIZES.len()], seeds: u64) -> Section {
     let columns = [
         "mean asked",
         "by tttd",
@@ -198,47 +314,62 @@ fn recall(all: &[ChunkingResult]) -> Section {
         "tttd of bsw's %",
         "bsw of tttd's %",
         "tttd of all at 100 bytes %",
-        "lost by tttd",
+        "bsw of these %",
     ];
     let mut table = Table::new("recall", &columns);
-    let finest: PairSet = all
-        .iter()
-        .filter(|result| result.size == 100)
-        .flat_map(|result| result.pairs.iter().copied())
-        .collect();
-    for pair in all.chunks(2) {
-        let [tttd, bsw] = pair else { continue };
-        let both = tttd.pairs.intersection(&bsw.pairs).count();
-        let share = |part: usize, whole: usize| percent(part as f64 / whole.max(1) as f64);
-        let of_finest = tttd.pairs.intersection(&finest).count();
+    let mut plot = logarithmic("pairs-by-size", "Pairs found by mean size", "pairs");
+    let mut text = format!(
+        "Pairs of files with at least 1,000 proven bytes in common: means and ranges of {seeds} \
+         seeds, each a renaming of the bytes (seed 0: none)."
+    );
+    for (size, draws) in SIZES.iter().zip(all) {
         table.row([
-            tttd.size.to_string(),
-            tttd.pairs.len().to_string(),
-            bsw.pairs.len().to_string(),
-            both.to_string(),
-            share(both, bsw.pairs.len()),
-            share(both, tttd.pairs.len()),
-            share(of_finest, finest.len()),
-            (finest.len() - of_finest).to_string(),
+            size.to_string(),
+            draws.tttd.rounded(0),
+            draws.bsw.rounded(0),
+            draws.both.rounded(0),
+            draws.tttd_of_bsw.to_string(),
+            draws.bsw_of_tttd.to_string(),
+            draws.of_finest[0].to_string(),
+            draws.of_finest[1].to_string(),
         ]);
+        let more = draws.tttd.minus(&draws.bsw);
+        let (above, below) = (more.above(0.0), more.below(0.0));
+        let _ = write!(
+            text,
+            "\n* {size} bytes: TTTD finds more pairs than the window under {above} seeds, fewer \
+             under {below}{}.",
+            if above > 0 && below > 0 {
+                ": the sign turns"
+            } else {
+                ""
+            }
+        );
     }
-    let text = "PairSet with at least 1,000 proven bytes in common. The smaller the chunks, the \
-        more is found: what coarse chunks lose is in the last column. At equal mean size TTTD, \
-        whose chunks differ less in length, should find as much as the sliding window or more.";
-    Section::new("Found and lost", text).table(table)
+    for (label, of_size) in [
+        ("tttd", all.each_ref().map(|draws| &draws.tttd)),
+        ("bsw", all.each_ref().map(|draws| &draws.bsw)),
+    ] {
+        let sizes = || SIZES.iter().map(|&size| f64::from(size)).zip(of_size);
+        plot.ranges(
+            format!("{label}, range"),
+            sizes().map(|(x, draws)| (x, draws.least(), draws.greatest())),
+        );
+        plot.curve(label, sizes().map(|(x, draws)| (x, draws.mean())));
+    }
+    Section::new("Found and lost", text).plot(plot).table(table)
 }
 
 /// Long runs of one character.
 fn runs() -> Section {
-    let mut table = Table::new(
-        "runs",
-        &[
-            "method",
-            "mean asked",
-            "chunks of 1 MB of blanks",
-            "distinct",
-        ],
-    );
+    let columns = [
+        "method",
+        "mean asked",
+        "chunks of 1 MB of blanks",
+        "distinct",
+    ];
+    let mut table = Table::new("runs", &columns);
+    let mut lengths = Vec::new();
     let blanks = vec![b' '; 1_000_000];
     for size in [1015, 100] {
         for method in [Method::Tttd, Method::Bsw] {
@@ -246,16 +377,22 @@ fn runs() -> Section {
                 continue;
             };
             let signature = sign(&params, &blanks);
+            let count = signature.occurrences();
+            let bytes = blanks.len() as f64 / count.max(1) as f64;
+            lengths.push(format!("{bytes:.0} by {method} at {size}"));
             table.row([
                 method.to_string(),
                 size.to_string(),
-                signature.occurrences().to_string(),
+                count.to_string(),
                 signature.len().to_string(),
             ]);
         }
     }
-    let text = "A run of one character has one fingerprint: the sliding window cuts everywhere or \
-        nowhere (here at its bound for holes, 1 MiB). TTTD cuts at its greatest length.";
+    let text = format!(
+        "A run of one character has one fingerprint, so the window cuts it at each byte or not \
+         before its greatest length. Bytes of a chunk: {}.",
+        lengths.join(", ")
+    );
     Section::new("Long runs of one character", text).table(table)
 }
 
@@ -272,6 +409,7 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
             "times",
         ],
     );
+    let mut times = Vec::new();
     for result in all.iter().filter(|result| result.method == Method::Tttd) {
         let signatures = &result.signatures;
         if signatures.len() < 2 {
@@ -299,6 +437,7 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
             compared += each;
         }
         let count = chunks(result) as f64 / signatures.len() as f64;
+        times.push(hashing / merging.max(1e-9));
         table.row([
             result.size.to_string(),
             compared.to_string(),
@@ -316,8 +455,11 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
             ),
         ]);
     }
-    let text = "Each of some files against a thousand others, by walking down two sorted lists \
-        and by looking up chunks in a hash table. Footnote 2 of the paper: merging is 2.5 times \
-        as fast.";
+    let range = Draws::from_iter(times).rounded(1);
+    let text = format!(
+        "Files against others, at most a thousand each, by walking down two sorted lists and by \
+         looking up chunks in a hash table. Merging is {range} times as fast by mean size; \
+         footnote 2 of the paper: 2.5 times."
+    );
     Section::new("Merging and hashing", text).table(table)
 }

@@ -15,7 +15,7 @@ use resemble_methods::{
 };
 use resemble_relate::parallel::in_parallel;
 
-use super::{Clock, Collection, Page, Section};
+use super::{Clock, Collection, Page};
 use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
@@ -64,7 +64,7 @@ impl Corpus<'_> {
 const SMALL: u64 = 1 << 16;
 
 /// Makes the page.
-pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
+pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<Page, LabError> {
     let parent = std::env::temp_dir();
     let scratch = tempfile::Builder::new()
         .prefix("resemble-eval-")
@@ -85,7 +85,7 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
     drop(all);
     let sections = vec![
         stages::data(&corpus),
-        errors::small(&corpus)?,
+        errors::small(&corpus, seeds)?,
         errors::large(&corpus)?,
         stages::times(&corpus, clock)?,
         stages::sizes(&corpus)?,
@@ -94,9 +94,8 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         stages::preselected(&corpus, clock)?,
         stages::offsets(&corpus, clock)?,
         words::hashes(&corpus, clock)?,
-        words::forms(&corpus)?,
+        words::forms(&corpus, seeds)?,
         words::dictionary(&corpus, clock)?,
-        Section::new("Repeat", "`resemble lab eval kasprzak FOLDER -o OUT`"),
     ];
     Ok(Page {
         name: "kasprzak".to_owned(),

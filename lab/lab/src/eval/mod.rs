@@ -7,13 +7,17 @@
 //!
 //! Experiments neither read nor write files. (That of Kasprzak et al., who measure files, writes
 //! into a temporary folder, and that of Broder et al. streams its texts.) Random numbers come from
-//! a fixed seed, so all figures of a report except the times are the same on every run and machine.
+//! fixed seeds, so all figures of a report except the times are the same on every run and machine.
 //! Times come from a [`Clock`] that is handed in, and the tables with times say so.
+//!
+//! A figure that chance has a part in is measured under [`SEEDS`] seeds and printed with its range.
+//! A sentence that draws a conclusion is made from the figures that it is about.
 
 pub mod anchors;
 pub mod broder;
 pub mod cherkasova;
 pub mod collection;
+mod draws;
 pub mod forman;
 pub mod guide;
 pub mod kasprzak;
@@ -27,11 +31,16 @@ pub use page::{Page, Section};
 pub use plot::{Curve, CurveStyle, Plot};
 pub use resemble_report::page::Table;
 
+use draws::{Draws, compared, renamed};
+
 use resemble_methods::changes::Random;
 use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
 use resemble_relate::parallel::in_parallel;
 
 use crate::error::{LabError, MethodError};
+
+/// How many seeds a figure is measured under that chance has a part in.
+pub const SEEDS: u64 = 20;
 
 /// Returns the seconds since some fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);

@@ -8,9 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::figure::Figure;
 use crate::question::{MethodLimits, MethodScore};
-use resemble_methods::{Method, Threshold};
+use resemble_methods::{Method, MethodParams, MethodSignature, Threshold, sign};
+use resemble_relate::parallel::in_parallel;
 
-use super::{Collection, Plot, Section, Table, Text, mean, sign_all, windowed};
+use super::cherkasova::equal_rate;
+use super::{
+    Collection, Draws, Plot, Section, Table, Text, figure, mean, renamed, sign_all, windowed,
+};
 use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
@@ -18,21 +22,59 @@ use crate::method::all_pairs::all_pairs;
 /// "higher than 70%"
 const SIMILAR: f64 = 0.7;
 
-/// The most pairs of a collection that the oracle judges: aligning costs the product of both
-/// lengths.
-const MOST_JUDGED: usize = 20_000;
+/// The most pairs of a seed that the oracles judge: aligning costs the product of both lengths.
+const MAX_JUDGED: usize = 20_000;
 
-/// The sections about both collections.
-pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, LabError> {
-    let one = collection.of_sizes(600..=1500, 5040);
-    let two = collection.of_sizes(2000..=4000, 2500);
-    Ok(vec![
-        section("1", &one, "5,040 of 600 to 1,500 bytes, some longer")?,
-        section("2", &two, "2,500 of 2 to 4 KB, some longer")?,
-    ])
+/// One of the paper's collections.
+struct PaperCollection {
+    number: &'static str,
+    /// How many documents it has, and their sizes.
+    about: &'static str,
+    sizes: std::ops::RangeInclusive<usize>,
+    documents: usize,
+    /// Table 2: the pairs above 70 % by each method, by any, and by all four.
+    found: [u32; 4],
+    any: u32,
+    all: u32,
+    /// How many of the pairs of each method are correct.
+    correct: [u32; 4],
 }
 
-/// The methods that are compared, in the order of the bits in [`FoundByMethods::similar_by`].
+const COLLECTIONS: [PaperCollection; 2] = [
+    PaperCollection {
+        number: "1",
+        about: "5,040 of 600 to 1,500 bytes, some longer",
+        sizes: 600..=1500,
+        documents: 5040,
+        found: [61, 25, 17, 20],
+        any: 65,
+        all: 12,
+        correct: [48, 24, 17, 19],
+    },
+    PaperCollection {
+        number: "2",
+        about: "2,500 of 2 to 4 KB, some longer",
+        sizes: 2000..=4000,
+        documents: 2500,
+        found: [75, 65, 49, 55],
+        any: 81,
+        all: 45,
+        correct: [75, 65, 49, 55],
+    },
+];
+
+/// The sections about both collections.
+pub(super) fn sections(collection: &Collection, seeds: u64) -> Result<Vec<Section>, LabError> {
+    let of_paper = COLLECTIONS.iter();
+    of_paper
+        .map(|paper| {
+            let texts = collection.of_sizes(paper.sizes.clone(), paper.documents);
+            section(paper, &texts, seeds)
+        })
+        .collect()
+}
+
+/// The methods that are compared, in the order of the bits in [`FoundPairs`].
 const METHODS: [(Method, &str); 4] = [
     (Method::Mod, "Mod"),
     (Method::Min, "Min"),
@@ -43,51 +85,64 @@ const METHODS: [(Method, &str); 4] = [
 /// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// What the methods find in one collection.
+/// For each pair above 70 %, a bit for each method that says so.
+type FoundPairs = BTreeMap<(usize, usize), u8>;
+
+/// What the methods find in one collection under all seeds.
 struct FoundByMethods {
     /// The name of each method with its n.
     labels: Vec<String>,
-    /// For each method, how many entries an average text has.
-    entries: Vec<f64>,
-    /// For each method, how many pairs reach each threshold.
-    counts: Vec<[usize; THRESHOLDS.len()]>,
-    /// For each pair, a bit for each method that finds it similar.
-    similar_by: BTreeMap<(usize, usize), u8>,
+    /// For each method, how many entries an average text has, a seed each.
+    entries: [Draws; 4],
+    /// For each method, how many pairs reach each threshold, a seed each.
+    counts: [[Draws; THRESHOLDS.len()]; 4],
+    /// The pairs above 70 % of each seed.
+    similar: Vec<FoundPairs>,
 }
 
 impl FoundByMethods {
     /// Compares all texts by the methods with these n.
-    fn by(texts: &[&Text], ns: [u32; 4]) -> Result<Self, LabError> {
+    fn by(texts: &[&Text], ns: [u32; 4], seeds: u64) -> Result<Self, LabError> {
+        let label = |((_, name), n): ((Method, &str), u32)| format!("{name}_{n}");
         let mut found = Self {
-            labels: Vec::new(),
-            entries: Vec::new(),
-            counts: Vec::new(),
-            similar_by: BTreeMap::new(),
+            labels: METHODS.into_iter().zip(ns).map(label).collect(),
+            entries: Default::default(),
+            counts: Default::default(),
+            similar: Vec::new(),
         };
-        for (place, ((method, name), n)) in METHODS.into_iter().zip(ns).enumerate() {
-            let params = windowed(method, 20, n)?;
-            let signatures = sign_all(&params, texts)?;
-            let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
-            let asked = MethodLimits {
-                min: Figure::new(f64::from(THRESHOLDS[0]) / 100.0),
-                ..MethodLimits::default()
-            };
-            let threshold = RowThreshold::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
-            let mut counts = [0; THRESHOLDS.len()];
-            for pair in all_pairs(&params, &signatures, &threshold)? {
-                let Some(value) = pair.scores.figure.value() else {
-                    continue;
-                };
-                for (count, threshold) in counts.iter_mut().zip(THRESHOLDS) {
-                    *count += usize::from(value >= f64::from(threshold) / 100.0);
+        let asked = MethodLimits {
+            min: Figure::new(f64::from(THRESHOLDS[0]) / 100.0),
+            ..MethodLimits::default()
+        };
+        let threshold = RowThreshold::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
+        for seed in 0..seeds {
+            let texts: Vec<Vec<u8>> = texts
+                .iter()
+                .map(|text| renamed(seed, &text.bytes))
+                .collect();
+            let mut similar = FoundPairs::new();
+            for (place, ((method, _), n)) in METHODS.into_iter().zip(ns).enumerate() {
+                let params = windowed(method, 20, n)?;
+                let signatures = sign_all(&params, &texts)?;
+                let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
+                found.entries[place].push(mean(&lens));
+                let mut counts = [0u32; THRESHOLDS.len()];
+                for pair in all_pairs(&params, &signatures, &threshold)? {
+                    let Some(value) = pair.scores.figure.value() else {
+                        continue;
+                    };
+                    for (count, threshold) in counts.iter_mut().zip(THRESHOLDS) {
+                        *count += u32::from(value >= f64::from(threshold) / 100.0);
+                    }
+                    if value > SIMILAR {
+                        *similar.entry((pair.a, pair.b)).or_default() |= 1 << place;
+                    }
                 }
-                if value > SIMILAR {
-                    *found.similar_by.entry((pair.a, pair.b)).or_default() |= 1 << place;
+                for (draws, count) in found.counts[place].iter_mut().zip(counts) {
+                    draws.push(f64::from(count));
                 }
             }
-            found.labels.push(format!("{name}_{n}"));
-            found.entries.push(mean(&lens));
-            found.counts.push(counts);
+            found.similar.push(similar);
         }
         Ok(found)
     }
@@ -95,9 +150,32 @@ impl FoundByMethods {
     fn described(&self) -> String {
         let each = self.labels.iter().zip(&self.entries);
         let each: Vec<String> = each
-            .map(|(label, entries)| format!("{label} {entries:.0}"))
+            .map(|(label, entries)| format!("`{label}` {}", entries.rounded(1)))
             .collect();
         each.join(", ")
+    }
+
+    /// Which method finds most pairs above 70 %, and under how many seeds.
+    fn ranked(&self) -> String {
+        let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
+        let at = at.unwrap_or_default();
+        let mut order: Vec<usize> = (0..METHODS.len()).collect();
+        let mean = |place: &usize| self.counts[*place][at].mean();
+        order.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        let steps = order.windows(2).map(|pair| {
+            let (more, fewer) = (&self.counts[pair[0]][at], &self.counts[pair[1]][at]);
+            let difference = more.minus(fewer);
+            format!(
+                "{} more than {} under {}, fewer under {}",
+                METHODS[pair[0]].1,
+                METHODS[pair[1]].1,
+                difference.above(0.0),
+                difference.below(0.0)
+            )
+        });
+        let steps: Vec<String> = steps.collect();
+        let seeds = self.similar.len();
+        format!("At 70 % of {seeds} seeds: {}.", steps.join("; "))
     }
 
     /// Figure 9 as a table.
@@ -106,64 +184,120 @@ impl FoundByMethods {
         columns.extend(self.labels.iter().map(String::as_str));
         let mut table = Table::new(name, &columns);
         for (at, threshold) in THRESHOLDS.iter().enumerate() {
-            let values = self.counts.iter().map(|counts| counts[at].to_string());
+            let values = self.counts.iter().map(|counts| counts[at].rounded(0));
             table.row(std::iter::once(threshold.to_string()).chain(values));
         }
         table
     }
 
-    /// Table 2.
-    fn table(&self, name: &str, texts: &[&Text]) -> Table {
-        let every = self.similar_by.len().div_ceil(MOST_JUDGED).max(1);
-        let judged: Vec<((usize, usize), u8)> = self
-            .similar_by
-            .iter()
-            .step_by(every)
-            .map(|(&pair, &methods)| (pair, methods))
-            .collect();
-        let correct: Vec<bool> = judged
-            .iter()
-            .map(|&((a, b), _)| alike(&texts[a].bytes, &texts[b].bytes) >= SIMILAR)
-            .collect();
-        let sampled = if every > 1 {
-            format!(" (one in {every} of them)")
-        } else {
-            String::new()
+    /// Table 2, and how many of the pairs that any method finds are correct by each oracle.
+    fn table(
+        &self,
+        name: &str,
+        oracles: &mut Oracles<'_>,
+    ) -> Result<(Table, [Draws; 2]), LabError> {
+        // For each row, by any, by each method, by one to four of them.
+        let mut cells: [[Draws; 9]; 3] = Default::default();
+        let (mut sampled, mut shares) = (1, <[Draws; 2]>::default());
+        for similar in &self.similar {
+            let every = similar.len().div_ceil(MAX_JUDGED).max(1);
+            sampled = sampled.max(every);
+            let judged: Vec<((usize, usize), u8)> = similar
+                .iter()
+                .step_by(every)
+                .map(|(&pair, &methods)| (pair, methods))
+                .collect();
+            let verdicts = oracles.judge(judged.iter().map(|&(pair, _)| pair))?;
+            for (row, cells) in cells.iter_mut().enumerate() {
+                let is_in = |verdict: &[bool; 2]| row == 0 || verdict[row - 1];
+                let rows: Vec<u8> = judged
+                    .iter()
+                    .zip(&verdicts)
+                    .filter(|&(_, verdict)| is_in(verdict))
+                    .map(|(&(_, methods), _)| methods)
+                    .collect();
+                let count = |fits: &dyn Fn(u8) -> bool| {
+                    rows.iter().filter(|&&methods| fits(methods)).count() as f64
+                };
+                cells[0].push(rows.len() as f64);
+                for place in 0..METHODS.len() {
+                    cells[1 + place].push(count(&|methods| methods >> place & 1 == 1));
+                }
+                for by in 1..=4 {
+                    cells[4 + by].push(count(&|methods| methods.count_ones() as usize == by));
+                }
+                if row > 0 && !judged.is_empty() {
+                    shares[row - 1].push(rows.len() as f64 / judged.len() as f64);
+                }
+            }
+        }
+        let total = match sampled {
+            1 => "total".to_owned(),
+            more => format!("total (of a seed with many, one in {more})"),
         };
         let mut columns = vec!["above 70 %", "by any"];
         columns.extend(self.labels.iter().map(String::as_str));
         columns.extend(["by 1", "by 2", "by 3", "by 4"]);
         let mut table = Table::new(name, &columns);
-        for (label, only_correct) in [
-            (format!("total{sampled}"), false),
-            ("correct".to_owned(), true),
-        ] {
-            let rows: Vec<u8> = judged
-                .iter()
-                .zip(&correct)
-                .filter(|&(_, &correct)| correct || !only_correct)
-                .map(|(&(_, methods), _)| methods)
-                .collect();
-            let of = |place: usize| {
-                let by_it = |methods: &&u8| **methods >> place & 1 == 1;
-                rows.iter().filter(by_it).count()
-            };
-            let by = |count: u32| {
-                let by_so_many = |methods: &&u8| methods.count_ones() == count;
-                rows.iter().filter(by_so_many).count()
-            };
-            let values = [rows.len()]
-                .into_iter()
-                .chain((0..METHODS.len()).map(of))
-                .chain((1..=4).map(by))
-                .map(|count| count.to_string());
+        let labels = [
+            total,
+            "correct by words".to_owned(),
+            "exactly above 70 %".to_owned(),
+        ];
+        for (label, cells) in labels.into_iter().zip(&cells) {
+            let values = cells.iter().map(|draws| draws.rounded(0));
             table.row(std::iter::once(label).chain(values));
         }
-        table
+        Ok((table, shares))
     }
 }
 
-fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabError> {
+/// What is known of pairs of texts without sampling: whether their words agree, and whether their
+/// windows do. Each pair is judged once.
+struct Oracles<'a> {
+    texts: &'a [&'a Text],
+    /// All windows of 20 bytes.
+    exact: MethodParams,
+    judged: HashMap<(usize, usize), [bool; 2]>,
+}
+
+impl<'a> Oracles<'a> {
+    fn new(texts: &'a [&'a Text]) -> Result<Self, LabError> {
+        Ok(Self {
+            texts,
+            exact: windowed(Method::Mod, 20, 1)?,
+            judged: HashMap::new(),
+        })
+    }
+
+    fn judge(
+        &mut self,
+        pairs: impl Iterator<Item = (usize, usize)>,
+    ) -> Result<Vec<[bool; 2]>, LabError> {
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        let new: Vec<(usize, usize)> = pairs
+            .iter()
+            .copied()
+            .filter(|pair| !self.judged.contains_key(pair))
+            .collect();
+        let made = in_parallel(new.len(), Vec::new, |at, made| {
+            let (a, b) = (self.texts[new[at].0], self.texts[new[at].1]);
+            let signed = |text: &Text| -> MethodSignature { sign(&self.exact, &text.bytes) };
+            let verdict = [
+                alike(&a.bytes, &b.bytes) >= SIMILAR,
+                figure(&self.exact, &signed(a), &signed(b)) > SIMILAR,
+            ];
+            made.push((new[at], verdict));
+            Ok::<_, LabError>(())
+        })?;
+        self.judged.extend(made.into_iter().flatten());
+        let verdicts = pairs.iter().map(|pair| self.judged.get(pair).copied());
+        Ok(verdicts.map(Option::unwrap_or_default).collect())
+    }
+}
+
+fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Section, LabError> {
+    let number = paper.number;
     let mut plot = Plot::new(
         &format!("figure-09-{number}"),
         &format!("Figure 9: pairs found, collection {number}"),
@@ -180,35 +314,73 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabEr
     let every = texts.len().div_ceil(400).max(1);
     let points = texts.iter().enumerate().step_by(every);
     sizes.curve(
-        "size",
+        "here",
         points.map(|(at, text)| (at as f64, text.bytes.len() as f64)),
     );
-    let found = FoundByMethods::by(texts, [100; 4])?;
-    for (label, counts) in found.labels.iter().zip(&found.counts) {
-        let points = THRESHOLDS.iter().zip(counts);
-        plot.curve(label, points.map(|(&x, &y)| (f64::from(x), y as f64)));
-    }
-    // As many entries as `Mod_100` has.
-    let size = (found.entries[0].round() as u32).max(1);
-    let equal = FoundByMethods::by(texts, [100, size, size, 100])?;
-    let text = format!(
-        "{} texts (paper: {papers}). Entries of an average text: {}: at one window in 100 short \
-         texts have few entries, and a ratio of few entries is often above any threshold. So the \
-         last two tables give all four the same mean size: {}.",
-        texts.len(),
-        found.described(),
-        equal.described()
+    let ends = [
+        (0, *paper.sizes.start()),
+        (paper.documents, *paper.sizes.end()),
+    ];
+    sizes.paper(
+        "paper, about",
+        ends.map(|(at, bytes)| (at as f64, bytes as f64)),
     );
-    Ok(Section::new(
-        &format!("Figures 9 and 10, table 2: collection {number}"),
-        text,
-    )
-    .plot(plot)
-    .plot(sizes)
-    .table(found.pairs(&format!("figure-09-{number}-pairs")))
-    .table(found.table(&format!("table-2-{number}"), texts))
-    .table(equal.pairs(&format!("figure-09-{number}-equal")))
-    .table(equal.table(&format!("table-2-{number}-equal"), texts)))
+    let found = FoundByMethods::by(texts, [100; 4], seeds)?;
+    for (label, counts) in found.labels.iter().zip(&found.counts) {
+        let points = || THRESHOLDS.iter().map(|&x| f64::from(x)).zip(counts);
+        plot.curve(label, points().map(|(x, draws)| (x, draws.mean())));
+        plot.ranges(
+            format!("{label}, range"),
+            points().map(|(x, draws)| (x, draws.least(), draws.greatest())),
+        );
+    }
+    plot.paper(
+        "paper, table 2",
+        paper.found.map(|pairs| (70.0, f64::from(pairs))),
+    );
+    // As many entries as `Mod_100` has.
+    let wanted = found.entries[0].mean().max(1.0);
+    let size = (wanted.round() as u32).max(1);
+    let (rate, _) = equal_rate(Method::BswMin, texts, wanted, 100)?;
+    let equal = FoundByMethods::by(texts, [100, size, size, rate], seeds)?;
+    let mut oracles = Oracles::new(texts)?;
+    let (table, shares) = found.table(&format!("table-2-{number}"), &mut oracles)?;
+    let (table_equal, equal_shares) =
+        equal.table(&format!("table-2-{number}-equal"), &mut oracles)?;
+    let of_paper = |counts: [u32; 4]| {
+        let labels = METHODS.into_iter().zip(counts);
+        let labels: Vec<String> = labels
+            .map(|((_, name), count)| format!("{name} {count}"))
+            .collect();
+        labels.join(", ")
+    };
+    let text = format!(
+        "{} texts (paper: {}). Entries of an average text: {}. {} Of the pairs above 70 % by any \
+         method {} % are correct by their words and {} % exactly above 70 % (all windows). The \
+         last two tables give all four about the same mean size, {}; of their pairs {} and {} \
+         %.\n\nPaper: {} pairs by any, {} by all four ({}), of which correct: {}.",
+        texts.len(),
+        paper.about,
+        found.described(),
+        found.ranked(),
+        shares[0],
+        shares[1],
+        equal.described(),
+        equal_shares[0],
+        equal_shares[1],
+        paper.any,
+        paper.all,
+        of_paper(paper.found),
+        of_paper(paper.correct),
+    );
+    let heading = format!("Figures 9 and 10, table 2: collection {number}");
+    Ok(Section::new(&heading, text)
+        .plot(plot)
+        .plot(sizes)
+        .table(found.pairs(&format!("figure-09-{number}-pairs")))
+        .table(table)
+        .table(equal.pairs(&format!("figure-09-{number}-equal")))
+        .table(table_equal))
 }
 
 /// Twice the number of words that both texts have in the same order, over all words of both. The

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use crate::eval;
 use resemble_cli::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -34,6 +35,10 @@ pub(crate) struct EvalArgs {
     /// Take texts until there are SIZE bytes; their names alone decide which
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
     pub(crate) max_bytes: u64,
+    /// Measure what chance has a part in under N seeds, for its mean and range
+    #[arg(long, value_name = "N", default_value_t = eval::SEEDS,
+        value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
     /// For broder: sort within SIZE of memory, and in the folder of -o if that is not enough
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "512M")]
     pub(crate) memory: u64,

@@ -268,10 +268,10 @@ pub(super) fn later(
     let old = whole.results.documents();
     let joined = (old..results.documents()).filter(|&id| clusters.0[id as usize] < old);
     let text = format!(
-        "{} edited texts come to {old} documents: {:.2} s for opening what is kept, {:.2} s for \
-         sketching them, {:.2} s for merging them in (phases 2 and 3); all at once took {:.1} s. \
-         {} of them join a cluster of what was there. That the result is that of clustering from \
-         nothing is a test.",
+        "{} edited texts join {old} documents (seeds 1 to {}): {:.2} s for opening what is kept, \
+         {:.2} s for sketching them, {:.2} s for merging them in (phases 2 and 3); all at once \
+         took {:.1} s. {} of them join a cluster of what was there.",
+        texts.len(),
         texts.len(),
         opening.wall,
         sketching.wall,

@@ -193,8 +193,8 @@ pub(super) fn status(whole: &ClusteredFolder) -> Result<Section, LabError> {
     } = whole.eliminated;
     let text = format!(
         "Eliminated, because another document stands for them: {identical} identical, {lexical} \
-         lexically equivalent (these included), {shingle} shingle equivalent (all included). What \
-         hangs together by nothing but identity counts as identical here, too."
+         lexically equivalent (these included), {shingle} shingle equivalent (all included). A \
+         cluster of equal documents alone counts as identical."
     );
     Ok(Section::new("Status", text).table(table))
 }
@@ -243,5 +243,10 @@ pub(super) fn stages(whole: &ClusteredFolder) -> Section {
         String::new(),
         String::new(),
     ]);
-    Section::new("Time and disk by phase", "Sketching reads every document.").table(table)
+    let text = format!(
+        "Sketching, which reads every document, takes {} % of the processor time (paper: {} %).",
+        percent(whole.stages[0].cpu / total),
+        percent(STAGES[0].1 / days)
+    );
+    Section::new("Time and disk by phase", text).table(table)
 }

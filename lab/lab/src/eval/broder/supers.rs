@@ -1,13 +1,14 @@
 //! Super shingles: recall by length, and blindness to containment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use resemble_methods::judged::Overlap;
-use resemble_methods::shingle::sketch;
+use resemble_methods::shingle::{Seed, sketch};
 use resemble_methods::super_shingle::{DEFAULT_LENGTH, of_sketch, super_shingles};
 use resemble_methods::{Method, MethodParams, Settings, score, sign};
 
-use super::super::{Collection, Plot, Random, Section, Table, percent};
+use super::super::{Collection, Draws, Plot, Random, Section, Table, percent};
 use crate::error::{LabError, MethodError};
 use crate::phases::{ClusterBatch, ClusterPlan, PhaseResults, Policy, SketchedDocument};
 
@@ -19,6 +20,9 @@ const LINKS: u64 = 60_000;
 
 /// How many texts parts are cut from.
 const TEXTS: usize = 300;
+
+/// A part is the first of this many equal ones.
+const PARTS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The parameters of super shingles of the default length.
 pub(super) fn params() -> Result<MethodParams, LabError> {
@@ -109,12 +113,16 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
     let mut plot = Plot::new(
         "super-recall",
         "Recall of super shingles by length of the document",
-        "shingles of the shorter sketch (log2)",
+        "shingles of the shorter sketch, at least",
         "similar pairs found, %",
     );
+    plot.log_x = true;
     for (at, length) in LENGTHS.iter().enumerate() {
         let points = classes.iter().map(|(&class, (links, found))| {
-            (f64::from(class), found[at] as f64 / *links as f64 * 100.0)
+            (
+                (1u64 << class) as f64,
+                found[at] as f64 / *links as f64 * 100.0,
+            )
         });
         plot.curve(format!("length {length}"), points);
     }
@@ -136,11 +144,25 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
             }
         },
     );
+    let of_default = LENGTHS.iter().position(|&length| length == DEFAULT_LENGTH);
+    let share = |class: &(u64, [u64; LENGTHS.len()])| {
+        percent(class.1[of_default.unwrap_or_default()] as f64 / class.0.max(1) as f64)
+    };
+    let ends = match (classes.first_key_value(), classes.last_key_value()) {
+        (Some((first, shortest)), Some((last, longest))) if first < last => format!(
+            " Length {DEFAULT_LENGTH}, the default, finds {} % of the {} links of the shortest \
+             class, and {} % of the {} of the longest.",
+            share(shortest),
+            shortest.0,
+            share(longest),
+            longest.0
+        ),
+        _ => String::new(),
+    };
     let text = format!(
-        "Of {} links of at least 50 % resemblance between documents with different sketches (of \
-         all that phase 4 made, every {every}.), the share that has a common super shingle. \
-         \"Super shingles do not work well for short documents\": a sketch shorter than the \
-         length has none. Length {DEFAULT_LENGTH} is the default.",
+        "Of {} links of at least 50 % resemblance between documents with different sketches (one \
+         in {every} of all that phase 4 made), the share that has a common super shingle.{ends} \
+         Paper: \"Super shingles do not work well for short documents\".",
         chosen.len()
     );
     Ok(Section::new("Super shingles: recall", text)
@@ -150,57 +172,75 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
 }
 
 /// Compares texts with parts of them, by regular sketches and by super shingles.
-pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
-    let (regular, supers) = (MethodParams::paper(Method::Shingle), params()?);
+pub(super) fn blindness(collection: &Collection, seeds: u64) -> Result<Section, LabError> {
     let texts = collection
         .texts
         .iter()
         .filter(|text| text.bytes.len() >= 3000);
     let texts: Vec<_> = texts.take(TEXTS).collect();
-    let mut table = Table::new(
-        "super-containment",
-        &[
-            "part of the text",
-            "texts",
-            "contained at 90 % by MOD_25 %",
-            "resemblance above 50 % by MOD_25 %",
-            "a common super shingle %",
-        ],
-    );
-    for parts in [1usize, 2, 4, 8, 16] {
-        let (mut judged, mut contained, mut similar, mut found) = (0u32, 0u32, 0u32, 0u32);
-        for text in &texts {
-            let part = &text.bytes[..text.bytes.len() / parts];
-            let scores = score(
-                &regular,
-                &sign(&regular, part),
-                &sign(&regular, &text.bytes),
-            );
-            let (Ok(in_b), Some(resemblance)) = (scores.a_in_b, scores.score.value()) else {
-                continue;
-            };
-            let Some(in_b) = in_b.value() else { continue };
-            judged += 1;
-            contained += u32::from(in_b >= 0.9);
-            similar += u32::from(resemblance >= 0.5);
-            let scores = score(&supers, &sign(&supers, part), &sign(&supers, &text.bytes));
-            found += u32::from(scores.score.value().is_some_and(|score| score > 0.0));
+    let columns = [
+        "part of the text",
+        "texts",
+        "contained at 90 % by MOD_25 %",
+        "resemblance above 50 % by MOD_25 %",
+        "a common super shingle %",
+    ];
+    let mut table = Table::new("super-containment", &columns);
+    let mut said = Vec::new();
+    let mut draws: [[Draws; 4]; PARTS.len()] = Default::default();
+    for seed in 0..seeds {
+        let seeded = Settings {
+            seed: Some(Arc::new(Seed::new(&seed.to_string()))),
+            ..Settings::default()
+        };
+        let params = |method| MethodParams::new(method, &seeded).map_err(MethodError::from);
+        let (regular, supers) = (params(Method::Shingle)?, params(Method::SuperShingle)?);
+        let wholes: Vec<_> = texts
+            .iter()
+            .map(|text| [&regular, &supers].map(|params| sign(params, &text.bytes)))
+            .collect();
+        for (parts, draws) in PARTS.into_iter().zip(&mut draws) {
+            let (mut judged, mut contained, mut similar, mut found) = (0u32, 0u32, 0u32, 0u32);
+            for (text, [whole, whole_supers]) in texts.iter().zip(&wholes) {
+                let part = &text.bytes[..text.bytes.len() / parts];
+                let scores = score(&regular, &sign(&regular, part), whole);
+                let (Ok(in_b), Some(resemblance)) = (scores.a_in_b, scores.score.value()) else {
+                    continue;
+                };
+                let Some(in_b) = in_b.value() else { continue };
+                judged += 1;
+                contained += u32::from(in_b >= 0.9);
+                similar += u32::from(resemblance >= 0.5);
+                let scores = score(&supers, &sign(&supers, part), whole_supers);
+                found += u32::from(scores.score.value().is_some_and(|score| score > 0.0));
+            }
+            draws[0].push(f64::from(judged));
+            for (draws, count) in draws[1..].iter_mut().zip([contained, similar, found]) {
+                draws.push(f64::from(count) / f64::from(judged.max(1)));
+            }
         }
-        let share = |part: u32| percent(f64::from(part) / f64::from(judged.max(1)));
+    }
+    for (parts, [judged, contained, similar, found]) in PARTS.into_iter().zip(&draws) {
+        let part = match parts {
+            1 => "whole".to_owned(),
+            more => format!("1/{more}"),
+        };
+        if parts > 1 {
+            said.push(format!("{part}: {contained} and {found} %"));
+        }
         table.row([
-            if parts == 1 {
-                "whole".to_owned()
-            } else {
-                format!("1/{parts}")
-            },
-            judged.to_string(),
-            share(contained),
-            share(similar),
-            share(found),
+            part,
+            judged.rounded(0),
+            contained.to_string(),
+            similar.to_string(),
+            found.to_string(),
         ]);
     }
-    let text = "\"Super shingles cannot detect containment\": the first part of a text in the \
-        whole. Regular sketches detect it. Shingles of the whole text come between those of the \
-        part, so no sequence of them stays complete.";
+    let text = format!(
+        "The first part of a text in the whole, under {seeds} permutations. Contained at 90 % by \
+         regular sketches, and a common super shingle: {}. Paper: \"Super shingles cannot detect \
+         containment\".",
+        said.join("; ")
+    );
     Ok(Section::new("Super shingles: blind to containment", text).table(table))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use resemble_methods::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
 
-use super::super::{Plot, Section, Table, percent};
+use super::super::{Draws, Plot, Random, Section, Table, percent};
 use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
@@ -218,8 +218,20 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
     ))
 }
 
+/// The bits that are tried under all seeds. The arrays of more take a second to write.
+const SEEDED: [u32; 3] = [12, 16, 20];
+
+/// What the estimates of one n are off under all seeds.
+#[derive(Default)]
+struct ErrorDraws {
+    means: Draws,
+    greatest: Draws,
+    below: Draws,
+    off: [Draws; 2],
+}
+
 /// Few bits on a small part of the folder, by real chunks and by the paper's hashed sets.
-pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let mut sum = 0;
     let few = corpus.chunks.iter().take_while(|chunks| {
         sum += chunks.len() as u64;
@@ -230,7 +242,18 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     distinct.sort_unstable();
     distinct.dedup();
     let exact = exact_pairs(&chunks);
-    let mut table = table("errors-few-bits");
+    let columns = [
+        "n",
+        "chunks for each value",
+        "kept",
+        "seeds",
+        "mean error, points",
+        "greatest",
+        "off by more than 1",
+        "by more than 5",
+        "below exact",
+    ];
+    let mut table = Table::new("errors-few-bits", &columns);
     let mut plot = Plot::new(
         "errors",
         "Estimates compared with exact similarities",
@@ -238,35 +261,81 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         "error, points",
     );
     plot.log_y = true;
-    let mut curves: [Vec<(f64, f64)>; 4] = Default::default();
+    let labels = ["real chunks", "hashed set"];
+    let mut curves: [[Vec<(f64, f64)>; 2]; 2] = Default::default();
+    let mut ranges: [Vec<(f64, f64, f64)>; 2] = Default::default();
+    let mut below = [0.0; 2];
     for bits in corpus.worth(&[12, 16, 20, 24, 28]) {
-        let real = signatures(bits, &chunks)?;
-        let sets = real.iter().map(|signature| as_set(bits, signature));
-        let sets: Vec<MethodSignature> = sets.collect::<Result<_, _>>()?;
-        for (kept, signatures, curve) in [("real chunks", &real, 0), ("hashed set", &sets, 1)] {
-            let name = format!("few-{bits}-{curve}");
-            let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
-            for (curve, error) in [
-                (curve, errors.greatest()),
-                (curve + 2, errors.sum / errors.count.max(1) as f64),
-            ] {
-                curves[curve].push((f64::from(bits), (error * 100.0).max(1e-3)));
+        let tried = if SEEDED.contains(&bits) { seeds } else { 1 };
+        let mut draws: [ErrorDraws; 2] = Default::default();
+        for seed in 0..tried {
+            // Another hash of the same chunks. Seed 0 is MD5 itself.
+            let key = Random(seed).draw();
+            let of_seed = |chunk: &u64| match seed {
+                0 => *chunk,
+                _ => Random(chunk ^ key).draw(),
+            };
+            let mut hashed: Vec<Vec<u64>> = chunks
+                .iter()
+                .map(|chunks| chunks.iter().map(of_seed).collect())
+                .collect();
+            for chunks in &mut hashed {
+                chunks.sort_unstable();
             }
-            table.row(row(bits, distinct.len() as u64, kept, &errors));
+            let real = signatures(bits, &hashed)?;
+            let sets = real.iter().map(|signature| as_set(bits, signature));
+            let sets: Vec<MethodSignature> = sets.collect::<Result<_, _>>()?;
+            for (signatures, (kept, draws)) in [real, sets].iter().zip((0..).zip(&mut draws)) {
+                let name = format!("few-{bits}-{kept}");
+                let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
+                drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
+                draws.means.push(errors.sum / errors.count.max(1) as f64);
+                draws.greatest.push(errors.greatest());
+                draws.below.push(errors.below as f64);
+                draws.off[0].push(errors.off[0] as f64);
+                draws.off[1].push(errors.off[1] as f64);
+            }
+        }
+        for (kept, draws) in draws.iter().enumerate() {
+            let x = f64::from(bits);
+            let scaled = |value: f64| value * 100.0;
+            curves[kept][0].push((x, scaled(draws.greatest.mean())));
+            curves[kept][1].push((x, scaled(draws.means.mean())));
+            let (least, most) = (draws.greatest.least(), draws.greatest.greatest());
+            ranges[kept].push((x, scaled(least), scaled(most)));
+            below[kept] += draws.below.greatest();
+            table.row([
+                bits.to_string(),
+                format!("{:.2}", distinct.len() as f64 / 2f64.powi(bits as i32)),
+                labels[kept].to_owned(),
+                tried.to_string(),
+                draws.means.percents(3),
+                draws.greatest.percents(3),
+                draws.off[0].rounded(0),
+                draws.off[1].rounded(0),
+                draws.below.rounded(0),
+            ]);
         }
     }
-    let labels = ["greatest, real", "greatest, set", "mean, real", "mean, set"];
-    for (label, curve) in labels.into_iter().zip(curves) {
-        plot.curve(label, curve);
+    for (label, [greatest, means]) in labels.into_iter().zip(curves) {
+        plot.curve(format!("greatest, {label}"), greatest);
+        plot.curve(format!("mean, {label}"), means);
     }
+    for (label, ranges) in labels.into_iter().zip(ranges) {
+        plot.ranges(format!("greatest, {label}, range"), ranges);
+    }
+    plot.paper("paper, greatest", [(24.0, 5.0), (28.0, 1.0)]);
     let text = format!(
         "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B \
          and of B to A count each. **Real chunks**: a document has a hash as often as it has \
-         chunks of it, and an estimate is never below the exact similarity. **Hashed set**: each \
-         hash once, as printed; an estimate can be below.",
+         chunks of it; at most {:.0} estimates of a seed are below the exact similarity, all n \
+         together. **Hashed set**: each hash once, as printed; at most {:.0} are below it. A seed \
+         is another hash of the chunks; the first is MD5 itself.",
         chunks.len(),
         distinct.len(),
-        exact.len()
+        exact.len(),
+        below[0],
+        below[1],
     );
     Ok(Section::new("Errors with few bits (section 4.2)", text)
         .plot(plot)
@@ -320,11 +389,11 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
     }
     let text = format!(
-        "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. \
-         With n = {like_24} there are about as many chunks for each value as the paper has with \
-         24, with n = {} as with 28. The paper: at 24 bits up to 5 points, only of documents that \
-         are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of \
-         the values. The greatest errors:\n{greatest}",
+        "One hash, MD5, without a seed. {} pairs have chunks in common, {similar} ({} %) are \
+         exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
+         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to 5 \
+         points, only of documents that are similar by at most 5 %; at 28 at most 1.\n\nSmall \
+         documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4

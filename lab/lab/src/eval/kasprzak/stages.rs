@@ -7,7 +7,7 @@ use resemble_methods::arrays::deltas::Deltas;
 use resemble_methods::sorted5::{ChunkHashing, overlap_of_sorted};
 use resemble_methods::{MethodSignature, Signer};
 
-use super::super::{Clock, Random, Section, Table};
+use super::super::{Clock, Draws, Random, Section, Table, percent};
 use super::{
     Corpus, THRESHOLD, arrays, bytes_of, lists, megabytes, merge, params, seconds, signatures,
 };
@@ -33,7 +33,12 @@ pub(super) fn data(corpus: &Corpus<'_>) -> Section {
     table.row(["chunks of a document", &format!("{each:.0}"), "2400"]);
     let share = corpus.distinct as f64 / postings.max(1) as f64;
     table.row(["distinct of all", &format!("{share:.2}"), "0.74"]);
-    Section::new("The data (section 2.3)", "").table(table)
+    let text = format!(
+        "{} texts; {} % of their chunks are distinct (paper: 74 %).",
+        documents,
+        percent(share)
+    );
+    Section::new("The data (section 2.3)", text).table(table)
 }
 
 /// Section 4.6, on one thread throughout.
@@ -134,9 +139,8 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         drop(set);
         drop(fs::remove_dir_all(corpus.scratch.join(&name)));
     }
-    let text = "The offsets depend on n alone: 64 MiB at 24 bits and 1 GiB at 28, as in the \
-        paper, whose arrays take less than 2 GB and less than 3 GB (600 million ids of three \
-        bytes, or 1.7 GB of them).";
+    let text = "The offsets are four bytes for each of 2^n values. Paper: 64 MB at 24 bits, 1 GB \
+        at 28; with 600 million ids of three bytes (1.7 GB) less than 2 GB and less than 3 GB.";
     Ok(Section::new("Sizes (section 4.3)", text).table(table))
 }
 
@@ -175,7 +179,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     );
     let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let numbers: Vec<u32> = (0..signatures.len() as u32).collect();
-    let mut first = None;
+    let (mut first, mut spent) = (None, Vec::new());
     for count in [1, 2] {
         let start = clock();
         let (folder, set) = arrays(
@@ -192,6 +196,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
             _ => pairs_in_shards(&folder, &set, &numbers, THRESHOLD, count)?,
         };
         let searching = clock() - start;
+        spent.push((building, searching));
         let arrays = contents(&set)?;
         let (same_arrays, same_pairs) = match &first {
             None => (true, true),
@@ -207,8 +212,16 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
         ]);
         first.get_or_insert((arrays, found));
     }
-    let text = "Processes share the values for building and the documents for searching; one \
-        process is one thread. The search reads the documents off the arrays first.";
+    let [one, two] = &spent[..] else {
+        return Ok(Section::default());
+    };
+    let text = format!(
+        "Processes share the values for building and the documents for searching; one process is \
+         one thread. The search reads the documents off the arrays first. Two processes take {} % \
+         of the time of one for the arrays and {} % for the search.",
+        percent(two.0 / one.0.max(1e-9)),
+        percent(two.1 / one.1.max(1e-9)),
+    );
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
@@ -243,6 +256,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ),
         ("every tenth leaves", 0, 0, true),
     ];
+    let (mut times, mut equal) = (Draws::default(), 0);
     for (what, from, to, leave) in steps {
         let stays = |key: u32| !leave || !key.is_multiple_of(10);
         let start = clock();
@@ -259,6 +273,8 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         let same = set.paths().iter().zip(whole.paths()).all(
             |(one, other)| matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b),
         );
+        times.push(spent);
+        equal += u32::from(same);
         table.row([
             what.to_owned(),
             documents.to_string(),
@@ -271,9 +287,14 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
             .to_owned(),
         ]);
     }
-    let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 \
-        bits: it costs about the same however little is new. Deleted documents leave in the same \
-        merge.";
+    let text = format!(
+        "{} bits. A merge reads and writes all of the arrays, whatever is new: the four take {} \
+         seconds. Deleted documents leave in the same merge. The arrays are those made from \
+         nothing in {equal} of {} merges.",
+        corpus.bits(),
+        times.rounded(3),
+        steps.len()
+    );
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
 
@@ -299,6 +320,7 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         .filter(|pair| reaches(pair.common, pair.a, pair.b))
         .count();
     let params = params(corpus.bits(), ChunkHashing::Md5)?;
+    let mut missed = 0;
     for bits in corpus.worth(&[corpus.papers_bits(), 24]) {
         let signatures = signatures(bits, &corpus.chunks)?;
         let (_, set) = arrays(corpus.scratch, "preselected", bits, &signatures, 1)?;
@@ -312,6 +334,7 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
             reaches(common.common as u32, pair.a, pair.b)
         });
         let confirmed = confirmed.count();
+        missed += right - confirmed;
         let spent = clock() - start;
         let sample: Vec<_> = found.iter().step_by((found.len() / 50).max(1)).collect();
         let start = clock();
@@ -331,8 +354,8 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         ]);
     }
     let text = format!(
-        "{right} pairs are exactly similar by 1 % or more. Missed by the preselection: none can \
-         be, for no estimate is below exact."
+        "{right} pairs are exactly similar by 1 % or more. The preselection misses {missed} of \
+         them, all rows together."
     );
     Ok(Section::new(
         "Exact similarities of preselected pairs (section 4.2)",
@@ -344,6 +367,8 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
 /// Section 5: differences instead of offsets.
 pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     const LOOKS: usize = 4_000_000;
+    const OFFSETS_SEED: u64 = 2008;
+    let mut said = Vec::new();
     let mut table = Table::new(
         "offsets",
         &[
@@ -362,7 +387,7 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
         let part = &parts.parts()[0];
         let plain: Vec<u32> = part.offsets().map(|offset| offset as u32).collect();
         let deltas = Deltas::of(plain.iter().map(|&offset| u64::from(offset)));
-        let mut random = Random(2008);
+        let mut random = Random(OFFSETS_SEED);
         let places: Vec<usize> = (0..LOOKS).map(|_| random.below(plain.len())).collect();
         let start = clock();
         let sum: u64 = places.iter().map(|&at| u64::from(plain[at])).sum();
@@ -372,6 +397,11 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
         let by_deltas = clock() - start;
         debug_assert_eq!(sum, other);
         let (bytes, less) = (plain.len() as u64 * 4, deltas.bytes());
+        said.push(format!(
+            "{} % saved at {bits} bits, a look-up takes {:.1} times as long",
+            percent(1.0 - less as f64 / bytes.max(1) as f64),
+            by_deltas / by_plain.max(1e-9)
+        ));
         let nanoseconds = |spent: f64| format!("{:.1}", spent * 1e9 / LOOKS as f64);
         table.row([
             bits.to_string(),
@@ -382,7 +412,10 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
             nanoseconds(by_deltas + sum.abs_diff(other) as f64),
         ]);
     }
-    let text = "Every 64th offset as it is, a byte for the difference to the one before for all \
-        others. Look-ups at random places of both, in memory.";
+    let text = format!(
+        "Every 64th offset as it is, a byte for the difference to the one before for all others: \
+         {}. {LOOKS} look-ups at random places of both, in memory (seed {OFFSETS_SEED}).",
+        said.join("; ")
+    );
     Ok(Section::new("Smaller offsets (section 5)", text).table(table))
 }

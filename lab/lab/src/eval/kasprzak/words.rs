@@ -1,13 +1,15 @@
 //! Sections 5 and 4.2: other hashes, forms of words, a dictionary.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use resemble_methods::sorted5::{ChunkHashing, overlap_of_sorted};
 use resemble_methods::vocabulary::{Dictionary, Language, Lemmas, words_of};
 use resemble_methods::{Features, MethodParams, ParamError, Settings, Signer, select::select};
+use resemble_relate::parallel::in_parallel;
 
-use super::super::{Clock, Random, Section, Table, Text, mean, percent};
+use super::super::{Clock, Draws, Random, Section, Table, Text, compared, mean};
 use super::{Corpus, arrays, lists, params, seconds, settings};
 use crate::arrays::pairs;
 use crate::error::{LabError, MethodError};
@@ -19,47 +21,72 @@ const EDITED: usize = 100;
 /// How many edits each of them gets.
 const EDITS: usize = 50;
 
+/// The first seed of the edits.
+const SEED: u64 = 2008;
+
 /// Words in at least this many texts count as known words.
 const KNOWN: u32 = 3;
 
+/// About how many distinct chunks a bucket has in the test of uniformity.
+const BUCKET: u64 = 256;
+
+/// How far the counts of chunks in 2^n buckets, by their upper bits, are from those of a random
+/// function, in standard deviations of chi-square. A good hash is between -4 and 4.
+fn uniformity(chunks: &[u64]) -> (usize, f64) {
+    let bits = (chunks.len() as u64 / BUCKET).max(2).ilog2();
+    let mut counts = vec![0u32; 1 << bits];
+    for chunk in chunks {
+        counts[(chunk >> (64 - bits)) as usize] += 1;
+    }
+    let expected = chunks.len() as f64 / counts.len() as f64;
+    let squares = counts
+        .iter()
+        .map(|&count| (f64::from(count) - expected).powi(2));
+    let chi = squares.sum::<f64>() / expected.max(1e-9);
+    let freedom = counts.len() as f64 - 1.0;
+    (counts.len(), (chi - freedom) / (2.0 * freedom).sqrt())
+}
+
 /// Compares MD5 with other hashes.
 pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
-    let mut table = Table::new(
-        "hashes",
-        &[
-            "hash",
-            "seconds",
-            "MB/s",
-            "hashing alone, ns a chunk",
-            "distinct values",
-            "expected",
-        ],
-    );
+    let columns = [
+        "hash",
+        "seconds",
+        "MB/s",
+        "hashing alone, ns a chunk",
+        "distinct chunks",
+        "buckets",
+        "chi-square, deviations",
+    ];
+    let mut table = Table::new("hashes", &columns);
     let bits = corpus.papers_bits();
-    // How many distinct values c random ones have: 2^n (1 - (1 - 2^-n)^c).
-    let space = 2f64.powi(bits as i32);
-    let expected = space * -(corpus.distinct as f64 * (-1.0 / space).ln_1p()).exp_m1();
     let mut fastest = f64::INFINITY;
     let mut rows = Vec::new();
     for hash in ChunkHashing::ALL {
         let params = params(bits, hash)?;
         let mut signer = Signer::new(&params);
-        let mut seen = vec![false; 1 << bits];
         let mut spent = 0.0;
+        let mut chunks = Vec::new();
         for text in &corpus.collection.texts {
             let start = clock();
             signer.update(&text.bytes);
-            let signature = signer.finish();
+            signer.finish();
             spent += clock() - start;
-            signature
-                .keys()
-                .into_iter()
-                .for_each(|key| seen[key as usize] = true);
+            chunks.extend(real_chunks(&params, &text.bytes));
         }
+        chunks.sort_unstable();
+        chunks.dedup();
         fastest = spent.min(fastest);
-        rows.push((hash, spent, seen.into_iter().filter(|seen| *seen).count()));
+        rows.push((hash, spent, chunks.len(), uniformity(&chunks)));
     }
-    for (hash, spent, values) in rows {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for (hash, spent, distinct, (buckets, deviations)) in rows {
+        let list = if deviations.abs() <= 4.0 {
+            &mut good
+        } else {
+            &mut bad
+        };
+        list.push(format!("{hash} ({deviations:+.1})"));
         table.row([
             hash.to_string(),
             seconds(spent),
@@ -71,15 +98,23 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
                 "+{:.1}",
                 (spent - fastest) * 1e9 / corpus.postings().max(1) as f64
             ),
-            values.to_string(),
-            format!("{expected:.0}"),
+            distinct.to_string(),
+            buckets.to_string(),
+            format!("{deviations:+.2}"),
         ]);
     }
+    let list = |hashes: &[String]| match hashes {
+        [] => "none".to_owned(),
+        some => some.join(", "),
+    };
     let text = format!(
         "Step 1 on one thread, {bits} bits; hashing alone is what is more than with the fastest. \
-         Chunks are hashed {} at a time by MD5 and one by one by the others. As many distinct \
-         values as expected: the upper bits are as good as random.",
-        256
+         MD5 hashes 256 chunks at a time, the others one by one. The distinct chunks are counted \
+         in buckets by the upper bits of their hashes, and chi-square is compared with that of a \
+         random function: within four standard deviations {}; outside {}. The paper: another hash \
+         \"probably will not result in a meaningful improvement\".",
+        list(&good),
+        list(&bad)
     );
     Ok(Section::new("Other hashes (section 5)", text).table(table))
 }
@@ -88,7 +123,7 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
 type Words = Vec<Box<[u8]>>;
 
 /// Changes the words of a text at a place.
-type Edit<'a> = &'a dyn Fn(&mut Words, usize);
+type Edit<'a> = &'a (dyn Fn(&mut Words, usize) + Sync);
 
 /// Makes a text of words.
 fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
@@ -139,9 +174,43 @@ fn families<'a>(
     several.collect()
 }
 
+/// The words of a text, and its chunks: as they stand, then sorted by each of three params.
+struct EditedWords {
+    words: Words,
+    unsorted: Vec<Vec<u8>>,
+    sorted: [Vec<u64>; 3],
+}
+
+impl EditedWords {
+    fn new(words: Words, params: [&MethodParams; 3]) -> Self {
+        let text = joined(&words);
+        Self {
+            unsorted: unsorted(&words),
+            sorted: params.map(|params| real_chunks(params, &text)),
+            words,
+        }
+    }
+
+    /// How much of the text is in its edited version, by each of the four.
+    fn found(&self, edit: Edit<'_>, params: [&MethodParams; 3], random: &mut Random) -> [f64; 4] {
+        let mut changed = self.words.clone();
+        for _ in 0..EDITS {
+            edit(&mut changed, random.below(self.words.len() - 1));
+        }
+        let text = joined(&changed);
+        let overlap = overlap_of_sorted(&self.unsorted, &unsorted(&changed));
+        let mut found = [overlap.a_in_b().value().unwrap_or(0.0); 4];
+        for (found, (own, params)) in found[1..].iter_mut().zip(self.sorted.iter().zip(params)) {
+            let overlap = overlap_of_sorted(own, &real_chunks(params, &text));
+            *found = overlap.a_in_b().value().unwrap_or(0.0);
+        }
+        found
+    }
+}
+
 /// How much sorting (section 2.2), stems and lemmas (section 5) help against words that change
 /// their places and forms.
-pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let english: Language = "english"
         .parse()
         .map_err(|error| MethodError::from(ParamError::from(error)))?;
@@ -209,39 +278,47 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
             other_form(words, at);
         }),
     ];
-    let edited: Vec<Words> = chosen.iter().map(|text| words_of(&text.bytes)).collect();
+    let sorted = [&plain, &stemmed, &with_lemmas];
+    let words = chosen.iter().map(|text| words_of(&text.bytes));
+    let edited: Vec<EditedWords> = words
+        .filter(|words| words.len() > 100)
+        .map(|words| EditedWords::new(words, sorted))
+        .collect();
+    let mut said = String::new();
     for (what, edit) in edits {
-        let mut random = Random(2008);
-        let mut shares: [Vec<f64>; 4] = Default::default();
-        for words in edited.iter().filter(|words| words.len() > 100) {
-            let mut changed = words.clone();
-            for _ in 0..EDITS {
-                edit(&mut changed, random.below(words.len() - 1));
-            }
-            let (one, other) = (joined(words), joined(&changed));
-            let by = |params: &MethodParams| {
-                let (a, b) = (real_chunks(params, &one), real_chunks(params, &other));
-                overlap_of_sorted(&a, &b).a_in_b().value().unwrap_or(0.0)
-            };
-            let (a, b) = (unsorted(words), unsorted(&changed));
-            shares[0].push(overlap_of_sorted(&a, &b).a_in_b().value().unwrap_or(0.0));
-            for (shares, params) in shares[1..].iter_mut().zip([&plain, &stemmed, &with_lemmas]) {
-                shares.push(by(params));
+        let mut shares: [Draws; 4] = Default::default();
+        for seed in 0..seeds {
+            let made = in_parallel(edited.len(), Vec::new, |at, made| {
+                let mut random = Random(SEED + seed + 1000 * at as u64);
+                made.push((at, edited[at].found(edit, sorted, &mut random)));
+                Ok::<_, LabError>(())
+            })?;
+            let mut made: Vec<(usize, [f64; 4])> = made.into_iter().flatten().collect();
+            made.sort_unstable_by_key(|&(at, _)| at);
+            for (place, shares) in shares.iter_mut().enumerate() {
+                let values: Vec<f64> = made.iter().map(|(_, found)| found[place]).collect();
+                shares.push(mean(&values));
             }
         }
-        let means = shares.iter().map(|shares| percent(mean(shares)));
+        let means = shares.iter().map(Draws::to_string);
         let row: Vec<String> = std::iter::once(what.to_owned()).chain(means).collect();
         table.row(row);
+        let [unsorted, sorted, stems, lemmas] = &shares;
+        let _ = write!(
+            said,
+            "\n* {what}: {}; {}; {}.",
+            compared(("sorted", sorted), ("unsorted", unsorted)),
+            compared(("stems", stems), ("sorted", sorted)),
+            compared(("lemmas", lemmas), ("stems", stems))
+        );
     }
     let text = format!(
-        "How much of a text is in its edited version, on average of {} texts.\n\nThe lemmas are \
-         no linguist's: words of letters that at least {KNOWN} of the other texts have and to \
-         which Snowball's rules for English give one stem belong together, and the one that most \
-         texts have is the lemma of all ({} words, {} lemmas). Another form that occurs is the \
-         commonest other one of such words, in all texts. So the table does what stems do as far \
-         as it goes; it knows no word that the other texts do not have, and no form that occurs \
-         nowhere. A table made by hand would do better where rules fail (*went* is *go*; \
-         *university* is not *universe*), and worse where its makers did not think of a word.",
+        "How much of a text is in its version after {EDITS} edits: means over {} texts and ranges \
+         of {seeds} seeds.{said}\n\nThe lemmas are no linguist's. Words of letters that at least \
+         {KNOWN} of the other texts have and that have one stem by Snowball's rules for English \
+         belong together, and the one that most texts have is the lemma of all ({} words, {} \
+         lemmas). Another form that occurs is the commonest other one of such words, in all \
+         texts.",
         edited.len(),
         table_of.iter().map(Vec::len).sum::<usize>(),
         table_of.len(),
@@ -289,6 +366,7 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         dictionary: Some(Arc::clone(&dictionary)),
         ..Settings::default()
     })?;
+    let mut counts = Vec::new();
     for (what, params) in [
         (
             format!("all {all}"),
@@ -309,6 +387,7 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         let (_, set) = arrays(corpus.scratch, "dictionary", corpus.bits(), &signatures, 1)?;
         let found = pairs(&set, &lists(&signatures), super::THRESHOLD)?;
         let postings: usize = chunks.iter().map(Vec::len).sum();
+        counts.push(postings);
         let mut distinct: Vec<u64> = chunks.into_iter().flatten().collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -325,7 +404,31 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     }
     let text = format!(
         "Words in at least {KNOWN} texts replace the paper's dictionary of 900,000 words. Words \
-         that are not in it are left out, and their neighbours become neighbours of each other."
+         that are not in it are left out, and their neighbours become neighbours of each other: \
+         {} (chunk, document) pairs instead of {}.",
+        counts[1], counts[0]
     );
     Ok(Section::new("A dictionary as a set (section 4.2)", text).table(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_with_a_constant_upper_bit_is_not_uniform() {
+        let mut random = Random(1);
+        let good: Vec<u64> = (0..1 << 16).map(|_| random.draw()).collect();
+        let (buckets, deviations) = uniformity(&good);
+        assert_eq!(buckets, 256);
+        assert!(deviations.abs() < 4.0, "{deviations}");
+        let half: Vec<u64> = good.iter().map(|hash| hash >> 1).collect();
+        assert!(uniformity(&half).1 > 1000.0);
+        // One chunk in thirty moves to the first bucket.
+        let skewed = good.iter().enumerate().map(|(at, &hash)| match at % 30 {
+            0 => hash >> 8,
+            _ => hash,
+        });
+        assert!(uniformity(&skewed.collect::<Vec<_>>()).1 > 4.0);
+    }
 }
