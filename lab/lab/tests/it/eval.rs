@@ -139,6 +139,13 @@ const FIGURES: &[(&str, &[&str], &str)] = &[
          50, words removed evenly | 84.5 | 72.5",
     ),
     (
+        "cherkasova/sketch-hashes",
+        &["Sketch_100 by", "after 50 %", "off exact, points"],
+        "100 string hashes | 87.2 (86.4 to 87.9) | -0.53 (-1.35 to 0.18)\n\
+         100 functions of one hash | 88.7 (87.8 to 89.7) | 1.02 (0.05 to 2.10)\n\
+         exact | 87.7 | 0.00",
+    ),
+    (
         "broder/estimates",
         &["sketch", "shingles kept", "resemblance: mean error, points"],
         "MOD_25 | 25 | 0.54 (-1.40 to 2.68)\n\

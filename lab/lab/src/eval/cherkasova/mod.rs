@@ -6,6 +6,7 @@
 //! among those of i + 1 changes, so each curve is about texts that are edited more and more.
 
 mod equal;
+mod jenkins;
 mod kept;
 mod long;
 mod strangers;
@@ -61,6 +62,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         strangers::figure_4(&corpus)?,
         kept::figures_5_and_6(&corpus)?,
         equal::figures_7_and_8(&corpus, rate)?,
+        jenkins::section(&corpus)?,
     ];
     sections.extend(short_texts::sections(collection, seeds)?);
     sections.push(long::figure_11(&documents, clock)?);
