@@ -10,6 +10,7 @@ mod groups; // methods: groups
 mod handed_over; // `resemble lab`
 mod kept; // the same answer with a cache and without
 mod manual; // help, man pages, completions, the page of docs/
+mod papers; // docs/papers.md from saved results
 mod phases; // clustering out of core, on files
 mod requests; // what is asked about a scene
 #[allow(dead_code)] // the tests of `query` use more of it
