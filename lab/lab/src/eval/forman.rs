@@ -351,11 +351,11 @@ fn recalled(all: &[RecallDraws; SIZES.len()], seeds: u64) -> Section {
         ("bsw", all.each_ref().map(|draws| &draws.bsw)),
     ] {
         let sizes = || SIZES.iter().map(|&size| f64::from(size)).zip(of_size);
+        plot.curve(label, sizes().map(|(x, draws)| (x, draws.mean())));
         plot.ranges(
             format!("{label}, range"),
             sizes().map(|(x, draws)| (x, draws.least(), draws.greatest())),
         );
-        plot.curve(label, sizes().map(|(x, draws)| (x, draws.mean())));
     }
     Section::new("Found and lost", text).plot(plot).table(table)
 }

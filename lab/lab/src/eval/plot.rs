@@ -17,7 +17,7 @@ pub enum CurveStyle {
     Points,
     /// The paper's: hollow black squares, on a dashed black line if there are several.
     Paper,
-    /// Bars from the least to the greatest value of each x.
+    /// Bars from the least to the greatest value of each x, in the colour of the curve before.
     Range,
 }
 
@@ -89,8 +89,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // The axis starts at zero, unless most of it would be empty then.
-        if low > 0.0 && (low < 0.5 * high || high <= low) {
+        // The axis starts at zero, unless a quarter of it would be empty then.
+        if low > 0.0 && (low < 0.25 * high || high <= low) {
             low = 0.0;
         }
         if high <= low {
@@ -300,7 +300,7 @@ impl Plot {
         let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
         let mut svg = self.frame(&x_axis, &y_axis);
         let mut missing = 0;
-        // Numbers our curves, so that a range or a paper's points take no colour.
+        // Numbers our curves, so that a range or a paper's points take no colour of their own.
         let mut own = 0;
         for (row, curve) in self.curves.iter().enumerate() {
             let mut places = Vec::new();
@@ -315,8 +315,12 @@ impl Plot {
             let y = TOP + 12.0 + 16.0 * row as f64;
             let x = WIDTH - RIGHT + 10.0;
             let legend = [(x, y - 4.0), (x + 24.0, y - 4.0)];
-            svg.push_str(&drawn(curve.style, own, &places));
-            svg.push_str(&drawn(curve.style, own, &legend));
+            let number = match curve.style {
+                CurveStyle::Range => own.max(1) - 1,
+                _ => own,
+            };
+            svg.push_str(&drawn(curve.style, number, &places));
+            svg.push_str(&drawn(curve.style, number, &legend));
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
@@ -431,10 +435,12 @@ fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
         CurveStyle::Range => {
             for ends in places.chunks_exact(2) {
                 let ((x, low), (_, high)) = (ends[0], ends[1]);
+                // Bars at one place stand side by side.
+                let x = x + 2.5 * (number % 5) as f64;
                 let _ = write!(
                     svg,
                     "<path d=\"M{x:.1} {low:.1}V{high:.1}m-3 0h6M{x:.1} {low:.1}m-3 0h6\" \
-                     stroke=\"#555\"/>"
+                     stroke=\"{colour}\"/>"
                 );
             }
         }
@@ -470,6 +476,8 @@ mod tests {
             ["60", "70", "80", "90", "100"]
         );
         assert_eq!(labels(&[31.0], false), ["0", "10", "20", "30", "40"]);
+        assert_eq!(labels(&[12.0, 28.0], false), ["10", "15", "20", "25", "30"]);
+        assert_eq!(labels(&[20.0, 100.0], false).first().unwrap(), "0");
         assert_eq!(labels(&[], true), ["1", "3", "10"]);
     }
 

@@ -243,16 +243,16 @@ fn scores_plot(files: &[EditedFile], among: &[&Text]) -> Plot {
     let mut order: Vec<&EditedFile> = files.iter().collect();
     order.sort_by(|a, b| a.scores.mean().total_cmp(&b.scores.mean()));
     let numbered = || (1..).map(f64::from).zip(&order);
+    plot.curve(
+        "mean",
+        numbered().map(|(x, file)| (x, file.scores.mean() * 100.0)),
+    );
     plot.ranges(
         "least to greatest",
         numbered().map(|(x, file)| {
             let scores = &file.scores;
             (x, scores.least() * 100.0, scores.greatest() * 100.0)
         }),
-    );
-    plot.curve(
-        "mean",
-        numbered().map(|(x, file)| (x, file.scores.mean() * 100.0)),
     );
     plot.curve(
         "expected",

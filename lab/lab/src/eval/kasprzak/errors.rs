@@ -317,12 +317,12 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
             ]);
         }
     }
-    for (label, [greatest, means]) in labels.into_iter().zip(curves) {
+    for (label, ([greatest, means], ranges)) in
+        labels.into_iter().zip(curves.into_iter().zip(ranges))
+    {
         plot.curve(format!("greatest, {label}"), greatest);
-        plot.curve(format!("mean, {label}"), means);
-    }
-    for (label, ranges) in labels.into_iter().zip(ranges) {
         plot.ranges(format!("greatest, {label}, range"), ranges);
+        plot.curve(format!("mean, {label}"), means);
     }
     plot.paper("paper, greatest", [(24.0, 5.0), (28.0, 1.0)]);
     let text = format!(
