@@ -68,6 +68,9 @@ impl Draws {
                 _ => text,
             }
         };
+        if self.0.is_empty() {
+            return "none".to_owned();
+        }
         let (mean, least, greatest) = (self.mean(), self.least(), self.greatest());
         if number(least) == number(greatest) {
             return number(mean);
@@ -159,7 +162,7 @@ mod tests {
         assert_eq!(draws(&[0.5, 0.5]).to_string(), "50.0");
         assert_eq!(draws(&[-0.0001, 0.0]).percents(1), "0.0");
         assert_eq!(draws(&[3.0, 5.0]).rounded(0), "4 (3 to 5)");
-        assert_eq!(draws(&[]).to_string(), "0.0");
+        assert_eq!(draws(&[]).to_string(), "none");
         // Deviation 2, four values.
         let spread = draws(&[1.0, 1.0, 3.0, 3.0]).standard_error();
         assert!((spread - (4.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);

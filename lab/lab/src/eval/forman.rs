@@ -3,7 +3,7 @@
 //! window, and footnote 2.
 //!
 //! Where chunks are cut is a matter of chance. So both ways to cut are compared on the same texts
-//! with their bytes renamed ([`renamed`]), which keeps what is common and moves the cuts.
+//! with their bytes renamed, which keeps what is common and moves the cuts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;

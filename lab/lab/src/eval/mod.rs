@@ -93,6 +93,34 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+fn mean_len(signatures: &[MethodSignature]) -> f64 {
+    let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
+    mean(&lens)
+}
+
 fn percent(value: f64) -> String {
     format!("{:.1}", value * 100.0)
+}
+
+/// How often n is corrected.
+const CORRECTIONS: usize = 8;
+
+/// Finds the n with which signatures of these texts have this many entries on average, as nearly as
+/// it can be. Returns how many they have.
+fn equal_rate<T: AsRef<[u8]> + Sync>(
+    method: Method,
+    texts: &[T],
+    wanted: f64,
+    start: u32,
+) -> Result<(u32, f64), LabError> {
+    let (mut n, mut best) = (f64::from(start.max(1)), (start, f64::INFINITY));
+    for _ in 0..CORRECTIONS {
+        let rounded = n.round().max(1.0) as u32;
+        let entries = mean_len(&sign_all(&windowed(method, 20, rounded)?, texts)?);
+        if (entries - wanted).abs() < (best.1 - wanted).abs() {
+            best = (rounded, entries);
+        }
+        n *= entries.max(1e-3) / wanted;
+    }
+    Ok(best)
 }

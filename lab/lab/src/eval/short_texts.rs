@@ -11,9 +11,9 @@ use crate::question::{MethodLimits, MethodScore};
 use resemble_methods::{Method, MethodParams, MethodSignature, Threshold, sign};
 use resemble_relate::parallel::in_parallel;
 
-use super::cherkasova::equal_rate;
 use super::{
-    Collection, Draws, Plot, Section, Table, Text, figure, mean, renamed, sign_all, windowed,
+    Collection, Draws, Plot, Section, Table, Text, equal_rate, figure, mean, renamed, sign_all,
+    windowed,
 };
 use crate::error::LabError;
 use crate::method::RowThreshold;
@@ -74,7 +74,7 @@ pub(super) fn sections(collection: &Collection, seeds: u64) -> Result<Vec<Sectio
         .collect()
 }
 
-/// The methods that are compared, in the order of the bits in [`FoundPairs`].
+/// The methods that are compared, in the order of the bits in [`SimilarPairs`].
 const METHODS: [(Method, &str); 4] = [
     (Method::Mod, "Mod"),
     (Method::Min, "Min"),
@@ -86,7 +86,7 @@ const METHODS: [(Method, &str); 4] = [
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
 /// For each pair above 70 %, a bit for each method that says so.
-type FoundPairs = BTreeMap<(usize, usize), u8>;
+type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
 /// What the methods find in one collection under all seeds.
 struct FoundByMethods {
@@ -97,7 +97,7 @@ struct FoundByMethods {
     /// For each method, how many pairs reach each threshold, a seed each.
     counts: [[Draws; THRESHOLDS.len()]; 4],
     /// The pairs above 70 % of each seed.
-    similar: Vec<FoundPairs>,
+    similar: Vec<SimilarPairs>,
 }
 
 impl FoundByMethods {
@@ -120,7 +120,7 @@ impl FoundByMethods {
                 .iter()
                 .map(|text| renamed(seed, &text.bytes))
                 .collect();
-            let mut similar = FoundPairs::new();
+            let mut similar = SimilarPairs::new();
             for (place, ((method, _), n)) in METHODS.into_iter().zip(ns).enumerate() {
                 let params = windowed(method, 20, n)?;
                 let signatures = sign_all(&params, &texts)?;
@@ -356,9 +356,9 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
     };
     let text = format!(
         "{} texts (paper: {}). Entries of an average text: {}. {} Of the pairs above 70 % by any \
-         method {} % are correct by their words and {} % exactly above 70 % (all windows). The \
-         last two tables give all four about the same mean size, {}; of their pairs {} and {} \
-         %.\n\nPaper: {} pairs by any, {} by all four ({}), of which correct: {}.",
+         method, in percent: correct by their words {}, exactly above 70 % (all windows) {}. The \
+         last two tables give all four about the same mean size, {}; of their pairs {} and \
+         {}.\n\nPaper: {} pairs by any, {} by all four ({}), of which correct: {}.",
         texts.len(),
         paper.about,
         found.described(),

@@ -4,36 +4,13 @@ use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, MethodParams};
 
 use super::{
-    Corpus, Draws, ENDS, Plot, Section, Table, after_changes, changes_plot, compared, draw,
-    mean_len, name, sign_all, windowed,
+    Draws, ENDS, Plot, ResearchCorpus, Section, Table, after_changes, changes_plot, compared, draw,
+    equal_rate, mean_len, name, sign_all, windowed,
 };
 use crate::error::LabError;
 
 /// How many entries an average document has by each method.
 const ENTRIES: f64 = 100.0;
-
-/// How often n is corrected.
-const CORRECTIONS: usize = 8;
-
-/// Finds the n with which signatures of these texts have this many entries on average, as nearly as
-/// it can be. Returns how many they have.
-pub(in super::super) fn equal_rate<T: AsRef<[u8]> + Sync>(
-    method: Method,
-    texts: &[T],
-    wanted: f64,
-    start: u32,
-) -> Result<(u32, f64), LabError> {
-    let (mut n, mut best) = (f64::from(start.max(1)), (start, f64::INFINITY));
-    for _ in 0..CORRECTIONS {
-        let rounded = n.round().max(1.0) as u32;
-        let entries = mean_len(&sign_all(&windowed(method, 20, rounded)?, texts)?);
-        if (entries - wanted).abs() < (best.1 - wanted).abs() {
-            best = (rounded, entries);
-        }
-        n *= entries.max(1e-3) / wanted;
-    }
-    Ok(best)
-}
 
 /// An edit and how it is spread: the figure's letter, and what it is.
 const EDITS: [(&str, Edit, Spread, &str); 4] = [
@@ -48,7 +25,7 @@ const EDITS: [(&str, Edit, Spread, &str); 4] = [
     ("d", Edit::Remove, Spread::Even, "words removed evenly"),
 ];
 
-pub(super) fn figures_7_and_8(corpus: &Corpus<'_>, rate: u32) -> Result<Section, LabError> {
+pub(super) fn figures_7_and_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<Section, LabError> {
     let mut four = Vec::new();
     let mut sizes = Vec::new();
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {
@@ -69,7 +46,7 @@ pub(super) fn figures_7_and_8(corpus: &Corpus<'_>, rate: u32) -> Result<Section,
         .iter()
         .map(|&(method, n)| windowed(method, 20, n))
         .collect::<Result<_, _>>()?;
-    let mut section = Section::new("Figures 7 and 8: the four methods at equal size", "");
+    let mut section = Section::new("Figures 7 and 8: the four methods at about equal size", "");
     let columns = ["changes", "Mod %", "Min %", "Sketch %", "BSW %", "exact %"];
     let mut table = Table::new("figure-07-ends", &columns);
     let mut text = format!(

@@ -10,7 +10,8 @@ use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_relate::parallel::in_parallel;
 
 use super::{
-    Corpus, Draws, ENDS, Section, Table, after_changes, change_seed, compared, mean, windowed,
+    Draws, ENDS, ResearchCorpus, Section, Table, after_changes, change_seed, compared, mean,
+    windowed,
 };
 use crate::error::LabError;
 
@@ -75,7 +76,7 @@ fn sketch(text: &[u8], known: &HashMap<&[u8], WindowHashes>) -> WindowHashes {
     least
 }
 
-pub(super) fn section(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn section(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let plan: Vec<(u64, usize)> = (0..corpus.seeds)
         .flat_map(|seed| (0..ENDS.len()).map(move |end| (seed, end)))
         .collect();

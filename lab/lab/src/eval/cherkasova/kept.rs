@@ -5,8 +5,8 @@ use resemble_methods::{Method, MethodParams};
 use std::fmt::Write as _;
 
 use super::{
-    Corpus, Draws, Plot, Section, Table, after_changes, changes_plot, compared, draw, mean, name,
-    windowed,
+    Draws, Plot, ResearchCorpus, Section, Table, after_changes, changes_plot, compared, draw, mean,
+    name, windowed,
 };
 use crate::error::LabError;
 
@@ -23,7 +23,7 @@ fn deviation(values: &[f64]) -> f64 {
     mean(&off).sqrt()
 }
 
-pub(super) fn figures_5_and_6(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn figures_5_and_6(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let mut section = Section::new("Figures 5 and 6: how much is kept", "");
     let columns = [
         "method",
@@ -81,7 +81,7 @@ pub(super) fn figures_5_and_6(corpus: &Corpus<'_>) -> Result<Section, LabError> 
         };
         let _ = write!(
             text,
-            "\n* On average {}. A document is off its neighbours by {} points with `{}`, {} with \
+            "\n* {}. A document is off its neighbours by {} points with `{}`, {} with \
              `{}`; {} and {} of {} documents are at 100 %.",
             compared((&first.0, &first.1), (&last.0, &last.1)),
             first.2,

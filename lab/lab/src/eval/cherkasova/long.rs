@@ -4,8 +4,8 @@ use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, Signer};
 
 use super::{
-    Clock, Corpus, Draws, Plot, Section, Table, Text, after_changes, changes_plot, compared, draw,
-    mean, name, rated, windowed,
+    Clock, Draws, Plot, ResearchCorpus, Section, Table, Text, after_changes, changes_plot,
+    compared, draw, mean, name, rated, windowed,
 };
 use crate::error::LabError;
 
@@ -79,9 +79,9 @@ pub(super) fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section
 
 /// "Traditional Basic Sliding Window algorithm might be a more promising approach for longer files
 /// … and is worth future investigation."
-pub(super) fn section_8(corpus: &Corpus<'_>, rate: u32) -> Result<Section, LabError> {
+pub(super) fn section_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<Section, LabError> {
     let from = corpus.documents.len().saturating_sub(25);
-    let long = Corpus {
+    let long = ResearchCorpus {
         documents: &corpus.documents[from..],
         ..*corpus
     };

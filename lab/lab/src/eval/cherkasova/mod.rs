@@ -11,15 +11,13 @@ mod kept;
 mod long;
 mod strangers;
 
-pub(super) use equal::equal_rate;
-
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::{Method, MethodParams, MethodSignature, Signer, score};
 use resemble_relate::parallel::in_parallel;
 
 use super::{
-    Clock, Collection, Draws, Page, Plot, Section, Table, Text, compared, figure, mean, rated,
-    renamed, short_texts, sign_all, windowed,
+    Clock, Collection, Draws, Page, Plot, Section, Table, Text, compared, equal_rate, figure, mean,
+    mean_len, rated, renamed, short_texts, sign_all, windowed,
 };
 use crate::error::LabError;
 
@@ -50,7 +48,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         .collect();
     // The paper: about 50 KB on average, 100 entries, so n = 500.
     let rate = ((mean(&sizes) / 100.0).round() as u32).max(4);
-    let corpus = Corpus {
+    let corpus = ResearchCorpus {
         documents: &documents,
         seeds,
     };
@@ -86,12 +84,12 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
 
 /// The documents of the experiments.
 #[derive(Clone, Copy)]
-struct Corpus<'a> {
+struct ResearchCorpus<'a> {
     documents: &'a [&'a Text],
     seeds: u64,
 }
 
-impl Corpus<'_> {
+impl ResearchCorpus<'_> {
     /// The signatures of the documents with their bytes renamed.
     fn signed(&self, params: &MethodParams, seed: u64) -> Result<Vec<MethodSignature>, LabError> {
         let texts: Vec<Vec<u8>> = self
@@ -126,13 +124,8 @@ fn figure_1(sizes: &[f64], rate: u32) -> Section {
     Section::new("Figure 1: the corpus", text).plot(plot)
 }
 
-fn mean_len(signatures: &[MethodSignature]) -> f64 {
-    let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
-    mean(&lens)
-}
-
 /// Section 2, table 1: B is the first quarter of A.
-fn table_1(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+fn table_1(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let columns = [
         "method",
         "resemblance %",
@@ -242,7 +235,7 @@ const fn change_seed(document: usize, seed: u64) -> u64 {
 /// Edits all documents and compares them with themselves by each method. Evenly spread changes need
 /// no second seed.
 fn after_changes(
-    corpus: &Corpus<'_>,
+    corpus: &ResearchCorpus<'_>,
     methods: &[MethodParams],
     edit: Edit,
     spread: Spread,

@@ -5,15 +5,15 @@ use resemble_methods::{Method, MethodParams};
 use std::fmt::Write as _;
 
 use super::{
-    Corpus, Draws, ENDS, Plot, Section, Table, WINDOWS, after_changes, changes_plot, figure, name,
-    windowed,
+    Draws, ENDS, Plot, ResearchCorpus, Section, Table, WINDOWS, after_changes, changes_plot,
+    figure, name, windowed,
 };
 use crate::error::LabError;
 
 /// The methods of figures 2 and 3, each with its n.
 const TWO: [(&str, Method, u32); 2] = [("a", Method::Mod, 100), ("b", Method::BswMin, 400)];
 
-pub(super) fn figure_2(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn figure_2(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let mut section = Section::new("Figure 2: the window", "");
     let mut rows: Vec<Vec<String>> = WINDOWS
         .iter()
@@ -81,7 +81,7 @@ struct StrangerDraws {
 /// Compares all pairs of documents under this many seeds.
 fn strangers(
     params: &MethodParams,
-    corpus: &Corpus<'_>,
+    corpus: &ResearchCorpus<'_>,
     seeds: u64,
 ) -> Result<StrangerDraws, LabError> {
     let mut draws = StrangerDraws::default();
@@ -132,7 +132,7 @@ fn cdf_plot(name: &str, title: &str) -> Plot {
     }
 }
 
-pub(super) fn figure_3(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn figure_3(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let mut section = Section::new("Figure 3: strangers and the window", "");
     let columns = [
         "method",
@@ -142,7 +142,7 @@ pub(super) fn figure_3(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         "pairs above 20 % %",
     ];
     let mut table = Table::new("figure-03-shares", &columns);
-    let mut text = "All pairs of documents, which are different.".to_owned();
+    let mut text = "All pairs of documents.".to_owned();
     for (letter, method, n) in TWO {
         let title = format!(
             "Figure 3({letter}): overlap of different documents, {}",
@@ -182,7 +182,7 @@ pub(super) fn figure_3(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     Ok(section.table(table))
 }
 
-pub(super) fn figure_4(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+pub(super) fn figure_4(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError> {
     let mut plot = cdf_plot(
         "figure-04",
         "Figure 4: overlap of different documents, windows of 20 bytes",

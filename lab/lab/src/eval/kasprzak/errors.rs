@@ -391,8 +391,8 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let text = format!(
         "One hash, MD5, without a seed. {} pairs have chunks in common, {similar} ({} %) are \
          exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
-         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to 5 \
-         points, only of documents that are similar by at most 5 %; at 28 at most 1.\n\nSmall \
+         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to \
+         5 points, only of documents that are similar by at most 5 %; at 28 at most 1.\n\nSmall \
          documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
