@@ -73,10 +73,12 @@ impl Page {
         self.with_links(folder).page(level, folder)
     }
 
-    /// The page for [`page::Page::into_files`]: its plots are among the further files.
+    /// The page for [`page::Page::into_files`]. Its plots and [`Self::results`] are further files.
     pub fn into_report(mut self) -> page::Page {
         let mut report = self.with_links("");
         report.files = std::mem::take(&mut self.files);
+        let results = self.results().into_bytes();
+        report.files.push((format!("{}.tsv", self.name), results));
         for plot in self.sections.iter().flat_map(|section| &section.plots) {
             let csv = plot.to_table().to_csv().into_bytes();
             report.files.push((format!("{}.csv", plot.name), csv));
@@ -146,6 +148,6 @@ mod tests {
         assert_eq!(page.results(), "# one/t\na\tb\n1\t2\n\n");
         let files = page.into_report().into_files();
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["one.md", "p.csv", "p.svg", "t.csv"]);
+        assert_eq!(names, ["one.md", "one.tsv", "p.csv", "p.svg", "t.csv"]);
     }
 }
