@@ -28,7 +28,7 @@ use resemble_proto::message::{
     CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow, DumpForm,
     FailureKind, FileDates, FindOptions, FindRequest, Groups, GroupsRequest, HolderRow,
     HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest,
-    WireMembers, WireRendition,
+    WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -482,8 +482,9 @@ fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
         others: read.others.iter().filter_map(rendition_of).collect(),
         held: read
             .held
-            .as_ref()
-            .map(|held| Box::new(WireMembers::of(&held.contents, &held.samples))),
+            .iter()
+            .flat_map(|held| held.members.iter().map(WireDigest::from))
+            .collect(),
         path: file.map(PathText::from),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
         dates: FileDates {

@@ -67,6 +67,9 @@ mod missing;
 /// Trees that are not here: export, import, and every question about them.
 mod catalogues;
 
+/// Files and archives of which one is only in a catalogue: one estimate in every verb.
+mod catalogued_members;
+
 /// What has changed since a catalogue was written.
 mod deltas;
 

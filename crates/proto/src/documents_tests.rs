@@ -141,6 +141,8 @@ fn coverage() -> CoveredDocument {
             a_in_b: half(),
             b_in_a: half(),
             shared_bytes: 2,
+            estimate: false,
+            interval: None,
         }],
         linked: vec![pair.clone()],
         copies: vec![pair],

@@ -54,7 +54,7 @@ pub use compare::{
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use departed::{DepartedRequest, DepartedRow};
-pub use digest::{BadDigest, BadParams, WireDigest, WireMembers, WireParams};
+pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{
     DatedBy, Discount, EstimateInterval, FiguresTold, FileDates, Layer, MeasureUnit, Newer,

@@ -21,7 +21,7 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, LeftOut,
-    Request, SoftError, Subject, WireMembers, WireRendition,
+    Request, SoftError, Subject, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::question::AnyRow;
@@ -286,7 +286,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             let whole = digest.content;
             let mut subject = find::Subject::of_digest(digest)
                 .with_others(renditions(&others)?)
-                .holding(held.map(|held| members(&held)).transpose()?)
+                .holding(members(&held)?)
                 .dated(dates);
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
@@ -336,13 +336,14 @@ fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskE
     decoded.collect()
 }
 
-fn members(held: &WireMembers) -> Result<HeldMembers, AskError> {
-    let (contents, samples) = held.decoded()?;
-    if contents.len() > MOST_MEMBERS {
+fn members(held: &[WireDigest]) -> Result<Option<HeldMembers>, AskError> {
+    if held.len() > MOST_MEMBERS {
         let text = format!("more than {MOST_MEMBERS} members are in the file");
         return Err(AskError::BadRequest(text));
     }
-    Ok(HeldMembers { contents, samples })
+    let members = held.iter().map(WireDigest::sample);
+    let members = members.collect::<Result<Vec<_>, _>>()?;
+    Ok((!members.is_empty()).then_some(HeldMembers { members }))
 }
 
 fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<HolderRow>, AskError> {

@@ -131,47 +131,6 @@ pub struct WireDigest {
     pub repeats: Option<u8>,
 }
 
-/// What an archive holds, on the wire.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WireMembers {
-    /// Base64 of the content digests of the members, 32 bytes each.
-    pub contents: String,
-    /// The sampling level of all of them together.
-    pub level: u8,
-    /// Base64 of their fingerprints, 4 bytes each.
-    pub fingerprints: String,
-}
-
-impl WireMembers {
-    /// Of members with these digests and samples.
-    pub fn of(contents: &[ContentDigest], samples: &Signature) -> Self {
-        let contents: Vec<u8> = contents.iter().flat_map(|content| content.0).collect();
-        Self {
-            contents: BASE64.encode(contents),
-            level: samples.level,
-            fingerprints: packed(&samples.fingerprints),
-        }
-    }
-
-    /// The digests and the samples.
-    pub fn decoded(&self) -> Result<(Vec<ContentDigest>, Signature), BadDigest> {
-        let bytes = BASE64.decode(&self.contents);
-        let bytes = bytes.map_err(|_| BadDigest::Malformed("members"))?;
-        let (contents, []) = bytes.as_chunks::<32>() else {
-            return Err(BadDigest::Malformed("members"));
-        };
-        let samples = Signature {
-            level: self.level,
-            fingerprints: fingerprints(&self.fingerprints, self.level)?,
-            repeats: None,
-        };
-        Ok((
-            contents.iter().copied().map(ContentDigest).collect(),
-            samples,
-        ))
-    }
-}
-
 /// [`ContentKind`] on the wire.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ContentKind", rename_all = "kebab-case")]

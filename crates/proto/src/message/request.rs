@@ -10,7 +10,7 @@ use crate::message::scope::yes;
 use crate::message::{
     AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, FileDates,
     GroupsRequest, HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView, RootRules, Scope,
-    WireDigest, WireMembers,
+    WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -282,9 +282,9 @@ pub enum Subject {
         /// The other renditions: the text of a document, what an archive holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<WireRendition>,
-        /// What it holds, if it is an archive or a mail.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        held: Option<Box<WireMembers>>,
+        /// The members, if it is an archive or a mail, without chunks; at most 1,000.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        held: Vec<WireDigest>,
         /// Where the bytes can be read again, for exact measures; absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathText>,

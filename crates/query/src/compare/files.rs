@@ -107,12 +107,23 @@ impl<'a> ComparedFiles<'a> {
         speaks(of_a, a.1) && speaks(of_b, b.1)
     }
 
+    /// The content of a file where it meets an archive; `None`: it holds members.
+    pub(super) fn alone(&self, file: u32) -> Option<u32> {
+        let faces = self.faces(file);
+        (!faces.holds_members()).then(|| self.rendition(file, faces.alone()))
+    }
+
+    /// The members of a file that nominate it.
+    pub(super) fn members(&self, file: u32) -> impl Iterator<Item = u32> {
+        let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
+        let members = stand_ins.filter(|one| one.rendition == Rendition::Member);
+        members.map(|one| one.content.0)
+    }
+
     /// All texts that a file is compared by where it meets an archive, and all else.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
-        let faces = self.faces(file);
         let mut wholes = [None; 2];
-        if !faces.holds_members() {
-            let alone = self.rendition(file, faces.alone());
+        if let Some(alone) = self.alone(file) {
             wholes[usize::from(self.kind(alone) != ContentKind::Text)] = Some(alone);
             return wholes;
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use resemble_core::{ContentId, FileId, Measures};
 use resemble_index::Snapshot;
-use resemble_proto::message::{CompareOptions, SoftError};
+use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
 use resemble_relate::nominate::evidence::Kept;
@@ -46,6 +46,7 @@ pub(crate) struct NearestFile {
     pub(crate) path: PathBuf,
     pub(crate) by: PathBuf,
     pub(crate) measures: Measures,
+    pub(crate) told: FiguresTold,
 }
 
 impl NearestQuestion<'_> {
@@ -167,6 +168,7 @@ fn nearest_of(
                 path: sides.a.path(entry),
                 by: sides.b.root.join(by),
                 measures: link.measures,
+                told: link.told,
             }));
         }
     }

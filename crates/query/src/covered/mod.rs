@@ -82,6 +82,8 @@ pub struct Verdicts {
     listing: Listing,
     /// The roots that count, but for catalogues.
     live: Vec<PathText>,
+    /// The catalogues among the roots: what is in them is like a file, and covers none.
+    recorded: Vec<PathText>,
     body: Coverage,
     looked: Looked,
     errors: Vec<SoftError>,
@@ -171,6 +173,7 @@ impl Verdicts {
         Ok(Self {
             listing,
             live,
+            recorded,
             body,
             looked,
             errors,
@@ -201,10 +204,13 @@ impl Verdicts {
         let lost: Vec<&Listed> = (self.lost.iter())
             .map(|&at| &self.listing.files[at])
             .collect();
+        let live = outside.roots.iter();
+        let mut by: Vec<PathText> = live.map(|root| PathText::from(root.path())).collect();
+        by.extend(self.recorded);
         let (near, unread) = near::rows(
             snapshot,
             part_reader,
-            (&self.listing, &outside),
+            (&self.listing, &by),
             &lost,
             self.memory,
         )?;

@@ -17,15 +17,14 @@ use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::entries::{Listed, Listing};
-use super::equals::Outside;
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// The row of each file that has a listed partner under a root: with the one in which most of it
-/// lies.
+/// The row of each file that has a listed partner under a root, one of `by`: with the one in which
+/// most of it lies.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,
-    (listing, outside): (&Listing, &Outside<'_>),
+    (listing, by): (&Listing, &[PathText]),
     lost: &[&Listed],
     memory: Option<u64>,
 ) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError> {
@@ -42,17 +41,16 @@ pub(super) fn rows(
             known.push((&file.path, id, content));
         }
     }
-    let (Some(root), false) = (outside.roots.first(), known.is_empty()) else {
+    let (Some(root), false) = (by.first(), known.is_empty()) else {
         return Ok(Default::default());
     };
-    let within = outside.roots.iter().map(|root| PathText::from(root.path()));
     let scope = Scope {
-        within: within.collect(),
+        within: by.to_vec(),
         ..Scope::default()
     };
     let mut scoped = ScopedFiles::of(snapshot, &scope)?;
     scoped.retain(|path| !path.starts_with(&listing.dir));
-    let roots = [&*listing.dir, root.path()];
+    let roots = [&*listing.dir, root.as_path()];
     let question = NearestQuestion {
         snapshot,
         roots,
@@ -84,5 +82,7 @@ fn row(found: &NearestFile) -> NearRow {
         a_in_b: Fraction::from(measures.a_in_b),
         b_in_a: Fraction::from(measures.b_in_a),
         shared_bytes: measures.shared_bytes.0,
+        estimate: found.told.estimate,
+        interval: found.told.interval,
     }
 }

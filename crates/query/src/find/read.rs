@@ -68,7 +68,7 @@ impl Incoming {
                 .filter_map(|(rendition, number)| Some((rendition, take(number)?)))
                 .collect(),
             digest,
-            held: (!held.contents.is_empty()).then_some(held),
+            held: (!held.members.is_empty()).then_some(held),
             bytes: None,
             skipped: Vec::new(),
             date: None,

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use resemble_core::similarity::{Boilerplate, NoBoilerplate, Prepared};
-use resemble_core::{ByteLen, ContentId, ContentKind, Digest, Relation, Signature, words};
+use resemble_core::{
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, Relation, Signature, words,
+};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{FindOptions, SoftError};
 use resemble_relate::AskError;
@@ -17,7 +19,9 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::boilerplate::KnownBoilerplate;
 use resemble_relate::nominate::evidence::{Counts, Nominee, Nominees};
 use resemble_relate::nominate::kinship::SubjectKin;
+use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::parallel::{ordered_on, threads};
+use resemble_relate::prove::members::AloneSide;
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{Occurrence, Place, Rendition, lies_in, occurrences, same_words};
 use resemble_relate::scope::ScopedFiles;
@@ -93,6 +97,7 @@ pub(super) fn search_in(
         further: FurtherCopies::default(),
         compared: HashMap::new(),
         held: HashMap::new(),
+        members: HeldMembers::default(),
     };
     let others = if options.text {
         subject.others(snapshot)?
@@ -158,6 +163,8 @@ struct Search<'a> {
     compared: HashMap<Rendition, ComparedRendition>,
     /// What is compared by members, of the subject or of the place.
     held: HashMap<Place, HeldNominee>,
+    /// What the subject holds, as far as that nominates others.
+    members: HeldMembers,
 }
 
 impl Search<'_> {
@@ -393,6 +400,19 @@ struct ComparedRendition {
 }
 
 impl ComparedRendition {
+    /// It as a single content beside members, without chunks.
+    fn sampled(&self, single: &AloneSide) -> Digest {
+        Digest {
+            content: single.digest,
+            size: self.kept.size,
+            kind: self.kind,
+            chunks: ChunkList::default(),
+            signature: self.kept.signature.clone().into_owned(),
+            besides: Vec::new(),
+            words: None,
+        }
+    }
+
     /// It, ready to be compared with what is not read: no boilerplate is left out.
     fn with_boilerplate(&self) -> &Prepared {
         let prepared = || Prepared::of(&self.kept.sketch(), &NoBoilerplate);

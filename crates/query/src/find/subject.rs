@@ -236,7 +236,7 @@ impl Incoming {
         let digest = Arc::unwrap_or_clone(subject.digest);
         Ok(Some(Self {
             others,
-            held: held.filter(|held| !held.contents.is_empty()),
+            held: held.filter(|held| !held.members.is_empty()),
             ..Self::plain(digest)
         }))
     }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use resemble_core::similarity::Unit;
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
+use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::archives::Archives;
 use resemble_relate::prove::cost::TAKEN_APART;
 use resemble_relate::renditions::owners::RenditionOwners;
@@ -93,8 +94,19 @@ impl<'a> JoinedLinks<'a> {
             _ => None,
         };
         let Some(proven) = proven else {
-            let best = best(halves).map(HalfLink::estimated);
-            return Ok(of_wholes.or(best));
+            if of_wholes.is_some() {
+                return Ok(of_wholes);
+            }
+            let shown = shown_of_files(self.snapshot, owners, Unit::Words, least)?;
+            let found = shown.map(|shown| PairFound {
+                sizes: shown.sizes,
+                measures: shown.measures,
+                relation: shown.relation,
+                is_estimate: true,
+                rarity: None,
+                of_both: None,
+            });
+            return Ok(found.and_then(|found| self.link(ends, &found)));
         };
         let found = PairFound {
             sizes: proven.sizes,
@@ -104,8 +116,12 @@ impl<'a> JoinedLinks<'a> {
             rarity: None,
             of_both: None,
         };
-        let link = self.terms.link_of(ends, &found);
-        Ok(link.map(|link| link.with_match(By::Text)))
+        Ok(self.link(ends, &found))
+    }
+
+    fn link(&self, ends: (u32, u32), found: &PairFound) -> Option<HalfLink> {
+        let link = self.terms.link_of(ends, found)?;
+        Some(link.with_match(By::Text))
     }
 }
 

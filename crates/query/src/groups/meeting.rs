@@ -12,8 +12,9 @@ use resemble_proto::message::EstimateInterval;
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{estimate, shown_in, shown_whole};
-use resemble_relate::judge::matched::{all_words, match_of_wholes, shown_wholes};
+use resemble_relate::judge::matched::{Match, all_words, match_of_wholes, shown_wholes};
 use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
 
@@ -275,6 +276,16 @@ pub(super) fn shown(
     (text, unit): (bool, Unit),
     (a, b): (u32, u32),
 ) -> Result<Option<Estimated>, AskError> {
+    let shown = |matched: Match| Estimated {
+        measures: matched.measures,
+        interval: matched.interval.as_deref().copied().unwrap_or_default(),
+    };
+    let holds = |place| table.wholes(place).iter().any(Option::is_some);
+    if holds(a) != holds(b) {
+        let owners = (table.id(a), table.id(b));
+        let found = shown_of_files(snapshot, owners, Unit::Words, Relation::MIN_SHARED)?;
+        return Ok(found.map(shown));
+    }
     let of = |place| all_of(snapshot, table.id(place), text);
     let (of_a, of_b) = (of(a)?, of(b)?);
     let mut best: Option<Estimated> = None;
@@ -301,10 +312,5 @@ pub(super) fn shown(
     }
     let wholes = (table.wholes(a), table.wholes(b));
     let matched = shown_wholes(wholes.0, wholes.1, parts, Relation::MIN_SHARED);
-    Ok(matched.map(|matched| Estimated {
-        measures: matched.measures,
-        interval: matched
-            .interval
-            .map_or_else(Interval::default, |interval| *interval),
-    }))
+    Ok(matched.map(shown))
 }

@@ -7,6 +7,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
 use resemble_relate::judge::matched::{Match, of_part};
 use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::archives::Archives;
 use resemble_relate::renditions::Rendition;
 use resemble_relate::renditions::owners::RenditionOwners;
@@ -189,29 +190,33 @@ impl<'a> Question<'a> {
         mut matched: Vec<Met>,
         part_reader: Option<&dyn PartReader>,
     ) -> Result<Vec<Met>, ReadError> {
-        if let Some(part_reader) = part_reader {
-            let files = (self.snapshot, self.scoped);
-            let mut archives = Archives::of(files, self.renditions, part_reader);
-            let is_measured = |(owners, matched): &&mut Met| {
-                let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-                // Of two archives that is said of equal members.
-                let is_known =
-                    holds == (true, true) && matched.relation == Some(Relation::SameText);
-                owners.0 != owners.1 && holds != (false, false) && !is_known
+        let files = (self.snapshot, self.scoped);
+        let mut archives = part_reader.map(|reader| Archives::of(files, self.renditions, reader));
+        let is_measured = |(owners, matched): &&mut Met| {
+            let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
+            // Of two archives that is said of equal members.
+            let is_known = holds == (true, true) && matched.relation == Some(Relation::SameText);
+            owners.0 != owners.1 && holds != (false, false) && !is_known
+        };
+        let mut measured: Vec<&mut Met> = matched.iter_mut().filter(is_measured).collect();
+        // An archive is read once for all that it meets.
+        measured.sort_unstable_by_key(|met| met.0);
+        for (owners, matched) in measured {
+            self.snapshot.stop().go_on()?;
+            let unit = self.request.unit.into();
+            let least = self.min_shared();
+            let found = match &mut archives {
+                Some(archives) => archives.measure(*owners, unit, least)?,
+                None => None,
             };
-            let mut measured: Vec<&mut Met> = matched.iter_mut().filter(is_measured).collect();
-            // An archive is read once for all that it meets.
-            measured.sort_unstable_by_key(|met| met.0);
-            for (owners, matched) in measured {
-                self.snapshot.stop().go_on()?;
-                let unit = self.request.unit.into();
-                if let Some(found) = archives.measure(*owners, unit, self.min_shared())? {
-                    *matched = Match {
-                        is_estimate: false,
-                        unit: found.unit,
-                        ..Match::new(found.relation, Layer::Text, found.measures, found.sizes)
-                    };
-                }
+            if let Some(found) = found {
+                *matched = Match {
+                    is_estimate: false,
+                    unit: found.unit,
+                    ..Match::new(found.relation, Layer::Text, found.measures, found.sizes)
+                };
+            } else if let Some(shown) = shown_of_files(self.snapshot, *owners, unit, least)? {
+                *matched = shown;
             }
         }
         matched.retain(|(owners, matched)| {

@@ -2,7 +2,7 @@
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
-use resemble_core::{ContentId, ContentKind, Relation};
+use resemble_core::{ContentId, ContentKind};
 use resemble_proto::message::MeasureUnit;
 use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::nominate::evidence::Kept;
@@ -27,15 +27,7 @@ impl Way {
                 let (measures, interval) = (measures.swapped(), interval.swapped());
                 Self::Part(at, Estimated { measures, interval })
             }
-            Self::Whole(matched) => Self::Whole(Match {
-                relation: matched.relation.map(Relation::swapped),
-                measures: matched.measures.swapped(),
-                interval: matched
-                    .interval
-                    .map(|interval| Box::new(interval.swapped())),
-                sizes: (matched.sizes.1, matched.sizes.0),
-                ..matched
-            }),
+            Self::Whole(matched) => Self::Whole(matched.swapped()),
         }
     }
 }

@@ -96,7 +96,7 @@ impl Asked {
             name: "asked".into(),
             inode,
             others: Vec::new(),
-            held: None,
+            held: Vec::new(),
             path: Some(PathText::from(path)),
             bytes: None,
             dates: FileDates::default(),

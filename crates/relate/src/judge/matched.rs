@@ -72,6 +72,18 @@ impl Match {
         }
     }
 
+    /// The same pair seen from b.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            relation: self.relation.map(Relation::swapped),
+            measures: self.measures.swapped(),
+            interval: self.interval.map(|interval| Box::new(interval.swapped())),
+            sizes: (self.sizes.1, self.sizes.0),
+            ..self
+        }
+    }
+
     /// What the measures are at least: those by which rows are ranked.
     pub fn least(&self) -> Measures {
         let Self {

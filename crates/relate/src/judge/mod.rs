@@ -3,3 +3,4 @@
 pub mod estimate;
 pub mod listing;
 pub mod matched;
+pub mod members;

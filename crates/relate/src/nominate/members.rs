@@ -4,15 +4,19 @@
 //! member, or a part of it, has most of its samples among these, however much else the archive
 //! holds.
 
+use resemble_core::similarity::Unit;
 use resemble_core::{
-    ContentDigest, ContentId, ContentKind, Digest, Fingerprint, Params, Relation, Score, Signature,
-    similarity,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, Fingerprint, Params, Relation, Score,
+    Signature, similarity,
 };
-use resemble_index::{PostingKind, ReadError, Snapshot};
+use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 
+use crate::judge::matched::Match;
+use crate::judge::members::shown_of_members;
 use crate::nominate::evidence::{Counts, LOOKED_UP, hits};
 use crate::nominate::levels::SamplesFrom;
-use crate::renditions::{MOST_MEMBERS, Place, held_contents};
+use crate::renditions::faces::Faces;
+use crate::renditions::{MOST_MEMBERS, Place, faces_of, held_contents, renditions, wholes_of};
 use crate::scope::ScopedFiles;
 
 /// A content that has something in common with members.
@@ -29,60 +33,102 @@ pub struct MemberNominee {
 /// What an archive holds, as others are nominated by it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeldMembers {
-    /// The members.
-    pub contents: Vec<ContentDigest>,
-    /// The samples of all of them, at one level.
-    pub samples: Signature,
+    /// The first of the members, as an index keeps them and without their chunks.
+    pub members: Vec<Digest>,
 }
 
 impl HeldMembers {
-    /// Of members that were digested now. Their samples are those that an index keeps of them.
+    /// Of members that were digested now.
     pub fn of<'d>(members: impl Iterator<Item = &'d Digest>, params: &Params) -> Self {
-        let (mut contents, mut samples) = (Vec::new(), Vec::new());
-        for member in members.take(MOST_MEMBERS) {
-            contents.push(member.content);
-            samples.extend(match member.kind {
-                ContentKind::Text => member.signature.thinned(&params.shingles).fingerprints,
-                _ => member.signature.fingerprints.clone(),
-            });
+        let members = members.take(MOST_MEMBERS);
+        let members = members.map(|member| Digest {
+            chunks: ChunkList::default(),
+            signature: match member.kind {
+                ContentKind::Text => member.signature.thinned(&params.shingles),
+                _ => member.signature.clone(),
+            },
+            besides: Vec::new(),
+            ..*member
+        });
+        Self {
+            members: members.collect(),
         }
-        let samples = together(samples);
-        Self { contents, samples }
     }
 
-    /// Of a place of the index, for another one.
+    /// Of a place of the index.
     pub fn in_place(snapshot: &Snapshot, place: Place) -> Result<Self, ReadError> {
-        let (members, samples) = members_in(snapshot, place)?;
-        let mut contents = Vec::new();
-        for member in members {
-            contents.extend(snapshot.content(member)?.map(|row| row.digest));
+        let mut members = Vec::new();
+        for member in held_contents(snapshot, place, MOST_MEMBERS)? {
+            if let Some(row) = snapshot.content(member)? {
+                members.push(sampled(snapshot, &row)?);
+            }
         }
-        Ok(Self { contents, samples })
+        Ok(Self { members })
+    }
+
+    /// The samples of all of them, at one level.
+    pub fn samples(&self) -> Signature {
+        let samples = self.members.iter();
+        let samples = samples.flat_map(|member| member.signature.fingerprints.iter().copied());
+        let mut fingerprints: Vec<Fingerprint> = samples.collect();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        let all = Signature {
+            level: Fingerprint::BASE_LEVEL,
+            fingerprints,
+            repeats: None,
+        };
+        all.thinned(&LOOKED_UP)
     }
 }
 
-fn together(mut fingerprints: Vec<Fingerprint>) -> Signature {
-    fingerprints.sort_unstable();
-    fingerprints.dedup();
-    let all = Signature {
-        level: Fingerprint::BASE_LEVEL,
-        fingerprints,
-        repeats: None,
-    };
-    all.thinned(&LOOKED_UP)
+/// What the index knows of a content, without its chunks and what is template.
+pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadError> {
+    let mut chunks = ChunkList::default();
+    let mut signature = snapshot.signature(row.id)?;
+    let templates = snapshot.templates();
+    let size = templates.strip(row.size, &mut chunks, &mut signature);
+    Ok(Digest {
+        content: row.digest,
+        size,
+        kind: row.kind,
+        chunks,
+        signature,
+        besides: Vec::new(),
+        words: row.words,
+    })
 }
 
-/// The members that lie in a place of the index, and their samples.
-pub fn members_in(
+/// What is shown of two files that are not read, if one of them holds members and the other is a
+/// single content.
+pub fn shown_of_files(
     snapshot: &Snapshot,
-    place: Place,
-) -> Result<(Vec<ContentId>, Signature), ReadError> {
-    let members = held_contents(snapshot, place, MOST_MEMBERS)?;
-    let mut samples = Vec::new();
-    for &member in &members {
-        samples.extend(snapshot.signature(member)?.fingerprints);
+    (a, b): (ContentId, ContentId),
+    asked: Unit,
+    least: ByteLen,
+) -> Result<Option<Match>, ReadError> {
+    let alone = |file: ContentId| {
+        let place = Place::file(file);
+        let faces = faces_of(snapshot, place, true)?.filter(|faces| !faces.holds_members());
+        let Some(rendition) = faces.map(Faces::alone) else {
+            return Ok(None);
+        };
+        let mut others = renditions(snapshot, place)?.into_iter();
+        let found = others.find(|other| other.0 == rendition);
+        let row = snapshot.content(found.map_or(file, |found| found.1))?;
+        row.map(|row| sampled(snapshot, &row)).transpose()
+    };
+    let beside = |archive: ContentId, single: &Digest| {
+        let place = Place::file(archive);
+        let members = HeldMembers::in_place(snapshot, place)?.members.into_iter();
+        let archive = (wholes_of(snapshot, place)?, members.map(Ok));
+        shown_of_members(asked, archive, single, least)
+    };
+    match (alone(a)?, alone(b)?) {
+        (None, Some(single)) => beside(a, &single),
+        (Some(single), None) => Ok(beside(b, &single)?.map(Match::swapped)),
+        _ => Ok(None),
     }
-    Ok((members, together(samples)))
 }
 
 /// The members that the index has, and the contents that may be related to all of them together.

@@ -7,11 +7,12 @@ use resemble_proto::documents::CoveredDocument;
 use resemble_proto::message::{CoverPair, MissingRow};
 use resemble_proto::path::PathText;
 
+use super::SCREENFUL;
 use super::fold::{Line, fold};
-use super::{SCREENFUL, percent};
 use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
+use crate::rows::score;
 
 /// Prints the answer of `covered`. If `all`, nothing is folded, and what is covered is listed too.
 pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
@@ -43,7 +44,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
         out.print(body.near.iter().take(shown).map(|row| {
             let by = style.name(&row.by, Tint::Plain);
             vec![
-                percent(row.a_in_b, false, Tint::Notable),
+                score(row.a_in_b, false, row.estimate, Tint::Notable),
                 style.name(&row.path, Tint::Plain).joined(" is like ", &by),
             ]
         }))?;

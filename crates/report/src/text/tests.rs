@@ -292,6 +292,8 @@ fn what_is_not_covered() {
             a_in_b: share(100),
             b_in_a: share(50),
             shared_bytes: 7,
+            estimate: false,
+            interval: None,
         }],
         linked: vec![pair("copy/l", "by/l")],
         copies: vec![pair("copy/c", "by/c")],

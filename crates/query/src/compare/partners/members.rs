@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use resemble_core::similarity::{Estimated, Interval, Unit};
-use resemble_core::{ByteLen, ContentId};
+use resemble_core::{ByteLen, ChunkList, ContentId, Digest};
 use resemble_index::ReadError;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::shown_whole;
-use resemble_relate::judge::matched::shown_wholes;
+use resemble_relate::judge::matched::{Match, shown_wholes};
+use resemble_relate::judge::members::shown_of_members;
 use resemble_relate::prove::archives::{Archives, OwnedFiles};
 use resemble_relate::prove::exact::Proven;
 use resemble_relate::prove::members::AloneSide;
@@ -76,6 +77,63 @@ impl PartnerQuestion<'_> {
         &self,
         (a, b): (u32, u32),
     ) -> Result<Option<(Proven, Option<Interval>)>, AskError> {
+        let matched = match (self.files.alone(a), self.files.alone(b)) {
+            (None, Some(single)) => self.shown_beside(a, single)?,
+            (Some(single), None) => self.shown_beside(b, single)?.map(Match::swapped),
+            _ => None,
+        };
+        let matched = match matched {
+            Some(matched) => Some(matched),
+            None => self.shown_of_wholes((a, b))?,
+        };
+        Ok(matched.map(|matched| {
+            let found = Proven {
+                relation: matched.relation,
+                measures: matched.measures,
+                unit: matched.unit,
+                sizes: matched.sizes,
+                has_passage: matched.has_passage,
+            };
+            let interval = matched.interval.as_deref().copied();
+            (found, Some(interval.unwrap_or_default()))
+        }))
+    }
+
+    /// What is known of a file that holds members and a single content.
+    fn shown_beside(&self, archive: u32, single: u32) -> Result<Option<Match>, AskError> {
+        let sampled = |content: u32| {
+            let kept = self.load(content)?;
+            Ok::<_, AskError>(Digest {
+                content: self.content(content).digest,
+                size: kept.size,
+                kind: kept.kind,
+                chunks: ChunkList::default(),
+                signature: kept.signature,
+                besides: Vec::new(),
+                words: kept.words,
+            })
+        };
+        let wholes = self.files.wholes(archive);
+        let wholes = wholes.map(|whole| whole.map(|whole| self.whole(whole)));
+        let members = self.files.members(archive).map(sampled);
+        shown_of_members(
+            Unit::Words,
+            (wholes, members),
+            &sampled(single)?,
+            self.min_shared(),
+        )
+    }
+
+    fn whole(&self, content: u32) -> WholeDigest {
+        let content = self.content(content);
+        WholeDigest {
+            digest: content.digest,
+            size: content.size,
+        }
+    }
+
+    /// What is known of two files by all texts and by all else in them.
+    fn shown_of_wholes(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let wholes = (self.files.wholes(a), self.files.wholes(b));
         let mut shown: [Option<Estimated>; 2] = [None, None];
         for (at, found) in shown.iter_mut().enumerate() {
@@ -91,33 +149,9 @@ impl PartnerQuestion<'_> {
                 ));
             }
         }
-        let digest = |content: u32| {
-            let content = self.content(content);
-            WholeDigest {
-                digest: content.digest,
-                size: content.size,
-            }
-        };
-        let digests = |wholes: [Option<u32>; 2]| wholes.map(|whole| whole.map(digest));
+        let digests =
+            |wholes: [Option<u32>; 2]| wholes.map(|whole| whole.map(|whole| self.whole(whole)));
         let sides = (digests(wholes.0), digests(wholes.1));
-        let matched = shown_wholes(sides.0, sides.1, shown, self.min_shared());
-        Ok(matched.map(|matched| {
-            let found = Proven {
-                relation: matched.relation,
-                measures: matched.measures,
-                unit: matched.unit,
-                sizes: matched.sizes,
-                has_passage: matched.has_passage,
-            };
-            (
-                found,
-                Some(
-                    matched
-                        .interval
-                        .map(|interval| *interval)
-                        .unwrap_or_default(),
-                ),
-            )
-        }))
+        Ok(shown_wholes(sides.0, sides.1, shown, self.min_shared()))
     }
 }

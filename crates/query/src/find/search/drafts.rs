@@ -36,8 +36,6 @@ pub(super) struct Draft {
     pub(super) rarity_of_all: Option<Rarity>,
     /// By the estimate it may have a relation.
     pub(super) could_relate: bool,
-    /// What is known of it is said if it is not read.
-    pub(super) is_said_unread: bool,
     /// [`ContentPair::passage`].
     pub(super) passage: Option<Passage>,
     /// What is frame of both.
@@ -162,8 +160,10 @@ impl Search<'_> {
                     has_rare_text: draft.passage.is_some(),
                     ..proven
                 },
-                None if draft.is_said_unread => self.unproven(&draft)?,
-                None => continue,
+                None => match self.unproven(&draft)? {
+                    Some(estimate) => estimate,
+                    None => continue,
+                },
             };
             let found = match &draft.compared {
                 DraftSides::Contents(subject, _, row) => {
@@ -250,9 +250,9 @@ impl Search<'_> {
         })
     }
 
-    /// What is said of a pair that was not read. The estimate by which it was nominated leaves
-    /// boilerplate out, and has no interval.
-    fn unproven(&self, draft: &Draft) -> Result<Match, AskError> {
+    /// What is said of a pair that was not read, if anything. The estimate by which it was
+    /// nominated leaves boilerplate out, and has no interval.
+    fn unproven(&self, draft: &Draft) -> Result<Option<Match>, AskError> {
         let estimate = Match {
             rarity: draft.rarity_of_all,
             ..draft.estimate.clone()
@@ -261,13 +261,15 @@ impl Search<'_> {
             DraftSides::Contents(subject, _, row) => (subject, row),
             DraftSides::Members(ComparedSide::Held(ours), (ComparedSide::Held(theirs), _)) => {
                 let found = self.shown_of_wholes(*ours, *theirs)?;
-                return Ok(found.unwrap_or_else(|| draft.estimate.clone()));
+                return Ok(Some(found.unwrap_or_else(|| draft.estimate.clone())));
             }
-            DraftSides::Members(..) => return Ok(draft.estimate.clone()),
+            DraftSides::Members(ours, (theirs, _)) => {
+                return self.shown_of_members(draft.place, (ours, theirs));
+            }
         };
         let own = self.compared.get(&subject.rendition);
         let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
-            return Ok(estimate);
+            return Ok(Some(estimate));
         };
         let other = Kept::of(self.snapshot, row)?;
         let other = (&Prepared::of(&other.sketch(), &NoBoilerplate), row.kind);
@@ -275,12 +277,12 @@ impl Search<'_> {
         let unit = self.options.unit.into();
         let found = shown_prepared(unit, (own.with_boilerplate(), own.kind), other);
         let measures = found.measures;
-        Ok(Match {
+        Ok(Some(Match {
             relation: similarity::relation(false, a, b, &measures, self.min_shared),
             measures,
             interval: Some(Box::new(found.interval)),
             ..estimate
-        })
+        }))
     }
 
     /// What is shown of two places by what both hold, if that is not read.

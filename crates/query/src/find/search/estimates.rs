@@ -210,7 +210,6 @@ impl Search<'_> {
                 estimate: Match { rarity, ..found },
                 rarity_of_all,
                 could_relate,
-                is_said_unread: true,
                 passage: pair.passage,
                 frame: Frame::default(),
             })));

@@ -7,7 +7,8 @@ use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
-use resemble_relate::nominate::members::{members_in, nominate_by_members};
+use resemble_relate::judge::members::shown_of_members;
+use resemble_relate::nominate::members::{HeldMembers, nominate_by_members, sampled};
 use resemble_relate::prove::members::{AloneSide, ComparedSide};
 use resemble_relate::renditions::faces::Faces;
 use resemble_relate::renditions::{
@@ -103,8 +104,6 @@ impl Search<'_> {
                 }),
                 None => ComparedSide::Held(self.wholes_of(place, &nominee)?),
             };
-            // Samples that some member has tell nothing of all of them.
-            let is_said_unread = nominee.in_members.is_none_or(|found| found.is_member);
             let unit = self.options.unit.into();
             let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
             // That the same is in both needs no look.
@@ -123,7 +122,6 @@ impl Search<'_> {
                 estimate,
                 rarity_of_all: None,
                 could_relate: true,
-                is_said_unread,
                 passage: None,
                 frame: Frame::default(),
             });
@@ -150,21 +148,53 @@ impl Search<'_> {
         Ok(wholes)
     }
 
+    /// What is known of what holds members and a single content, if one of them is not read.
+    pub(super) fn shown_of_members(
+        &self,
+        place: Place,
+        sides: (&ComparedSide, &ComparedSide),
+    ) -> Result<Option<Match>, AskError> {
+        let unit = self.options.unit.into();
+        let known = |members: &HeldMembers| members.members.clone().into_iter().map(Ok);
+        match sides {
+            (ComparedSide::Held(wholes), ComparedSide::Alone(single)) => {
+                let row = self.snapshot.content_by_digest(&single.digest)?;
+                let row = row.map(|id| self.snapshot.content(id)).transpose()?;
+                let Some(row) = row.flatten() else {
+                    return Ok(None);
+                };
+                let single = sampled(self.snapshot, &row)?;
+                let archive = (*wholes, known(&self.members));
+                shown_of_members(unit, archive, &single, self.min_shared)
+            }
+            (ComparedSide::Alone(single), ComparedSide::Held(wholes)) => {
+                let Some(own) = self.compared.get(&single.rendition) else {
+                    return Ok(None);
+                };
+                let single = own.sampled(single);
+                let members = HeldMembers::in_place(self.snapshot, place)?;
+                let archive = (*wholes, known(&members));
+                let found = shown_of_members(unit, archive, &single, self.min_shared)?;
+                Ok(found.map(Match::swapped))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Nominates the files that are equal to a member of the subject or have much in common with
     /// its members.
     fn nominate_members(&mut self) -> Result<(), AskError> {
-        let (members, samples) = match (&self.subject.held, self.own_place) {
+        self.members = match (&self.subject.held, self.own_place) {
             (None, None) => return Ok(()),
-            (None, Some(own)) => members_in(self.snapshot, own)?,
+            (None, Some(own)) => HeldMembers::in_place(self.snapshot, own)?,
             // The index may have its bytes as those of a member alone.
-            (Some(held), _) => {
-                let mut known = Vec::new();
-                for content in &held.contents {
-                    known.extend(self.snapshot.content_by_digest(content)?);
-                }
-                (known, held.samples.clone())
-            }
+            (Some(held), _) => held.clone(),
         };
+        let mut members = Vec::new();
+        for member in &self.members.members {
+            members.extend(self.snapshot.content_by_digest(&member.content)?);
+        }
+        let samples = self.members.samples();
         for found in nominate_by_members(self.snapshot, &members, &samples, self.scoped)? {
             let Some(row) = self.snapshot.content(found.content)? else {
                 continue;

@@ -1,0 +1,282 @@
+//! An archive or a mail and a single content, if one of them cannot be read.
+//!
+//! What is measured of such a pair is what all members have of the content, and the content of all
+//! of them. What is known of it is what each member is estimated to have:
+//!
+//! * The content lies in the archive at least as far as it lies in any member. The estimate is that
+//!   of the best one. At most all members together have what each of them may have, one beside the
+//!   other.
+//! * Of the archive that part is shared which its members share, by their sizes. Of texts words
+//!   count, and how many of these a member has is known by its samples alone.
+//! * The resemblance is that of all pieces of one kind, which samples count as well.
+//! * Of what is in the archive and not among the members known, too many or too small ones, nothing
+//!   is known: the upper ends count it in.
+//!
+//! A pair has a relation only if it has one at the lower ends: a phrase that is in many texts makes
+//! a stranger of a few samples look like kin, and here nothing is read that would say otherwise.
+//!
+//! Samples alone speak, so that what is sent to a daemon says the same as what an index keeps.
+
+use resemble_core::similarity::{self, Interval, Unit, too_small};
+use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Score};
+use resemble_proto::message::Layer;
+
+use crate::judge::estimate::shown_in;
+use crate::judge::matched::Match;
+use crate::renditions::WholeDigest;
+
+/// A share, and where it lies.
+#[derive(Clone, Copy, Debug, Default)]
+struct ShownShare {
+    likely: f64,
+    low: f64,
+    high: f64,
+}
+
+impl ShownShare {
+    const ALL: Self = Self {
+        likely: 1.0,
+        low: 1.0,
+        high: 1.0,
+    };
+
+    fn of(share: Option<Score>, ends: Option<(Score, Score)>) -> Self {
+        let likely = share.map_or(0.0, Score::get);
+        let (low, high) = ends.map_or((0.0, 1.0), |(low, high)| (low.get(), high.get()));
+        Self { likely, low, high }
+    }
+
+    fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        Self {
+            likely: of(self.likely),
+            low: of(self.low),
+            high: of(self.high),
+        }
+    }
+
+    /// Of two that have nothing in common.
+    fn beside(self, other: Self) -> Self {
+        Self {
+            likely: self.likely + other.likely,
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
+    }
+
+    /// Of two that may have all in common.
+    fn within(self, other: Self) -> Self {
+        Self {
+            likely: self.likely.max(other.likely),
+            low: self.low.max(other.low),
+            high: self.high + other.high,
+        }
+    }
+
+    fn finish(self) -> (Score, (Score, Score)) {
+        let below = |share: f64| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
+        (below(self.likely), (below(self.low), below(self.high)))
+    }
+}
+
+/// How many distinct pieces a content has, by its samples.
+#[derive(Clone, Copy)]
+struct PieceCount {
+    pieces: f64,
+    /// Two standard errors, as a share of it.
+    error: f64,
+}
+
+impl PieceCount {
+    fn of(content: &Digest) -> Self {
+        let samples = content.signature.fingerprints.len() as f64;
+        Self {
+            pieces: samples * 2f64.powi(i32::from(content.signature.level)),
+            error: 2.0 / samples.max(1.0).sqrt(),
+        }
+    }
+
+    /// So much of what is counted by both.
+    fn widened(self, other: Self, count: ShownShare) -> ShownShare {
+        let error = self.error.max(other.error);
+        ShownShare {
+            low: count.low * (1.0 - error).max(0.0),
+            high: count.high * (1.0 + error),
+            ..count
+        }
+    }
+}
+
+/// What members have in common with a single content.
+#[derive(Default)]
+struct SharingMembers {
+    /// Bytes of the members that are known.
+    known: f64,
+    /// Those of them that the content is compared with: bytes and pieces.
+    comparable: (f64, f64),
+    /// All samples of these, each with the level that it was kept at.
+    samples: Vec<(Fingerprint, u8)>,
+    /// Of each that has something in common its share of itself.
+    shares: Vec<(ShownShare, f64, PieceCount)>,
+    /// The share of the content.
+    of_single: ShownShare,
+    /// Pieces that both have.
+    of_both: ShownShare,
+    shared_bytes: ByteLen,
+}
+
+impl SharingMembers {
+    fn add(&mut self, member: &Digest, single: (&Digest, &[Fingerprint]), asked: Unit) {
+        if too_small(member.size) {
+            return;
+        }
+        let (single, samples) = single;
+        let bytes = member.size.0 as f64;
+        self.known += bytes;
+        // Texts are measured in words and never against data.
+        if asked == Unit::Words && is_text(member) != is_text(single) {
+            return;
+        }
+        let count = PieceCount::of(member);
+        self.comparable.0 += bytes;
+        self.comparable.1 += count.pieces;
+        let signature = &member.signature;
+        let of_member = signature.fingerprints.iter();
+        self.samples
+            .extend(of_member.map(|&sample| (sample, signature.level)));
+        let mut theirs = signature.fingerprints.iter();
+        if !theirs.any(|sample| samples.binary_search(sample).is_ok()) {
+            return;
+        }
+        let [of_member, of_single, of_union] = if member.content == single.content {
+            self.shared_bytes = single.size;
+            [ShownShare::ALL; 3]
+        } else {
+            let sides = (&member.sketch(), member.kind);
+            let found = shown_in(asked, sides, (&single.sketch(), single.kind));
+            let (measures, ends) = (found.measures, found.interval);
+            [
+                ShownShare::of(measures.a_in_b, ends.a_in_b),
+                ShownShare::of(measures.b_in_a, ends.b_in_a),
+                ShownShare::of(measures.resemblance, ends.resemblance),
+            ]
+        };
+        self.of_single = self.of_single.within(of_single);
+        self.shares.push((of_member, bytes, count));
+        let own = PieceCount::of(single);
+        let both = of_union.map(|share| share / (1.0 + share) * (count.pieces + own.pieces));
+        self.of_both = self.of_both.within(count.widened(own, both));
+    }
+
+    /// How many distinct pieces the members have together: many texts have one licence.
+    fn distinct(&mut self) -> f64 {
+        self.samples.sort_unstable();
+        self.samples.dedup_by_key(|sample| sample.0);
+        let pieces = self
+            .samples
+            .iter()
+            .map(|&(_, level)| 2f64.powi(i32::from(level)));
+        pieces.sum()
+    }
+
+    /// How many bytes of the members are shared; of texts as far as their words are.
+    fn shared(&self, in_words: bool) -> ShownShare {
+        let bytes_of_piece = self.comparable.0 / self.comparable.1.max(1.0);
+        let of_member = |&(share, bytes, count): &(ShownShare, f64, PieceCount)| {
+            let shared = share.map(|share| share * bytes);
+            if !in_words {
+                return shared;
+            }
+            let counted = share.map(|share| share * count.pieces * bytes_of_piece);
+            let counted = count.widened(count, counted);
+            ShownShare {
+                low: shared.low.min(counted.low),
+                high: shared.high.max(counted.high),
+                ..shared
+            }
+        };
+        let of_each = self.shares.iter().map(of_member);
+        of_each.fold(ShownShare::default(), ShownShare::beside)
+    }
+}
+
+fn is_text(content: &Digest) -> bool {
+    content.kind == ContentKind::Text
+}
+
+/// What is shown of an archive with these wholes and members, a, and a single content, b; `None`:
+/// no member has anything in common with it. All come without chunks.
+pub fn shown_of_members<E>(
+    asked: Unit,
+    (wholes, members): (
+        [Option<WholeDigest>; 2],
+        impl Iterator<Item = Result<Digest, E>>,
+    ),
+    single: &Digest,
+    least: ByteLen,
+) -> Result<Option<Match>, E> {
+    let mut samples: Vec<Fingerprint> = single.signature.fingerprints.clone();
+    samples.sort_unstable();
+    let mut sharing = SharingMembers::default();
+    for member in members {
+        sharing.add(&member?, (single, &samples), asked);
+    }
+    if sharing.of_single.likely <= 0.0 {
+        return Ok(None);
+    }
+    let size = |whole: Option<WholeDigest>| whole.map_or(0.0, |whole| whole.size.0 as f64);
+    let all: f64 = wholes.into_iter().map(size).sum();
+    let own = single.size.0.max(1) as f64;
+    let unknown = (all - sharing.known).max(0.0);
+
+    let in_words = asked == Unit::Words && is_text(single);
+    let mut of_archive = sharing.shared(in_words);
+    of_archive.high += unknown;
+    let mut of_single = sharing.of_single;
+    of_single.high += unknown / own;
+
+    // As it is measured: of all that is of one kind with the content, and weighed by that.
+    let of_kind = match asked {
+        Unit::Words => size(wholes[usize::from(!is_text(single))]),
+        Unit::Bytes => all,
+    };
+    let pieces = sharing.distinct();
+    let unknown = unknown * pieces / sharing.comparable.0.max(1.0);
+    let mut of_both = sharing.of_both;
+    of_both.high += unknown;
+    let count = PieceCount::of(single);
+    let both = pieces + unknown + count.pieces;
+    // More is shared than the content has where its count is too low.
+    let most = count.pieces * (1.0 + count.error);
+    let weight = (of_kind + own) / (all + own);
+    let joined = |shared: f64| {
+        let shared = shared.min(most).min(both / 2.0);
+        weight * shared / (both - shared).max(1.0)
+    };
+
+    let (a_in_b, a_ends) = of_archive.map(|shared| shared / all.max(1.0)).finish();
+    let (b_in_a, b_ends) = of_single.finish();
+    let (resemblance, ends) = of_both.map(joined).finish();
+    let measures = Measures {
+        a_in_b: Some(a_in_b),
+        b_in_a: Some(b_in_a),
+        resemblance: Some(resemblance),
+        shared_bytes: sharing.shared_bytes,
+    };
+    let interval = Interval {
+        a_in_b: Some(a_ends),
+        b_in_a: Some(b_ends),
+        resemblance: Some(ends),
+    };
+    let sizes = (ByteLen(all as u64), single.size);
+    let relation = |of| similarity::relation(false, sizes.0, sizes.1, &of, least);
+    let relation = relation(interval.least(&measures)).and(relation(measures));
+    let unit = match asked {
+        Unit::Words if is_text(single) && wholes[1].is_none() => Unit::Words,
+        _ => Unit::Bytes,
+    };
+    Ok(Some(Match {
+        unit,
+        interval: Some(Box::new(interval)),
+        ..Match::new(relation, Layer::Text, measures, sizes)
+    }))
+}

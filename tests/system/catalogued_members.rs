@@ -1,0 +1,176 @@
+//! Files that are edited versions of a member of an archive, of which one or the other is only in a
+//! catalogue.
+
+use std::fs;
+use std::path::Path;
+
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::random::noise;
+use resemble_testutil::{Sandbox, pack};
+use serde_json::Value;
+
+const KIN: [&str; 3] = ["data.bin", "minutes.txt", "same.txt"];
+
+/// An archive with forty members, one of each of a few texts that have a frame in common, and tiny
+/// ones; and beside it what was edited of three members, and strangers.
+fn archive_and_files(archive: &Path, files: &Path) {
+    let (minutes, same) = (prose(1, 14_000), prose(2, 9_000));
+    let data = noise(3, 60_000);
+    let frame = prose(4, 600);
+    let framed = |seed| [&frame[..], &prose(seed, 4_000)].concat();
+    let mut members = vec![
+        ("in/minutes.txt".to_owned(), minutes.clone()),
+        ("in/data.bin".to_owned(), data.clone()),
+        ("in/same.txt".to_owned(), same.clone()),
+    ];
+    for at in 0..12u64 {
+        members.push((format!("other/{at}.txt"), prose(100 + at, 6_000)));
+        members.push((format!("framed/{at}.txt"), framed(200 + at)));
+        members.push((format!("tiny/{at}.txt"), prose(300 + at, 200)));
+    }
+    let members: Vec<(&str, &[u8])> = members
+        .iter()
+        .map(|(name, bytes)| (&name[..], &bytes[..]))
+        .collect();
+    fs::create_dir_all(archive).expect("a folder");
+    fs::create_dir_all(files).expect("a folder");
+    fs::write(archive.join("archive.zip"), pack::zip(&members)).expect("an archive");
+    let mut changed = data;
+    changed[30_000..30_040].fill(b'x');
+    let loose: [(&str, Vec<u8>); 6] = [
+        ("minutes.txt", edited(&minutes, 5, 6)),
+        ("data.bin", changed),
+        ("same.txt", same),
+        ("framed.txt", framed(400)),
+        ("tiny.txt", prose(300, 220)),
+        ("stranger.txt", prose(401, 5_000)),
+    ];
+    for (name, bytes) in loose {
+        fs::write(files.join(name), bytes).expect("a file");
+    }
+}
+
+/// The figures of the archive and each file, by the name of the file, whichever of both comes first
+/// in the row; sorted.
+fn figures(answer: &Value) -> Vec<(String, Vec<Value>)> {
+    let mut found = Vec::new();
+    collect(answer, &mut found);
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| collect(one, found)),
+        Value::Object(fields) => {
+            let path = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+            let sides = [
+                (path("a"), path("b")),
+                (path("file"), path("path")),
+                (path("path"), path("by")),
+            ];
+            let is_archive = |path: &str| path.ends_with("archive.zip");
+            for (one, other) in sides {
+                if is_archive(one) == is_archive(other) || one.is_empty() || other.is_empty() {
+                    continue;
+                }
+                let (single, order) = if is_archive(one) {
+                    (other, ["a_in_b", "b_in_a"])
+                } else {
+                    (one, ["b_in_a", "a_in_b"])
+                };
+                let name = single.rsplit('/').next().unwrap_or_default();
+                let mut all: Vec<Value> = order.map(|share| fields[share].clone()).into();
+                all.push(fields["estimate"].clone());
+                let interval = fields.get("interval");
+                all.extend(
+                    order.map(|share| interval.map_or(Value::Null, |all| all[share].clone())),
+                );
+                found.push((name.to_owned(), all));
+            }
+            fields.values().for_each(|field| collect(field, found));
+        }
+        _ => {}
+    }
+}
+
+/// Each verb has the same rows, by the daemon as without; what is true lies in the intervals; and
+/// no stranger is among them. `archive`, `files`: where both lie; `disk` will be gone.
+fn one_estimate_in_every_verb(archive: &str, files: &str) {
+    let sandbox = Sandbox::new();
+    archive_and_files(&sandbox.path(archive), &sandbox.path(files));
+    let ask = |words: &[&str]| sandbox.resemble([words, &["--format", "json"]].concat());
+    let find = |archive: &str, files: &str| {
+        let archive = format!("{archive}/archive.zip");
+        let answer = ask(&["find", &archive, "--in", files, "--local", "--no-cache"]);
+        figures(&answer.json())
+    };
+    let proven = find(archive, files);
+    sandbox
+        .resemble(["catalogue", "write", "disk", "-o", "disk.cat", "--local"])
+        .success();
+    fs::remove_dir_all(sandbox.path("disk")).expect("gone");
+    let recorded = |folder: &str| {
+        if folder == "disk" {
+            "disk.cat:"
+        } else {
+            "tree"
+        }
+    };
+    let expected = find(recorded(archive), recorded(files));
+    let names: Vec<&str> = expected.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, KIN);
+    for ((name, estimate), (of, truth)) in expected.iter().zip(&proven) {
+        assert_eq!(name, of);
+        assert_eq!([&estimate[2], &truth[2]], [true, false]);
+        for side in 0..2 {
+            let share = |value: &Value| value.as_f64().expect("a share");
+            let ends = &estimate[3 + side];
+            let (low, high, truth) = (share(&ends[0]), share(&ends[1]), share(&truth[side]));
+            // Shares have six digits.
+            let is_within = low - 1e-6 <= truth && truth <= high + 1e-6;
+            assert!(is_within, "{name}: {truth} in {low} to {high}");
+        }
+    }
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let subject = format!("{}/archive.zip", recorded(archive));
+    let relations = "near,contains,contained,shares";
+    let mut verbs = vec![
+        vec!["find", &subject, "--in", recorded(files)],
+        vec!["compare", "disk.cat", "tree"],
+        vec!["compare", "tree", "disk.cat"],
+        vec!["groups", "tree", "disk.cat"],
+        vec![
+            "pairs",
+            "tree",
+            "disk.cat",
+            "--text",
+            "all",
+            "--relation",
+            relations,
+        ],
+    ];
+    if archive == "disk" {
+        verbs.push(vec!["covered", "tree", "--by", "disk.cat"]);
+    }
+    for words in verbs {
+        for local in [&["--local", "--no-cache"][..], &[]] {
+            let answer = ask(&[&words[..], local].concat());
+            let mut found = figures(&answer.json());
+            // Groups have members beside links.
+            found.dedup();
+            assert_eq!(found, expected, "{words:?} {local:?}");
+        }
+    }
+}
+
+#[test]
+fn an_archive_in_a_catalogue_meets_files_that_are_here() {
+    one_estimate_in_every_verb("disk", "tree");
+}
+
+#[test]
+fn an_archive_that_is_here_meets_files_in_a_catalogue() {
+    one_estimate_in_every_verb("tree", "disk");
+}
