@@ -30,6 +30,10 @@ impl NewFile {
     pub(crate) fn next_to(target: &Path) -> CliResult<Self> {
         // What a link leads to is replaced, and never a device or a directory.
         let real = fs::canonicalize(target);
+        if real.is_err() && target.is_symlink() {
+            let source = io::Error::other("it is a link that leads to no file");
+            return Err(CliError::file("write", target)(source));
+        }
         let target = real.as_deref().unwrap_or(target);
         let before = fs::metadata(target).ok();
         if before.as_ref().is_some_and(|meta| !meta.is_file()) {
@@ -133,5 +137,29 @@ impl Drop for NewFile {
         if !self.is_kept {
             fs::remove_file(&self.path).ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_written_through_and_one_that_leads_nowhere_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "before").expect("a file");
+        symlink("file", at("link")).expect("a link");
+        symlink("gone", at("dangling")).expect("a link");
+        NewFile::put(&at("link"), b"after").expect("it is written");
+        assert_eq!(fs::read(at("file")).expect("the file"), b"after");
+        let refused = NewFile::put(&at("dangling"), b"after").expect_err("it leads nowhere");
+        assert!(
+            refused.to_string().contains("leads to no file"),
+            "{refused}"
+        );
+        assert!(at("dangling").is_symlink() && !at("gone").exists());
     }
 }
