@@ -156,6 +156,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     link("../../docs/plan.txt", "below/deep");
     link("../docs/there.txt", "there");
     link("/nowhere/never", "never");
+    link("/nowhere/else", "a first one");
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);
     fs::rename(
@@ -183,12 +184,15 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
         .collect();
     let place = || Some("old plan.txt".to_owned());
     let expected = [
+        ("a first one".to_owned(), None),
         ("deep".to_owned(), place()),
         ("never".to_owned(), None),
         ("plan".to_owned(), place()),
     ];
     assert_eq!(rows, expected);
     assert_eq!(ran.code, 0, "{}", ran.err);
+    // What is found counts, whether its row is shown or not.
+    assert_eq!(ask(&["--top", "1"]).code, 0);
     let text = ask(&[]);
     assert!(
         text.text().contains("plan  ->  ") && text.text().contains("not known"),

@@ -38,6 +38,7 @@ pub(super) fn run(
         dir,
         real: named.real,
         sweeps,
+        has_places: false,
     };
     question::run(ui, env, global, &asked.only_about(0), links)
 }
@@ -48,6 +49,8 @@ struct LinkSearch<'a> {
     dir: &'a Path,
     real: PathBuf,
     sweeps: Vec<Sweep>,
+    /// Of some target it is known where it is now, whether its row is shown or not.
+    has_places: bool,
 }
 
 list_body! {
@@ -96,6 +99,7 @@ impl Verb for LinkSearch<'_> {
                 place,
             }));
         }
+        self.has_places = rows.iter().any(|row: &LinkRow| row.place.is_some());
         let answer = search.answer(rows).cut(self.args.top);
         Ok(Whole::from(answer).map(|links| DeadLinks { links }))
     }
@@ -123,8 +127,8 @@ impl Verb for LinkSearch<'_> {
         self.args.top
     }
 
-    fn holds(&self, document: &Document<DeadLinks>) -> bool {
-        document.body.links.iter().any(|row| row.place.is_some())
+    fn holds(&self, _: &Document<DeadLinks>) -> bool {
+        self.has_places
     }
 }
 
