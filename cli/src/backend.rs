@@ -488,8 +488,10 @@ fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
         path: file.map(PathText::from),
         bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
         dates: FileDates {
-            changed: file.and_then(|file| Some(std::fs::metadata(file).ok()?.mtime())),
-            stated: read.date.map(|date| date.seconds),
+            changed: file
+                .and_then(|file| Some(std::fs::metadata(file).ok()?.mtime()))
+                .or(read.recorded.changed),
+            stated: read.date.map(|date| date.seconds).or(read.recorded.stated),
         },
     }
 }

@@ -115,3 +115,43 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
         &["two.txt one.txt b file", "two.txt packed.zip!in.txt - -"],
     );
 }
+
+/// What a catalogue has of a file says how old it is, whoever answers.
+#[test]
+fn a_file_of_a_catalogue_that_the_daemon_has_not_is_as_old_as_it_was() {
+    let sandbox = Sandbox::new();
+    let words = |seed| String::from_utf8(prose(seed, 9_000)).expect("text");
+    std::fs::create_dir(sandbox.path("disk")).expect("a folder");
+    let then = |name: &str| {
+        let time = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+        let file = File::options().write(true).open(sandbox.path(name));
+        file.and_then(|file| file.set_modified(time)).expect(name);
+    };
+    std::fs::write(sandbox.path("disk/plain.txt"), words(1)).expect("a file");
+    let dated = dated_docx(&words(2), "2020-01-01T10:00:00Z");
+    std::fs::write(sandbox.path("disk/dated.docx"), dated).expect("a file");
+    then("disk/plain.txt");
+    sandbox.write("plain.txt", words(1) + &words(3)[..600]);
+    let later = dated_docx(&(words(2) + &words(4)[..600]), "2021-01-01T10:00:00Z");
+    sandbox.write("dated.docx", later);
+    sandbox
+        .resemble(["catalogue", "write", "disk", "-o", "disk.cat", "--local"])
+        .success();
+    std::fs::remove_dir_all(sandbox.path("disk")).expect("gone");
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    for (file, by) in [("plain.txt", "file"), ("dated.docx", "document")] {
+        let subject = format!("disk.cat:/{file}");
+        let ask = |local: &[&str]| {
+            let words = [
+                &["find", &subject, "--in", "tree", "--format", "json"],
+                local,
+            ]
+            .concat();
+            let results = sandbox.resemble(words).json()["results"].take();
+            (results[0]["newer"].clone(), results[0]["newer_by"].clone())
+        };
+        assert_eq!(ask(&[]), ("b".into(), by.into()), "{file}");
+        assert_eq!(ask(&["--local"]), ask(&[]), "{file}");
+    }
+}

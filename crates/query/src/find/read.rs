@@ -8,6 +8,7 @@ use std::path::Path;
 use resemble_core::date::DocumentDate;
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart, SkippedPart};
+use resemble_proto::message::FileDates;
 use resemble_relate::AskError;
 use resemble_relate::nominate::members::HeldMembers;
 use resemble_relate::prove::extracted::extract;
@@ -34,6 +35,8 @@ pub struct Incoming {
     pub skipped: Vec<SkippedPart>,
     /// The date that it states of itself.
     pub date: Option<DocumentDate>,
+    /// The dates that a catalogue has of it.
+    pub recorded: FileDates,
 }
 
 impl Incoming {
@@ -46,6 +49,7 @@ impl Incoming {
             bytes: None,
             skipped: Vec::new(),
             date: None,
+            recorded: FileDates::default(),
         }
     }
 
@@ -72,6 +76,7 @@ impl Incoming {
             bytes: None,
             skipped: Vec::new(),
             date: None,
+            recorded: FileDates::default(),
         }
     }
 

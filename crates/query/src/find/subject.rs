@@ -237,6 +237,7 @@ impl Incoming {
         Ok(Some(Self {
             others,
             held: held.filter(|held| !held.members.is_empty()),
+            recorded: subject.dates,
             ..Self::plain(digest)
         }))
     }
