@@ -22,6 +22,7 @@ use resemble_proto::message::{Header, Looked, SoftError, SoftErrorKind, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::Extras;
+use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::saved::Saved;
 
@@ -419,7 +420,16 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     };
     lists::note_nothing(ui, &asked, verb.nothing(&document.body));
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    lists::note_limits(ui, header, verb.top(), by_daemon);
+    let mut limited = header.clone();
+    // Near-copies are left out of new answers alone.
+    if verb.from().is_some() && verb.top().is_none() && header.shown < header.total {
+        let (shown, total) = (human_count(header.shown), human_count(header.total));
+        ui.note(&format!(
+            "{shown} of {total} rows are in the report: it was made with --top"
+        ));
+        limited.total = limited.shown;
+    }
+    lists::note_limits(ui, &limited, verb.top(), by_daemon);
     ui.soft_errors(&document.errors);
     ui.flush()?;
     if let Some(backend) = backend {

@@ -70,6 +70,9 @@ mod catalogues;
 /// Files and archives of which one is only in a catalogue: one estimate in every verb.
 mod catalogued_members;
 
+/// A saved report of groups, filtered again.
+mod saved_groups;
+
 /// What has changed since a catalogue was written.
 mod deltas;
 

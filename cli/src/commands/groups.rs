@@ -222,6 +222,9 @@ impl Verb for Grouping<'_> {
         }
         for cluster in &mut body.clusters {
             show(&mut cluster.center);
+            if let Some(container) = &mut cluster.container {
+                show(&mut container.path);
+            }
             for member in &mut cluster.members {
                 show(&mut member.path);
             }
@@ -338,7 +341,6 @@ pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters
         of: args.of.as_deref().map(PathText::from),
         family: args.family,
         degree: args.degree.unwrap_or_default(),
-        memory: args.bound.memory,
         common: common_parameters(&args.selection, false, params),
     }
 }

@@ -62,7 +62,6 @@ impl Scene {
             of: None,
             family: false,
             degree: Degree::Usual,
-            memory: None,
             common,
         };
         let set = IdenticalSet {

@@ -48,6 +48,8 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         newest: false,
         older_than_held: false,
         copies: 1,
+        id: String::new(),
+        holds_others: false,
     });
     let links = paths.iter().skip(1).map(|path| Link {
         a: center.clone(),
@@ -69,6 +71,7 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         estimate: false,
         bytes: 3000,
         component: "1".to_owned(),
+        container: None,
         members: members.collect(),
         links: links.collect(),
     }
@@ -87,7 +90,6 @@ fn of_groups(identical: Vec<IdenticalSet>, clusters: Vec<Cluster>) -> Collection
         of: None,
         family: false,
         degree: Degree::Usual,
-        memory: None,
         common: CommonParameters::plain(&Params::default()),
     };
     let document = GroupsDocument::new(parameters, Header::default(), body, Vec::new());

@@ -67,8 +67,7 @@ pub(crate) fn groups() -> Value {
             cluster("bravo", "pair", 0.29, 1000, "/v/bravo.txt")],
         "errors": [{"path": "/e/secret", "kind": "unreadable", "message": "Permission denied"}]});
     let parameters = merged(
-        json!({"roots": ["/c", "/v", "/i"], "of": null, "family": false, "degree": "usual",
-            "memory": null}),
+        json!({"roots": ["/c", "/v", "/i"], "of": null, "family": false, "degree": "usual"}),
         &common(),
     );
     document("groups", &parameters, 7, &body)

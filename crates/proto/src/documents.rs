@@ -333,8 +333,6 @@ pub struct GroupsParameters {
     pub family: bool,
     /// How many contents may have a chunk before it is ignored.
     pub degree: Degree,
-    /// The most memory to use, in bytes; `null`: no limit.
-    pub memory: Option<u64>,
     /// The parameters that all questions about similar files have.
     #[serde(flatten)]
     pub common: CommonParameters,

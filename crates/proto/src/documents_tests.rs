@@ -195,6 +195,8 @@ fn groups() -> GroupsDocument {
         newest: true,
         older_than_held: false,
         copies: 2,
+        id: String::new(),
+        holds_others: false,
     };
     let body = Groups {
         summary: GroupsSummary {
@@ -217,6 +219,7 @@ fn groups() -> GroupsDocument {
             worst: half(),
             bytes: 6,
             component: "k".into(),
+            container: None,
             members: vec![member],
             links: vec![Link {
                 estimate: false,
@@ -238,7 +241,6 @@ fn groups() -> GroupsDocument {
         of: Some("v1".into()),
         family: true,
         degree: Degree::Over(7),
-        memory: Some(64),
         common: common(),
     };
     Document::new(parameters, header(), body, errors())

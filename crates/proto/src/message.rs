@@ -61,8 +61,8 @@ pub use figures::{
     PairSide, StatedDate, relation_word,
 };
 pub use groups::{
-    Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
-    Link, Member, OnlyGroups, OrderRow, times_of,
+    Cluster, ClusterContainer, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest,
+    GroupsSummary, IdenticalSet, Link, Member, OnlyGroups, OrderRow, times_of,
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};

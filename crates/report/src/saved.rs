@@ -8,8 +8,8 @@
 //! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. Others
 //!    stay those of the whole answer: files looked at, bytes of a comparison, whether a directory
 //!    is covered.
-//! 3. A cluster that loses its centre is grouped again around the member with most links, by the
-//!    rule that made it: every member is linked to the centre.
+//! 3. A cluster that loses members or links is grouped again by the rules that made it. Members of
+//!    a container stay or go with it.
 //! 4. A report that is not byte for byte what was written is refused: it ends with a digest
 //!    ([`resemble_proto::seal`]). So is one without a digest.
 //! 5. What a page saves of its marks is no report: it names files, and which of them stay
@@ -27,7 +27,8 @@ use std::path::{Component, PathBuf};
 
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
-    CompareClass, Comparison, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups, SoftError,
+    Cluster, CompareClass, Comparison, Coverage, Groups, GroupsSummary, IdenticalSet, OnlyGroups,
+    SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -387,6 +388,10 @@ fn pick_only(body: &mut Groups, only: OnlyGroups) {
 
 fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     let min_size = picked.min_size.unwrap_or(0);
+    let keep = |path: &PathText, size: u64| size >= min_size && names.admit(path);
+    let clusters = std::mem::take(&mut body.clusters).into_iter();
+    let pick = |cluster| clusters::pick(cluster, picked, (&body.identical, &keep));
+    body.clusters = clusters.flat_map(pick).collect();
     for set in &mut body.identical {
         let mut times = std::mem::take(&mut set.mtimes).into_iter();
         let mut blocks = std::mem::take(&mut set.blocks).into_iter();
@@ -405,12 +410,11 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     body.identical
         .retain(|set| files(set) > 1 && set.size >= min_size);
     body.identical.sort_by_key(|set| Reverse(set.overhead()));
-    let keep = |path: &PathText, size: u64| size >= min_size && names.admit(path);
-    body.clusters = std::mem::take(&mut body.clusters)
-        .into_iter()
-        .flat_map(|cluster| clusters::pick(cluster, picked, &keep))
-        .collect();
-    body.clusters.sort_by_key(|cluster| Reverse(cluster.bytes));
+    // As an answer has them: those within containers behind those of files.
+    body.clusters.sort_by(|a, b| {
+        let key = |cluster: &Cluster| (Reverse(cluster.bytes), cluster.container.is_some());
+        key(a).cmp(&key(b)).then_with(|| a.center.cmp(&b.center))
+    });
 
     let summary = &mut body.summary;
     summary.sets = body.identical.len() as u64;

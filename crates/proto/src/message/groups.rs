@@ -194,6 +194,9 @@ pub struct Cluster {
     pub bytes: u64,
     /// The id of the connected component. Clusters of one component are connected by links.
     pub component: String,
+    /// The archive or mail whose members these are; absent of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Box<ClusterContainer>>,
     /// The centre first, then best first; `versions`: by time, newest last.
     pub members: Vec<Member>,
     /// Links between members, best first.
@@ -214,9 +217,21 @@ impl Cluster {
     }
 }
 
+/// The file that holds all members of a cluster.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterContainer {
+    /// The file.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its size.
+    pub size: u64,
+}
+
 /// A member of a cluster.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // each is a mark of its own
 pub struct Member {
     /// The file; of identical ones the least path.
     #[serde(flatten, with = "fields::path")]
@@ -248,6 +263,12 @@ pub struct Member {
     /// How many files have these bytes, itself counted.
     #[serde(default)]
     pub copies: u64,
+    /// The beginning of the digest of its bytes: the id of a cluster around it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// It is an archive or a mail, which holds others. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_others: bool,
 }
 
 impl Cluster {
@@ -471,6 +492,8 @@ mod tests {
             newest: true,
             older_than_held: false,
             copies: u64::MAX,
+            id: String::new(),
+            holds_others: false,
         };
         let link = Link {
             estimate: false,
@@ -500,6 +523,7 @@ mod tests {
                 worst: Fraction::ONE,
                 bytes: u64::MAX,
                 component: "id".to_owned(),
+                container: None,
                 members: vec![member; PIECE + 1],
                 links: vec![link; PIECE + 1],
             }],

@@ -240,6 +240,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
             collection,
             collection.links.components[group.center as usize],
         )?,
+        container: None,
         members: rows,
         links: in_words(shown, links)?,
     }
@@ -268,7 +269,7 @@ pub(super) fn member(
     collection: &Collection,
     place: u32,
     shares: MeetingShares,
-) -> Result<Member, ReadError> {
+) -> Result<Member, AskError> {
     Ok(Member {
         path: path(collection, place),
         size: collection.table.size(place),
@@ -281,6 +282,8 @@ pub(super) fn member(
         newest: false,
         older_than_held: false,
         copies: u64::from(collection.table.files(place)),
+        id: id(snapshot, collection, place)?,
+        holds_others: collection.holds_others(place),
     })
 }
 

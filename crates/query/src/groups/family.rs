@@ -149,6 +149,7 @@ pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
         estimate: is_estimate || links.iter().any(HalfLink::is_estimate),
         bytes: groups.summary.cluster_bytes,
         component: answer::id(snapshot, collection, least)?,
+        container: None,
         members,
         links: links
             .iter()

@@ -10,7 +10,9 @@ use std::convert::Infallible;
 
 use resemble_core::cluster::{Network, Shape, Tie, UnionFind, stars};
 use resemble_index::Snapshot;
-use resemble_proto::message::{Cluster, ClusterKind, Groups, GroupsRequest, Layer, Link, Member};
+use resemble_proto::message::{
+    Cluster, ClusterContainer, ClusterKind, Groups, GroupsRequest, Layer, Link, Member,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
@@ -45,9 +47,18 @@ pub(super) fn add(
     }
     let mut found = Vec::new();
     for holder in holders {
+        let file = collection.scoped.holders(holder).next();
+        let file = file.map(|file| ClusterContainer {
+            path: PathText::from(&*file.path),
+            size: file.size.0,
+        });
         for container in siblings.within(holder)? {
             let network = MemberNetwork::of(&container, &terms, request);
-            found.extend(network.clusters(snapshot)?);
+            let clusters = network.clusters(snapshot)?.into_iter();
+            found.extend(clusters.map(|cluster| Cluster {
+                container: file.clone().map(Box::new),
+                ..cluster
+            }));
         }
     }
     let summary = &mut body.summary;
@@ -190,6 +201,8 @@ impl<'c> MemberNetwork<'c> {
                 newest: false,
                 older_than_held: false,
                 copies: member.copies.len() as u64 + 1,
+                id: self.id(snapshot, at)?,
+                holds_others: member.holds_others(),
             });
         }
         let center_path = self.path(center);
@@ -213,6 +226,7 @@ impl<'c> MemberNetwork<'c> {
             estimate: links.iter().any(HalfLink::is_estimate),
             bytes: members.iter().map(|&member| self.size(member)).sum(),
             component: self.id(snapshot, component)?,
+            container: None,
             members: rows,
             links: links.iter().map(|link| self.row(link)).collect(),
         })

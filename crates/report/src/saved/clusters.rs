@@ -1,127 +1,278 @@
 //! What remains of a cluster without some of its members or links: a cluster, several, or none.
+//!
+//! It is divided anew as an answer is, by the links that the report has. `worst` is that of these
+//! links where all pairs have one, else what it was; the component is what it was.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
-use resemble_proto::message::{Cluster, ClusterKind, Link, Member, times_of};
+use resemble_core::cluster::{Network, Shape, Tie, stars};
+use resemble_proto::message::{
+    Cluster, ClusterKind, EstimateInterval, IdenticalSet, Link, Member, times_of,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use super::{Picked, has_enough};
 
-/// What is kept of the cluster: clusters in which every member is linked to the centre. The first
-/// is the one around the old centre, if that is kept.
+/// Whether a file of this name and size is kept.
+pub(super) type KeepFile<'k> = dyn Fn(&PathText, u64) -> bool + 'k;
+
+/// Names each member by the first of its copies that is kept, as an answer about these does. Copies
+/// are known as far as the report has the sets of identical files. Returns whether any has another
+/// name.
+fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &KeepFile<'_>) -> bool {
+    let mut has_others = false;
+    for member in cluster
+        .members
+        .iter_mut()
+        .filter(|member| member.copies > 1)
+    {
+        let Some(set) = sets.iter().find(|set| set.paths.contains(&member.path)) else {
+            continue;
+        };
+        let mut kept = (0..set.paths.len()).filter(|&at| keep(&set.paths[at], set.size));
+        let Some(first) = kept.next() else {
+            continue;
+        };
+        member.copies = kept.count() as u64 + 1;
+        let path = set.paths[first].clone();
+        if path == member.path {
+            continue;
+        }
+        has_others = true;
+        member.mtime = set.mtimes.get(first).copied().unwrap_or(member.mtime);
+        let before = std::mem::replace(&mut member.path, path.clone());
+        let ends = cluster
+            .links
+            .iter_mut()
+            .flat_map(|link| [&mut link.a, &mut link.b]);
+        for name in ends
+            .chain([&mut cluster.center])
+            .filter(|name| **name == before)
+        {
+            name.clone_from(&path);
+        }
+    }
+    for link in cluster.links.iter_mut().filter(|link| link.a > link.b) {
+        std::mem::swap(&mut link.a, &mut link.b);
+        std::mem::swap(&mut link.a_in_b, &mut link.b_in_a);
+        link.interval = link.interval.map(EstimateInterval::swapped);
+    }
+    has_others
+}
+
+/// What is kept of the cluster: clusters in which every member is linked to the centre. `sets`: all
+/// sets of identical files.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,
-    keep: &dyn Fn(&PathText, u64) -> bool,
+    (sets, keep): (&[IdenticalSet], &KeepFile<'_>),
 ) -> Vec<Cluster> {
     let (members, links) = (cluster.members.len(), cluster.links.len());
-    cluster
-        .members
-        .retain(|member| keep(&member.path, member.size));
+    let mut is_same = true;
+    if let Some(container) = &cluster.container {
+        // Members take part with the file that holds them.
+        if !keep(&container.path, container.size) {
+            return Vec::new();
+        }
+    } else {
+        is_same = !name_by_kept_copies(&mut cluster, sets, keep);
+        let keep = |member: &Member| keep(&member.path, member.size);
+        cluster.members.retain(keep);
+    }
     let stays: HashSet<&PathText> = cluster.members.iter().map(|member| &member.path).collect();
     cluster.links.retain(|link| {
         stays.contains(&link.a)
             && stays.contains(&link.b)
             && has_enough(picked, link.a_in_b, link.b_in_a, link.shared_bytes)
     });
-    if (members, links) == (cluster.members.len(), cluster.links.len()) {
+    if is_same && (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];
     }
-    let mut parts = Vec::new();
-    while cluster.members.len() > 1 && !cluster.links.is_empty() {
-        let Some(center) = center(&cluster) else {
-            break;
-        };
-        parts.push(split(&mut cluster, &center, parts.len()));
-    }
-    parts
+    // As an answer numbers contents: by their digests.
+    cluster
+        .members
+        .sort_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
+    let mut rest = RemainingLinks::of(&cluster);
+    let Ok(found) = stars(&mut rest);
+    let members = found.members();
+    let groups = members.chunk_by(|a, b| a.0 == b.0);
+    let clusters = groups.enumerate().map(|(part, group)| {
+        let nodes: Vec<u32> = group.iter().map(|&(_, member)| member).collect();
+        group_of(&cluster, &rest, (group[0].0, &nodes), part)
+    });
+    clusters.collect()
 }
 
-/// The old centre if it still has a link, otherwise the member with the most links (of several
-/// such, the first).
-fn center(cluster: &Cluster) -> Option<PathText> {
-    let mut degrees: HashMap<&PathText, usize> = HashMap::new();
-    for link in &cluster.links {
-        *degrees.entry(&link.a).or_default() += 1;
-        *degrees.entry(&link.b).or_default() += 1;
-    }
-    if degrees.contains_key(&cluster.center) {
-        return Some(cluster.center.clone());
-    }
-    let paths = cluster.members.iter().map(|member| &member.path);
-    let degree = |path: &PathText| degrees.get(path).copied().unwrap_or(0);
-    // `max_by_key` would take the last of equals.
-    paths.rev().max_by_key(|path| degree(path)).cloned()
+/// The members of a cluster and what is left of its links.
+struct RemainingLinks {
+    sizes: Vec<u64>,
+    ties: Vec<Vec<Tie>>,
 }
 
-/// Takes `center` and the members that are linked to it out of `rest` and makes them a cluster.
-fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
-    // How much of each neighbour is in the centre, and how much of the centre is in it.
-    let mut shares: HashMap<PathText, (Fraction, Fraction, bool)> = HashMap::new();
-    for link in &rest.links {
-        if link.b == *center {
-            let of_a = (link.a_in_b, link.b_in_a, link.estimate);
-            shares.insert(link.a.clone(), of_a);
-        } else if link.a == *center {
-            let of_b = (link.b_in_a, link.a_in_b, link.estimate);
-            shares.insert(link.b.clone(), of_b);
+impl RemainingLinks {
+    fn of(cluster: &Cluster) -> Self {
+        let places = (0u32..).zip(&cluster.members);
+        let places: HashMap<&PathText, u32> = places
+            .map(|(place, member)| (&member.path, place))
+            .collect();
+        let mut ties = vec![Vec::new(); cluster.members.len()];
+        for link in &cluster.links {
+            let (Some(&a), Some(&b)) = (places.get(&link.a), places.get(&link.b)) else {
+                continue;
+            };
+            let raw = link.a_in_b.max(link.b_in_a);
+            let left = link.discount.discounted;
+            let score = if left.is_none() { raw } else { left };
+            let tie = Tie {
+                to: b,
+                there: link.a_in_b.millionths(),
+                back: link.b_in_a.millionths(),
+                score: score.millionths().unwrap_or(0),
+                shared: link.shared_bytes,
+                is_of_kin: false,
+            };
+            ties[a as usize].push(tie);
+            ties[b as usize].push(tie.swapped(a));
+        }
+        for of_one in &mut ties {
+            of_one.sort_by_key(|tie| tie.to);
+        }
+        Self {
+            sizes: cluster.members.iter().map(|member| member.size).collect(),
+            ties,
         }
     }
-    let inside = |path: &PathText| path == center || shares.contains_key(path);
-    let (mut members, others): (Vec<Member>, Vec<Member>) = std::mem::take(&mut rest.members)
-        .into_iter()
-        .partition(|member| inside(&member.path));
-    let all_links = std::mem::take(&mut rest.links);
-    let (links, outside): (Vec<Link>, Vec<Link>) = all_links
-        .into_iter()
-        .partition(|link| inside(&link.a) && inside(&link.b));
-    let left: HashSet<&PathText> = others.iter().map(|member| &member.path).collect();
-    rest.links = outside
-        .into_iter()
-        .filter(|link| left.contains(&link.a) && left.contains(&link.b))
+}
+
+impl Network for RemainingLinks {
+    type Error = Infallible;
+
+    fn nodes(&self) -> u32 {
+        self.sizes.len() as u32
+    }
+
+    fn size(&self, node: u32) -> u64 {
+        self.sizes[node as usize]
+    }
+
+    fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Infallible> {
+        ties.clone_from(&self.ties[node as usize]);
+        Ok(())
+    }
+
+    fn has_kin(&self) -> bool {
+        false
+    }
+}
+
+/// One group of what is left, by the places of its members.
+fn group_of(
+    before: &Cluster,
+    rest: &RemainingLinks,
+    (center, nodes): (u32, &[u32]),
+    part: usize,
+) -> Cluster {
+    let of_center: HashMap<u32, &Tie> = rest.ties[center as usize]
+        .iter()
+        .filter(|tie| nodes.binary_search(&tie.to).is_ok())
+        .map(|tie| (tie.to, tie))
         .collect();
-    rest.members = others;
-
-    for member in &mut members {
-        (member.a_in_b, member.b_in_a, member.estimate) = shares
-            .get(&member.path)
-            .copied()
-            .unwrap_or((Fraction::ONE, Fraction::ONE, false));
-        member.newest = false;
+    let mut members: Vec<Member> = Vec::with_capacity(nodes.len());
+    let center_path = &before.members[center as usize].path;
+    for &node in nodes {
+        let mut member = before.members[node as usize].clone();
+        let link = before.links.iter().find(|link| {
+            let ends = [&link.a, &link.b];
+            ends.contains(&center_path) && ends.contains(&&member.path)
+        });
+        let link = link.filter(|_| node != center);
+        let seen = link.map(|link| {
+            if link.a == *center_path {
+                (
+                    link.b_in_a,
+                    link.a_in_b,
+                    link.interval.map(EstimateInterval::swapped),
+                )
+            } else {
+                (link.a_in_b, link.b_in_a, link.interval)
+            }
+        });
+        (member.a_in_b, member.b_in_a, member.interval) =
+            seen.unwrap_or((Fraction::ONE, Fraction::ONE, None));
+        member.estimate = link.is_some_and(|link| link.estimate);
+        (member.newest, member.older_than_held) = (false, false);
+        members.push(member);
     }
-    let kind = kind(rest.kind, &members, center);
-    if kind == ClusterKind::Versions {
-        let times = times_of(members.iter().map(Member::dates));
-        let newest = times.iter().copied().max();
-        let at = times.iter().rposition(|time| Some(*time) == newest);
-        if let Some(at) = at {
-            members[at].newest = true;
-        }
-    } else {
-        // The centre goes first; the others stay in their order.
-        members.sort_by_key(|member| member.path != *center);
+    let ties: Vec<Tie> = nodes
+        .iter()
+        .filter_map(|node| of_center.get(node).copied().copied())
+        .collect();
+    let of_center = &before.members[center as usize];
+    let holders = members.iter().filter(|member| member.holds_others).count();
+    let is_mixed = before.container.is_none() && holders > 0 && holders < members.len();
+    let kind = kind(&ties, is_mixed, of_center.holds_others);
+    members.sort_by_cached_key(|member| {
+        let score = member.a_in_b.max(member.b_in_a);
+        let is_center = member.path == *center_path;
+        (
+            !is_center,
+            Reverse((score, member.a_in_b)),
+            member.path.clone(),
+        )
+    });
+    // Members of a container are as new as that.
+    if kind == ClusterKind::Versions && before.container.is_none() {
+        mark_newest(&mut members);
     }
-    let scores = || links.iter().map(|link| link.a_in_b.max(link.b_in_a));
-    let sum: u64 = scores()
-        .map(|score| u64::from(score.millionths().unwrap_or(0)))
+    let inside: HashSet<&PathText> = members.iter().map(|member| &member.path).collect();
+    let links = before.links.iter();
+    let links = links.filter(|link| inside.contains(&link.a) && inside.contains(&link.b));
+    let links: Vec<Link> = links.cloned().collect();
+    let sum: u64 = links
+        .iter()
+        .map(|link| u64::from(score(link).millionths().unwrap_or(0)))
         .sum();
     let average = (sum / (links.len() as u64).max(1)) as u32;
+    let id = match part {
+        _ if !of_center.id.is_empty() => of_center.id.clone(),
+        0 => before.id.clone(),
+        // Written before members had an id.
+        part => format!("{}.{part}", before.id),
+    };
     Cluster {
-        id: match part {
-            0 => rest.id.clone(),
-            part => format!("{}.{part}", rest.id),
-        },
+        id,
         kind,
-        center: center.clone(),
+        center: center_path.clone(),
         average: Fraction::from_millionths(average),
-        worst: worst(&members, &links, rest.worst),
-        estimate: rest.estimate,
+        worst: worst(&members, &links, before.worst),
+        estimate: links.iter().any(|link| link.estimate),
         bytes: members.iter().map(|member| member.size).sum(),
-        component: rest.component.clone(),
+        component: before.component.clone(),
+        container: before.container.clone(),
         members,
         links,
     }
+    .with_contradictions()
+}
+
+fn score(link: &Link) -> Fraction {
+    link.a_in_b.max(link.b_in_a)
+}
+
+/// Puts versions in the order of their times and marks the newest, if it is the only one.
+fn mark_newest(members: &mut Vec<Member>) {
+    let times = times_of(members.iter().map(Member::dates));
+    let mut dated: Vec<(i64, Member)> = times.into_iter().zip(members.drain(..)).collect();
+    dated.sort_by_key(|&(time, _)| time);
+    if let [.., (before, _), (last, newest)] = &mut dated[..]
+        && *before < *last
+    {
+        newest.newest = true;
+    }
+    members.extend(dated.into_iter().map(|(_, member)| member));
 }
 
 /// The least score of any two members. It is known if all pairs have links; otherwise the old one
@@ -131,23 +282,18 @@ fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     if links.len() < pairs {
         return before;
     }
-    let scores = links.iter().map(|link| link.a_in_b.max(link.b_in_a));
-    scores.min().unwrap_or(before)
+    links.iter().map(score).min().unwrap_or(before)
 }
 
-/// The kind of what is left. Two files are versions, a pair, or one in the other; a larger cluster
-/// stays what it was.
-fn kind(before: ClusterKind, members: &[Member], center: &PathText) -> ClusterKind {
-    let other = members.iter().find(|member| member.path != *center);
-    match (members.len(), other) {
-        (2, Some(other)) => {
-            let near = Fraction::from_millionths(700_000);
-            match (other.a_in_b >= near, other.b_in_a >= near) {
-                (true, true) => ClusterKind::Versions,
-                (false, false) => ClusterKind::Pair,
-                _ => ClusterKind::Contains,
-            }
-        }
-        _ => before,
+/// The kind of a group, by the links of its centre: as an answer says it.
+fn kind(ties: &[Tie], is_mixed: bool, is_holder: bool) -> ClusterKind {
+    match Shape::of(ties) {
+        Shape::Pair => ClusterKind::Pair,
+        Shape::Versions if is_mixed && is_holder => ClusterKind::Archive,
+        Shape::Versions if is_mixed => ClusterKind::Family,
+        Shape::Versions => ClusterKind::Versions,
+        Shape::Archive if is_holder => ClusterKind::Archive,
+        Shape::Contains | Shape::Archive => ClusterKind::Contains,
+        Shape::Family => ClusterKind::Family,
     }
 }

@@ -44,6 +44,8 @@ fn member(path: &str, mtime: i64) -> Member {
         newest: false,
         older_than_held: false,
         copies: 1,
+        id: String::new(),
+        holds_others: false,
     }
 }
 
@@ -73,6 +75,7 @@ fn star() -> Cluster {
         worst: share(10),
         bytes: 500,
         component: "k".to_owned(),
+        container: None,
         members: (0..)
             .zip(names)
             .map(|(time, name)| member(name, time))

@@ -45,7 +45,6 @@ fn groups() -> GroupsDocument {
         of: None,
         family: false,
         degree: Degree::Usual,
-        memory: None,
         common: CommonParameters::plain(&Params::default()),
     };
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
@@ -150,6 +149,7 @@ fn discounts_have_columns() {
         worst: Fraction::ZERO,
         bytes: 0,
         component: "abc".into(),
+        container: None,
         members: Vec::new(),
         links: vec![link(&discount), link(&Discount::default())],
     });

@@ -384,7 +384,6 @@ fn collection(body: Groups) -> GroupsDocument {
         of: None,
         family: false,
         degree: Degree::Usual,
-        memory: None,
         common: common(),
     };
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
@@ -407,6 +406,8 @@ fn the_steps_of_a_family() {
         newest,
         older_than_held: false,
         copies: 1,
+        id: String::new(),
+        holds_others: false,
     };
     let link = |a: &str, b: &str, score| Link {
         estimate: false,
@@ -428,6 +429,7 @@ fn the_steps_of_a_family() {
         worst: share(3),
         bytes: 8192,
         component: "abc".into(),
+        container: None,
         members: vec![
             member("v1", 0, false),
             member("v2", 1, false),
@@ -472,6 +474,8 @@ fn sets_and_clusters() {
         newest,
         older_than_held: false,
         copies: if newest { 3 } else { 1 },
+        id: String::new(),
+        holds_others: false,
     };
     let cluster = Cluster {
         estimate: true,
@@ -482,6 +486,7 @@ fn sets_and_clusters() {
         worst: share(85),
         bytes: 4096,
         component: "abc".into(),
+        container: None,
         members: vec![member("v1", false), member("v2", true)],
         links: vec![Link {
             estimate: false,

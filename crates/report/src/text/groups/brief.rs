@@ -249,6 +249,8 @@ mod tests {
             newest: false,
             older_than_held: false,
             copies: 1,
+            id: String::new(),
+            holds_others: false,
         };
         let links = paths[1..].iter().flat_map(|other| {
             // Links between other members say nothing of what could go besides.
@@ -274,6 +276,7 @@ mod tests {
             estimate: false,
             bytes: 2048 * paths.len() as u64,
             component: "abc".into(),
+            container: None,
             links: links.collect(),
             members: paths.iter().map(member).collect(),
         }
@@ -301,7 +304,6 @@ mod tests {
             of: None,
             family: false,
             degree: Degree::Usual,
-            memory: None,
             common: CommonParameters::plain(&Params::default()),
         };
         let document = GroupsDocument::new(parameters, Header::default(), body, Vec::new());
