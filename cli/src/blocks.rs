@@ -102,6 +102,7 @@ mod tests {
             paths: vec!["a".into(); places.len()],
             mtimes: Vec::new(),
             blocks: numbers(places),
+            owners: Vec::new(),
         };
         assert_eq!(set.blocks, [1, 0, 2, 1, 0, 0, 2, 1]);
         assert_eq!(set.overhead(), 70);

@@ -8,7 +8,16 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use resemble_proto::path::PathText;
+use resemble_proto::remote::is_remote;
 use resemble_relate::renditions::ways_into;
+
+use crate::args::Global;
+
+/// Whether rows say whose the files are: in JSON, and with `-v`, unless another machine answers.
+pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
+    let is_remote = global.socket.as_deref().is_some_and(is_remote);
+    !is_remote && (is_json || global.verbose)
+}
 
 /// The owners of files, each looked up once.
 #[derive(Debug, Default)]

@@ -59,7 +59,12 @@ pub enum RowFormat {
 impl RowFormat {
     /// Where the format is a document, its errors.
     pub fn errors(self) -> Option<Vec<SoftError>> {
-        matches!(self, Self::Json | Self::Jsonl).then(Vec::new)
+        self.is_json().then(Vec::new)
+    }
+
+    /// Whether rows are objects, which have all that is known.
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonl)
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::message::SoftError;
 use strum::IntoStaticStr;
 
-use super::{Global, RowFormat, RowOutput};
+use super::{RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
 
 /// How a report is printed.
@@ -73,6 +73,11 @@ impl ReportFormat {
     /// Where the format is a document, its errors.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.for_rows().and_then(RowFormat::errors)
+    }
+
+    /// Whether the report is made of objects.
+    pub fn is_json(self) -> bool {
+        self.for_rows().is_some_and(RowFormat::is_json)
     }
 
     /// The word on the command line.
@@ -176,16 +181,9 @@ pub enum ListAs {
 }
 
 impl ListAs {
-    /// Whether rows say whose the files are: in JSON, and with `-v`.
-    pub fn shows_owners(&self, global: &Global) -> bool {
-        let is_json = matches!(
-            self,
-            Self::Rows(RowOutput {
-                format: RowFormat::Json | RowFormat::Jsonl,
-                ..
-            })
-        );
-        is_json || global.verbose
+    /// Whether rows are objects.
+    pub const fn is_json(&self) -> bool {
+        matches!(self, Self::Rows(output) if output.format.is_json())
     }
 }
 

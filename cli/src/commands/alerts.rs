@@ -18,6 +18,7 @@ use crate::args::{AlertsAction, AlertsArgs, Global, RowFormat};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
+use crate::owners::{self, FileOwners};
 use crate::ui::Ui;
 use crate::values::Since;
 
@@ -62,6 +63,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         None if args.follow => answer.rows.clear(),
         None => {}
     }
+    let has_owners = owners::are_shown(global, args.output.format.is_json());
+    if has_owners {
+        add_owners(&mut answer.rows);
+    }
     ui.redirect(args.output.output.as_deref());
     let since = args.since.map(|since| match since {
         Since::Number(number) => format!("{number}"),
@@ -105,10 +110,21 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     };
     let mut follower = Follower::new(client, last);
     loop {
-        let row = follower.next(&mut |text| ui.note(text), env, global)?;
+        let mut row = follower.next(&mut |text| ui.note(text), env, global)?;
         if is_asked(&row) {
+            if has_owners {
+                add_owners(std::slice::from_mut(&mut row));
+            }
             lists::print_one(ui, &args.output, &row)?;
         }
+    }
+}
+
+/// Adds whose the files are by now.
+fn add_owners(rows: &mut [AlertRow]) {
+    let mut owners = FileOwners::default();
+    for row in rows {
+        (row.owner_a, row.owner_b) = (owners.of(&row.a), owners.of(&row.b));
     }
 }
 

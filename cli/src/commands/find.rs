@@ -24,7 +24,7 @@ use crate::commands::{common_parameters, holders};
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::owners::FileOwners;
+use crate::owners::{self, FileOwners};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -62,7 +62,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         args,
         files,
         subjects,
-        has_owners: !is_remote && print_as.shows_owners(global),
+        has_owners: owners::are_shown(global, print_as.is_json()),
         print_as,
         is_remote,
     };

@@ -26,6 +26,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::evidence::side_by_side;
 use crate::links::Links;
 use crate::names::{self, Named};
+use crate::owners::{self, FileOwners};
 use crate::plans;
 use crate::print;
 #[cfg(feature = "ui")]
@@ -64,9 +65,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         };
         saved::pick_groups(&mut report, &picked)?;
         report.evidence.truncate(args.output.evidence);
-        return question::print_again(ui, &Grouping { args, of: None }, report);
+        let verb = Grouping {
+            args,
+            of: None,
+            has_owners: false,
+        };
+        return question::print_again(ui, &verb, report);
     }
-    let (asked, mut verb) = question(args)?;
+    let (asked, mut verb) = question(global, args)?;
     let answered = question::answer(ui, env, &here(global, args), &asked, &mut verb)?;
     question::finish(ui, &verb, answered)
 }
@@ -99,7 +105,7 @@ pub(super) fn answer(
     global: &Global,
     args: &GroupsArgs,
 ) -> CliResult<Answered<Groups>> {
-    let (asked, mut verb) = question(args)?;
+    let (asked, mut verb) = question(global, args)?;
     question::answer(ui, env, &here(global, args), &asked, &mut verb)
 }
 
@@ -112,14 +118,20 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
 }
 
 /// What is asked, and by whom.
-fn question(args: &GroupsArgs) -> CliResult<(Asked, Grouping<'_>)> {
+fn question<'a>(global: &Global, args: &'a GroupsArgs) -> CliResult<(Asked, Grouping<'a>)> {
     let mut missing = args.output.format.errors();
     let needed = |path| names::needed(path, names::required, &mut missing);
     let of = args.of.as_deref().map(needed).transpose()?;
     let mut asked = Asked::within(&args.roots).unless(missing);
     asked.not_files_alone("groups", 1)?;
     asked.also.extend(of.clone());
-    Ok((asked, Grouping { args, of }))
+    let is_json = args.output.format.is_json();
+    let verb = Grouping {
+        args,
+        of,
+        has_owners: args.plan.is_none() && owners::are_shown(global, is_json),
+    };
+    Ok((asked, verb))
 }
 
 pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
@@ -170,6 +182,8 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
 struct Grouping<'a> {
     args: &'a GroupsArgs,
     of: Option<Named>,
+    /// The groups say whose the files are.
+    has_owners: bool,
 }
 
 impl Grouping<'_> {
@@ -216,6 +230,14 @@ impl Verb for Grouping<'_> {
     }
 
     fn show(&self, body: &mut Groups, asked: &Asked) {
+        if self.has_owners {
+            let mut owners = FileOwners::default();
+            for set in &mut body.identical {
+                set.owners = set.paths.iter().map(|path| owners.of(path)).collect();
+            }
+            let members = body.clusters.iter_mut().flat_map(|c| &mut c.members);
+            members.for_each(|member| member.owner = owners.of(&member.path));
+        }
         let show = |path: &mut PathText| *path = asked.shown(path);
         for set in &mut body.identical {
             set.paths.iter_mut().for_each(show);

@@ -9,7 +9,6 @@ use resemble_proto::documents::{PairsDocument, SimilarPairs};
 use resemble_proto::message::{PairOrder, PairScore, PairsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_proto::remote::is_remote;
 use resemble_proto::report::PairsParameters;
 use resemble_report::document::{Extras, Report};
 
@@ -19,7 +18,7 @@ use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names;
-use crate::owners::FileOwners;
+use crate::owners::{self, FileOwners};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -34,11 +33,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     }
     let asked = Asked::among(&dirs);
     asked.not_files_alone("pairs", 1)?;
-    let is_remote = global.socket.as_deref().is_some_and(is_remote);
     let pairs = Pairs {
         args,
         dirs,
-        has_owners: !is_remote && print_as.shows_owners(global),
+        has_owners: owners::are_shown(global, print_as.is_json()),
         print_as,
     };
     question::run(ui, env, global, &asked, pairs)

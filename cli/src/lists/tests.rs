@@ -291,6 +291,8 @@ fn alerts_and_roots() {
         shared_bytes: 5000,
         files: 1,
         since: None,
+        owner_a: None,
+        owner_b: None,
     };
     let tree = AlertRow {
         kind: AlertKind::Tree,

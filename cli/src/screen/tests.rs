@@ -50,6 +50,7 @@ fn versions(paths: &[&str], shared_bytes: u64) -> Cluster {
         copies: 1,
         id: String::new(),
         holds_others: false,
+        owner: None,
     });
     let links = paths.iter().skip(1).map(|path| Link {
         a: center.clone(),

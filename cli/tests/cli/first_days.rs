@@ -571,24 +571,3 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     env.write("docs/d.docx", office::docx(&text(9)));
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
 }
-
-/// Rows in JSON, and text with `-v`, say whose the files are; `find --holders` said it before.
-#[test]
-fn rows_say_whose_the_files_are() {
-    let env = environment();
-    let text = paragraphs(5, 20);
-    env.write("docs/one.txt", &text);
-    env.write("docs/two.txt", text.replacen(' ', " edited ", 2));
-    let json = |args: &[&str]| env.run(args.iter().chain(&["--format", "json"])).json();
-    let find = ["find", "docs/one.txt", "--in", "docs"];
-    let held = json(&["find", "docs/one.txt", "--in", "docs", "--holders"]);
-    let owner = held["holders"][0]["owner"].as_str().expect("an owner");
-    assert_eq!(json(&find)["results"][0]["owner"], owner);
-    let pair = &json(&["pairs", "docs"])["pairs"][0];
-    assert_eq!([&pair["owner_a"], &pair["owner_b"]], [owner, owner]);
-    for args in [&find[..], &["pairs", "docs"]] {
-        let told = env.run(args.iter().chain(&["-v"])).text();
-        assert!(told.contains(&format!("of {owner}")), "{told}");
-        assert!(!env.run(args.iter()).text().contains(&format!("of {owner}")));
-    }
-}

@@ -18,6 +18,7 @@ mod linked; // pairs that an engine has found
 mod local; // without a daemon: real trees, every format
 mod mcp; // a client of the Model Context Protocol
 mod old_names; // verbs that had other names
+mod owners; // whose the files of an answer are
 mod plans; // plans that are run, on trees that change, and undone
 mod renames; // moves that are replayed on the other side
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans

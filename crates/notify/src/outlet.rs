@@ -344,6 +344,8 @@ fn summary(like: &AlertRow, seq: u64, count: u64, above: PathText, since: Option
         shared_bytes: 0,
         files: count,
         since,
+        owner_a: None,
+        owner_b: None,
     }
 }
 

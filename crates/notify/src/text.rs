@@ -151,6 +151,8 @@ pub(crate) mod tests {
             shared_bytes: 5000,
             files: 1,
             since: None,
+            owner_a: None,
+            owner_b: None,
         }
     }
 

@@ -197,6 +197,7 @@ fn groups() -> GroupsDocument {
         copies: 2,
         id: String::new(),
         holds_others: false,
+        owner: None,
     };
     let body = Groups {
         summary: GroupsSummary {

@@ -230,7 +230,7 @@ impl Row for FindRow {
 }
 
 /// Whose the files are; nothing where that is not known of one.
-fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
+pub(crate) fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
     let mut names: Vec<&str> = owners.into_iter().flatten().map(String::as_str).collect();
     if names.len() < N {
         return None;
@@ -327,7 +327,11 @@ impl Row for AlertRow {
         let identical = self.relation == Some(Relation::Identical);
         let tint = tint(self.relation);
         let score = percent(self.a_in_b.max(self.b_in_a), identical, tint);
-        vec![time, score, Cell::left(word(self.relation), tint), a, b]
+        let mut cells = vec![time, score, Cell::left(word(self.relation), tint), a, b];
+        if style.verbose {
+            cells.extend(owner([&self.owner_a, &self.owner_b]));
+        }
+        cells
     }
 }
 

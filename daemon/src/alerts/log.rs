@@ -233,6 +233,8 @@ mod tests {
             shared_bytes: 3,
             files: 1,
             since: None,
+            owner_a: None,
+            owner_b: None,
         }
     }
 

@@ -421,6 +421,8 @@ fn row(alert: &Alert) -> AlertRow {
         shared_bytes: 0,
         files,
         since: None,
+        owner_a: None,
+        owner_b: None,
     };
     match alert {
         Alert::File { path, partner, .. } => AlertRow {

@@ -129,6 +129,10 @@ pub struct IdenticalSet {
     /// blocks, as clones do; 0 shares with none of them. In JSON only if some do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
+    /// In the order of the paths the name of each file's owner, or the owner's number if it has no
+    /// name; `null` where no file of this machine is. Absent where the command has not looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Option<String>>,
 }
 
 impl IdenticalSet {
@@ -269,6 +273,10 @@ pub struct Member {
     /// It is an archive or a mail, which holds others. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_others: bool,
+    /// The name of its owner, or the owner's number if it has no name; absent where the command has
+    /// not looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl Cluster {
@@ -399,6 +407,11 @@ pub enum GroupsPart {
 /// and as base64, at most eight times as many: so a row stays below [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
+/// What a list says of the paths in the piece of this number.
+fn piece<T: Clone>(list: &[T], at: usize) -> Vec<T> {
+    list.chunks(PIECE).nth(at).unwrap_or_default().to_vec()
+}
+
 impl Parts for Groups {
     type Part = GroupsPart;
 
@@ -411,6 +424,7 @@ impl Parts for Groups {
                     set.paths.extend(more.paths);
                     set.mtimes.extend(more.mtimes);
                     set.blocks.extend(more.blocks);
+                    set.owners.extend(more.owners);
                 }
             }
             GroupsPart::Cluster(cluster) => self.clusters.push(*cluster),
@@ -431,20 +445,12 @@ impl Parts for Groups {
         let mut parts = vec![GroupsPart::Summary(Box::new(self.summary))];
         for set in self.identical {
             for (at, paths) in set.paths.chunks(PIECE).enumerate() {
-                let from = at * PIECE;
-                let until = |all: usize| (from + PIECE).min(all);
-                let (mtimes, blocks) = (&set.mtimes, &set.blocks);
                 let piece = IdenticalSet {
                     size: set.size,
                     paths: paths.to_vec(),
-                    mtimes: mtimes
-                        .get(from..until(mtimes.len()))
-                        .unwrap_or(&[])
-                        .to_vec(),
-                    blocks: blocks
-                        .get(from..until(blocks.len()))
-                        .unwrap_or(&[])
-                        .to_vec(),
+                    mtimes: piece(&set.mtimes, at),
+                    blocks: piece(&set.blocks, at),
+                    owners: piece(&set.owners, at),
                 };
                 parts.push(if at == 0 {
                     GroupsPart::Identical(piece)
@@ -494,6 +500,7 @@ mod tests {
             copies: u64::MAX,
             id: String::new(),
             holds_others: false,
+            owner: Some("x".repeat(32)),
         };
         let link = Link {
             estimate: false,
@@ -513,6 +520,7 @@ mod tests {
                 paths: vec![path.clone(); PIECE + 1],
                 mtimes: vec![i64::MIN; PIECE + 1],
                 blocks: vec![u32::MAX; PIECE + 1],
+                owners: vec![None; PIECE + 1],
             }],
             clusters: vec![Cluster {
                 estimate: false,

@@ -479,6 +479,13 @@ pub struct AlertRow {
     /// In a summary of alerts that are in the log: they are those after this number, up to its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
+    /// The name of the owner of a, or the owner's number if it has no name; absent where the
+    /// command has not looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_a: Option<String>,
+    /// The same of b.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_b: Option<String>,
 }
 
 /// Contents that were marked as seen.

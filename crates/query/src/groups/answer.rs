@@ -284,6 +284,7 @@ pub(super) fn member(
         copies: u64::from(collection.table.files(place)),
         id: id(snapshot, collection, place)?,
         holds_others: collection.holds_others(place),
+        owner: None,
     })
 }
 

@@ -203,6 +203,7 @@ impl<'c> MemberNetwork<'c> {
                 copies: member.copies.len() as u64 + 1,
                 id: self.id(snapshot, at)?,
                 holds_others: member.holds_others(),
+                owner: None,
             });
         }
         let center_path = self.path(center);

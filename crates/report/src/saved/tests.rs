@@ -46,6 +46,7 @@ fn member(path: &str, mtime: i64) -> Member {
         copies: 1,
         id: String::new(),
         holds_others: false,
+        owner: None,
     }
 }
 

@@ -98,11 +98,15 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     out.print([sentence("", Tint::Plain), head])?;
     out.print(set.paths.iter().enumerate().map(|(i, path)| {
         let day = set.mtimes.get(i).map_or(String::new(), |t| style.day(*t));
-        vec![
+        let mut cells = vec![
             Cell::right(" 100%", Tint::Good),
             Cell::left(day, Tint::Faint),
             style.name(path, Tint::Plain),
-        ]
+        ];
+        if style.verbose {
+            cells.extend(set.owners.get(i).and_then(|name| rows::owner([name])));
+        }
+        cells
     }))
 }
 
@@ -155,6 +159,9 @@ fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell>
     }
     if let Some(date) = stated.filter(|_| style.verbose) {
         cells.push(rows::stated(style, date));
+    }
+    if style.verbose {
+        cells.extend(rows::owner([&member.owner]));
     }
     cells
 }

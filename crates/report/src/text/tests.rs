@@ -408,6 +408,7 @@ fn the_steps_of_a_family() {
         copies: 1,
         id: String::new(),
         holds_others: false,
+        owner: None,
     };
     let link = |a: &str, b: &str, score| Link {
         estimate: false,
@@ -476,6 +477,7 @@ fn sets_and_clusters() {
         copies: if newest { 3 } else { 1 },
         id: String::new(),
         holds_others: false,
+        owner: None,
     };
     let cluster = Cluster {
         estimate: true,

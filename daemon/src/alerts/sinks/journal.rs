@@ -131,6 +131,8 @@ mod tests {
             shared_bytes: 5,
             files: 1,
             since: None,
+            owner_a: None,
+            owner_b: None,
         };
         let fields = fields(&entry(&row));
         let value = |name: &str| fields.get(name).map(Vec::as_slice);

@@ -251,6 +251,7 @@ mod tests {
             copies: 1,
             id: String::new(),
             holds_others: false,
+            owner: None,
         };
         let links = paths[1..].iter().flat_map(|other| {
             // Links between other members say nothing of what could go besides.
