@@ -113,7 +113,9 @@ fn main() {
     let mut applying = 0.0;
     for batch in 0..BATCHES {
         let range = contents * batch / BATCHES..contents * (batch + 1) / BATCHES;
-        let changes: Vec<_> = range.map(|number| file(&mut random, number)).collect();
+        let time = std::iter::once(Change::Time(1_800_000_000));
+        let changes = time.chain(range.map(|number| file(&mut random, number)));
+        let changes: Vec<_> = changes.collect();
         for change in &changes {
             if let Change::File { stat, .. } = change {
                 bytes += stat.size.get();

@@ -79,6 +79,9 @@ pub enum NewLook {
 /// One change. Paths are absolute; directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// The time of the changes that follow, in seconds since 1970: contents that come with them are
+    /// first seen then ([`crate::Snapshot::first_seen`]). Without it that is not known of them.
+    Time(i64),
     /// The path is a directory.
     Dir(PathBuf),
     /// The path is a regular file with this stat and state. An existing entry of another type is

@@ -256,7 +256,7 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
 /// Makes the tables that an older index of this format has not.
 fn complete(store: &Store) -> Result<(), Fault> {
     // A file that has the table that was added last has all of them.
-    if store.read()?.open_table(schema::DEPARTURES).is_ok() {
+    if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }
     let txn = store.write(Lasting::AtOnce)?;

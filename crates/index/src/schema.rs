@@ -51,12 +51,14 @@ pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition:
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
 /// Names that went, in that order.
 pub(crate) const DEPARTURES: TableDefinition<u64, &[u8]> = TableDefinition::new("departures");
+/// When and as what a content was first seen.
+pub(crate) const ORIGINS: TableDefinition<u32, &[u8]> = TableDefinition::new("origins");
 pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinition::new("measures");
 pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 27] = [
+pub const TABLES: [&str; 28] = [
     "meta",
     "file_systems",
     "directories",
@@ -82,6 +84,7 @@ pub const TABLES: [&str; 27] = [
     "boilerplate",
     "records",
     "departures",
+    "origins",
     "measures",
     "older_measures",
 ];
@@ -157,6 +160,7 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(BOILERPLATE)?;
     txn.open_table(RECORDS)?;
     txn.open_table(DEPARTURES)?;
+    txn.open_table(ORIGINS)?;
     txn.open_table(MEASURES)?;
     txn.open_table(OLDER_MEASURES)?;
     Ok(())

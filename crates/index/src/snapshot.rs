@@ -14,6 +14,7 @@ mod footprint;
 pub(crate) mod gaps;
 mod lists;
 mod measures;
+pub(crate) mod origins;
 pub(crate) mod paths;
 pub(crate) mod rows;
 mod seen;
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
     pub(crate) departures: ReadOnlyTable<u64, &'static [u8]>,
+    pub(crate) origins: ReadOnlyTable<u32, &'static [u8]>,
     /// The newer generation and the older one.
     pub(crate) measures: [MeasuresTable; 2],
     pub(crate) new_measures: Arc<NewMeasures>,
@@ -165,6 +167,7 @@ impl Snapshot {
             signatures: txn.open_table(schema::SIGNATURES)?,
             records: txn.open_table(schema::RECORDS)?,
             departures: txn.open_table(schema::DEPARTURES)?,
+            origins: txn.open_table(schema::ORIGINS)?,
             measures: [
                 txn.open_table(schema::MEASURES)?,
                 txn.open_table(schema::OLDER_MEASURES)?,

@@ -23,6 +23,7 @@ use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_gaps, d
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::index::Index;
+use crate::origins::Origin;
 use crate::rows::{Entry, FileState, Gap, GapCounts, LeftOutRule, Look};
 use crate::schema::PostingKind;
 use crate::segments::plan;
@@ -268,6 +269,13 @@ impl Check<'_> {
     fn contents(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let (mut chunks, mut fingerprints, mut parts) = (0, 0, 0);
+        for row in inner.origins.range::<u32>(..)? {
+            let (id, row) = row?;
+            Origin::decode(row.value())?;
+            let id = id.value();
+            let is_known = inner.contents.get(id)?.is_some();
+            self.expect(is_known, || format!("no content {id}, but its origin"));
+        }
         for row in inner.contents.range::<u32>(..)? {
             let (id, row) = row?;
             let id = id.value();

@@ -12,6 +12,7 @@ use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
 use crate::codec::rows::StoredContent;
 use crate::fault::Fault;
+use crate::origins::Origin;
 use crate::rows::Look;
 use crate::schema;
 use crate::snapshot::rows::digest_prefix;
@@ -41,6 +42,7 @@ pub(super) struct Fresh {
     pub(super) base: Option<Base>,
     /// What a file that has it had before.
     pub(super) was: Option<ContentId>,
+    origin: Option<Origin>,
     gained: Gained,
 }
 
@@ -188,6 +190,7 @@ impl<'a> Contents<'a> {
             digest,
             base,
             was: None,
+            origin: None,
             gained: Gained::default(),
         });
         Ok(ContentId(id))
@@ -250,6 +253,14 @@ impl<'a> Contents<'a> {
             && was.0 < self.first_new
         {
             fresh.was = Some(was);
+        }
+    }
+
+    /// Notes where a content of this batch comes from, unless that is known.
+    pub(super) fn note_origin(&mut self, content: ContentId, origin: impl FnOnce() -> Origin) {
+        let at = content.0.checked_sub(self.first_new);
+        if let Some(fresh) = at.and_then(|at| self.fresh.get_mut(at as usize)) {
+            fresh.origin.get_or_insert_with(origin);
         }
     }
 
@@ -363,6 +374,7 @@ impl<'a> Contents<'a> {
         let mut bytes = Vec::new();
         let mut chunk_lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut signatures = self.txn.open_table(schema::SIGNATURES)?;
+        let mut origins = self.txn.open_table(schema::ORIGINS)?;
         for (id, gained) in gained {
             let mut row = self.row(ContentId(id))?;
             row.files = counted(i64::from(row.files) + gained.files)?;
@@ -377,6 +389,7 @@ impl<'a> Contents<'a> {
                 continue;
             }
             self.rows.remove(id)?;
+            origins.remove(id)?;
             self.digests.remove((digest_prefix(&row.digest), id))?;
             let parts = (id, 0)..=(id, u32::MAX);
             if !inherited.iter().any(|of| of.ancestor.0 == id) {
@@ -437,6 +450,16 @@ impl<'a> Contents<'a> {
             rows.insert_before(id.0, &bytes[..])?;
         }
         rows.close()?;
+        let mut origins = self.txn.open_table(schema::ORIGINS)?;
+        let mut rows = origins.upper_bound_mut(Bound::<u32>::Unbounded)?;
+        for (content, id) in fresh {
+            if let Some(origin) = &content.origin {
+                origin.encode(&mut bytes);
+                rows.insert_before(id.0, &bytes[..])?;
+            }
+        }
+        rows.close()?;
+        drop(origins);
         let mut lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut parts = lists.upper_bound_mut(Bound::<(u32, u32)>::Unbounded)?;
         for (content, id) in fresh {

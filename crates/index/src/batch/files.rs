@@ -10,6 +10,7 @@ use crate::change::{ContentRef, FileContent, NewState};
 use crate::codec::inodes;
 use crate::codec::rows::{FsNumber, StoredFile, decode_entry};
 use crate::fault::Fault;
+use crate::origins::Origin;
 use crate::rows::{Entry, FileStat, FileState, FsId};
 use crate::store::ReadableTable;
 
@@ -26,6 +27,7 @@ impl Batch<'_, '_> {
         };
         let content = state.content();
         let (dir, name) = self.make_spot(&path)?;
+        self.note_origin(content, dir, &name);
         let fs = self.file_system(&stat.fs)?;
         let mut file = self.file_by_inode(fs, stat.ino)?;
         let old = self.entry(dir, &name)?;
@@ -75,6 +77,17 @@ impl Batch<'_, '_> {
             was,
         });
         Ok(())
+    }
+
+    /// A content that comes with the batch is first seen under this name, unless it came before.
+    pub(super) fn note_origin(&mut self, content: Option<ContentId>, dir: DirId, name: &[u8]) {
+        if let (Some(content), Some(time)) = (content, self.time) {
+            self.contents.note_origin(content, || Origin {
+                time,
+                dir,
+                name: name.to_vec(),
+            });
+        }
     }
 
     /// A known file has this stat and state now.

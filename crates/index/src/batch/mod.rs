@@ -126,6 +126,8 @@ struct Batch<'a, 'b> {
     /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
     known_dirs: HashMap<PathBuf, DirId>,
     departures: Departures,
+    /// When the changes are seen, if they say it.
+    time: Option<i64>,
     row: Vec<u8>,
     applied: Applied,
 }
@@ -145,6 +147,7 @@ impl<'a, 'b> Batch<'a, 'b> {
             contents: Contents::new(txn, writing.counters.next_content)?,
             known_dirs: HashMap::new(),
             departures: Departures::default(),
+            time: None,
             row: Vec::new(),
             applied: Applied::default(),
             writing,
@@ -153,6 +156,10 @@ impl<'a, 'b> Batch<'a, 'b> {
 
     fn change(&mut self, change: Change) -> Result<(), Refusal> {
         match change {
+            Change::Time(time) => {
+                self.time = Some(time);
+                Ok(())
+            }
             Change::Dir(path) => self.set_dir(&path),
             Change::File { path, stat, state } => self.set_file(path, &stat, state),
             Change::Look {

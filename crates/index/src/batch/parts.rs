@@ -48,6 +48,12 @@ impl Batch<'_, '_> {
             }
         };
         if let Some(parts) = self.resolved(parts)? {
+            // What lies in a container is first seen in it.
+            if let Some((dir, name)) = self.spot(&path)? {
+                for part in &parts {
+                    self.note_origin(part.content, dir, &name);
+                }
+            }
             self.contents
                 .set_parts(container, (look, date), &parts, &skipped)?;
         } else {

@@ -254,7 +254,7 @@ impl Batch<'_, '_> {
     }
 
     /// Where `path` is, if its directory is known.
-    fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
+    pub(super) fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
         let names = checked(path)?;
         let Some((name, above)) = names.split_last() else {
             return Ok(None);

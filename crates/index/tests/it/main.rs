@@ -12,6 +12,7 @@ mod last_commit;
 mod made;
 mod model;
 mod opening;
+mod origins;
 mod postings;
 mod rot;
 mod seen;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, Entry, FsId, Gap, Index, Snapshot};
@@ -385,8 +385,14 @@ impl<'a> Run<'a> {
         if self.batch.is_empty() {
             return self.queue_documents();
         }
-        let taken = self.batch.take();
+        let mut taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
+        // Others have seen nothing before, and are not asked when something came.
+        if self.options.index_use == IndexUse::Stays {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let time = now.unwrap_or_default().as_secs().cast_signed();
+            taken.changes.insert(0, Change::Time(time));
+        }
         self.postings += taken.postings;
         let applied = if self.postings > BULK {
             self.index.apply_in_bulk(taken.changes)?

@@ -1,0 +1,58 @@
+//! When contents were first seen, and as what.
+//!
+//! A row is written with the change that brings a content, and goes with the content: it takes no
+//! reading, and needs no bound of its own. It has a name in a directory and no path. So a directory
+//! that is renamed takes the name along, and of one that is gone, or watched no more, nothing is
+//! known any more without a row being looked for.
+
+use resemble_core::DirId;
+
+use crate::codec::Malformed;
+use crate::codec::varint::{self, Reader};
+
+/// When and as what a content was first seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// In seconds since 1970.
+    pub(crate) time: i64,
+    pub(crate) dir: DirId,
+    pub(crate) name: Vec<u8>,
+}
+
+impl Origin {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        varint::put_signed(out, self.time);
+        varint::put(out, u64::from(self.dir.0));
+        out.extend_from_slice(&self.name);
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let mut row = || {
+            let (time, dir) = (reader.i64()?, DirId(reader.u32()?));
+            let name = reader.rest().to_vec();
+            (!name.is_empty()).then_some(Self { time, dir, name })
+        };
+        row().ok_or(Malformed("origins"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let row = Origin {
+            time: -5,
+            dir: DirId(300),
+            name: b"a\xff".to_vec(),
+        };
+        let mut bytes = vec![1];
+        row.encode(&mut bytes);
+        assert_eq!(Origin::decode(&bytes).unwrap(), row);
+        assert!(Origin::decode(&bytes[..3]).is_err());
+        assert!(Origin::decode(&[]).is_err());
+    }
+}

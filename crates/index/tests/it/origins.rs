@@ -1,0 +1,174 @@
+//! When contents were first seen, and as what.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_callers::{Seen, SeenPlace, Sight};
+use resemble_index::{
+    Change, ContentRef, Gap, Index, LeftOutRule, NewLook, NewPart, PartRole, Snapshot,
+};
+
+use crate::made::{digest, memory, open, read, sound, stat};
+
+/// The file with this inode number has the content of this number.
+fn file(path: &str, ino: u64, content: u64) -> Change {
+    read(path, ino, digest(content, &[content as u32], &[content]))
+}
+
+fn rename(from: &str, to: &str) -> Change {
+    Change::Rename {
+        from: from.into(),
+        to: to.into(),
+    }
+}
+
+/// Applies a batch at a time.
+fn apply(index: &Index, time: i64, changes: Vec<Change>) {
+    let time = std::iter::once(Change::Time(time));
+    index.apply(time.chain(changes).collect()).unwrap();
+}
+
+fn first_seen(snapshot: &Snapshot, content: u64) -> Option<(i64, PathBuf)> {
+    let digest = digest(content, &[], &[]).content;
+    let content = snapshot.content_by_digest(&digest).unwrap()?;
+    let first = snapshot.first_seen(content).unwrap()?;
+    Some((first.time, first.path))
+}
+
+fn known(index: &Index, content: u64) -> Option<(i64, PathBuf)> {
+    first_seen(&sound(index), content)
+}
+
+#[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
+fn at(time: i64, path: &str) -> Option<(i64, PathBuf)> {
+    Some((time, path.into()))
+}
+
+#[test]
+fn the_first_name_stays_whoever_has_the_content_later() {
+    let index = memory();
+    apply(&index, 10, vec![file("/r/a", 1, 1), file("/r/b", 2, 1)]);
+    apply(
+        &index,
+        20,
+        vec![file("/r/d/copy", 3, 1), file("/r/x", 4, 2)],
+    );
+    assert_eq!(known(&index, 1), at(10, "/r/a"));
+    assert_eq!(known(&index, 2), at(20, "/r/x"));
+    // Renamed, edited, gone: the copy has it still.
+    apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
+    assert_eq!(known(&index, 1), at(10, "/r/a"));
+    let vanished = Change::Vanished("/r/b".into());
+    apply(&index, 40, vec![file("/r/d/a", 1, 3), vanished]);
+    assert_eq!(known(&index, 1), at(10, "/r/a"));
+    assert_eq!(known(&index, 3), at(40, "/r/d/a"));
+    // What all have lost begins anew.
+    apply(&index, 50, vec![Change::Vanished("/r/d/copy".into())]);
+    assert_eq!(known(&index, 1), None);
+    apply(&index, 60, vec![file("/r/again", 9, 1)]);
+    assert_eq!(known(&index, 1), at(60, "/r/again"));
+}
+
+#[test]
+fn a_folder_takes_the_name_along_or_away() {
+    let index = memory();
+    apply(&index, 10, vec![file("/r/d/a", 1, 1), file("/r/e/b", 2, 2)]);
+    apply(&index, 20, vec![file("/r/a", 3, 1), file("/r/b", 4, 2)]);
+    apply(&index, 30, vec![rename("/r/d", "/r/f")]);
+    assert_eq!(known(&index, 1), at(10, "/r/f/a"));
+    // A folder that is gone, or forgotten on purpose.
+    apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
+    apply(&index, 40, vec![Change::Remove("/r/e".into())]);
+    assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
+    // Another one of that name is another one.
+    apply(&index, 50, vec![file("/r/f/a", 5, 3)]);
+    assert_eq!(known(&index, 1), None);
+}
+
+#[test]
+fn a_name_that_is_left_out_is_forgotten() {
+    let index = memory();
+    apply(&index, 10, vec![file("/r/a", 1, 1), file("/r/b", 2, 1)]);
+    let gap = Change::Gap {
+        path: "/r/a".into(),
+        gap: Gap::LeftOut(LeftOutRule::Exclude),
+    };
+    apply(&index, 20, vec![gap]);
+    assert_eq!(known(&index, 1), None);
+}
+
+#[test]
+fn a_member_is_first_seen_in_its_archive() {
+    let index = memory();
+    let member = digest(2, &[2], &[2]);
+    let look = Change::Look {
+        path: "/r/box.zip".into(),
+        content: digest(1, &[], &[]).content,
+        look: NewLook::Apart {
+            parts: vec![NewPart {
+                role: PartRole::Member,
+                parent: None,
+                name: b"in".to_vec(),
+                content: Some(ContentRef::New(Box::new(member))),
+            }],
+            skipped: Vec::new(),
+            date: None,
+            again: false,
+        },
+    };
+    apply(&index, 10, vec![file("/r/box.zip", 1, 1), look]);
+    apply(&index, 20, vec![file("/r/out", 2, 2)]);
+    assert_eq!(known(&index, 2), at(10, "/r/box.zip"));
+}
+
+#[test]
+fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
+    let temp = resemble_testutil::TempTree::new();
+    let path = temp.path("index.redb");
+    let index = open(&path, 1000);
+    apply(&index, 10, vec![file("/r/a", 1, 1)]);
+    index.apply(vec![file("/r/b", 2, 2)]).unwrap();
+    index.close().unwrap();
+    let index = open(&path, 1000);
+    assert_eq!(known(&index, 1), at(10, "/r/a"));
+    // Nor does a copy make it known, which came later.
+    apply(&index, 20, vec![file("/r/c", 3, 2)]);
+    assert_eq!(known(&index, 2), None);
+}
+
+/// Lists all folders and opens all files: the one of this inode number.
+#[derive(Debug)]
+struct Looker(u64);
+
+impl Sight for Looker {
+    fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
+        let stat = stat(self.0, 1);
+        let [mtime, ctime] = [stat.mtime, stat.ctime].map(|at| (at.secs, at.nanos));
+        let file = SeenPlace {
+            ino: self.0,
+            size: stat.size.get(),
+            mtime,
+            ctime,
+            ..SeenPlace::default()
+        };
+        Ok(vec![Seen::File(file); paths.len()])
+    }
+}
+
+/// Whatever the index knows of others, a caller who does not see all learns the same: nothing.
+#[test]
+fn a_caller_learns_nothing_not_even_by_silence() {
+    let alone = memory();
+    apply(&alone, 20, vec![file("/mine", 2, 1)]);
+    let later = memory();
+    apply(&later, 10, vec![file("/secret", 1, 1)]);
+    apply(&later, 20, vec![file("/mine", 2, 1)]);
+    assert_eq!(known(&alone, 1), at(20, "/mine"));
+    assert_eq!(known(&later, 1), at(10, "/secret"));
+    for index in [alone, later] {
+        let snapshot = index.snapshot().unwrap().seen_by(Arc::new(Looker(2)));
+        assert!(snapshot.file_at(Path::new("/mine")).unwrap().is_some());
+        assert_eq!(first_seen(&snapshot, 1), None);
+    }
+}
