@@ -15,6 +15,7 @@
 mod daemon;
 pub mod local;
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,9 +27,9 @@ use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow, DumpForm,
-    FailureKind, FileDates, FindOptions, FindRequest, Groups, GroupsRequest, HolderRow,
-    HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject, Whole, WireBytes, WireDigest,
-    WireRendition,
+    FailureKind, FileDates, FindOptions, FindRequest, FirstSeen, FirstSeenRequest, Groups,
+    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject,
+    Whole, WireBytes, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -362,6 +363,16 @@ impl Backend {
     /// Where what was at these paths went.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
+    }
+
+    /// When and as what the contents of files were first seen, by path; no more than the daemon
+    /// knows. A command that looks for itself has seen nothing before.
+    pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
+        if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
+            return Ok(HashMap::new());
+        }
+        let rows = self.put(FirstSeenRequest { paths })?.body.into_iter();
+        Ok(rows.map(|row| (row.path, row.first_seen)).collect())
     }
 
     /// Whether the daemon of another machine answers.

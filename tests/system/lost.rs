@@ -1,5 +1,6 @@
 //! `lost` by what the daemon itself saw go.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -260,4 +261,103 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);
     is_at("contract", "kept");
+}
+
+/// `history` says when and as what the daemon saw a content first, and `find -v` of each row.
+#[test]
+fn a_copy_that_was_moved_says_where_it_was_first_seen() {
+    let sandbox = Sandbox::new();
+    sandbox.write("downloads/plan (1).txt", prose(1, 9_000));
+    let daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    let (old, new) = ("downloads/plan (1).txt", "docs/plan.txt");
+    fs::create_dir(sandbox.tree("docs")).expect("a directory");
+    fs::rename(sandbox.tree(old), sandbox.tree(new)).expect("it is renamed");
+    sandbox.write("docs/copy.txt", prose(1, 9_000));
+    sandbox.write("docs/near.txt", edited(&prose(1, 9_000), 1, 2));
+    sync(&sandbox);
+    let ask = |verb: &str, name: &str, options: &[&str]| {
+        let path = sandbox.tree(name);
+        let words = [verb.as_ref(), path.as_os_str()].into_iter();
+        sandbox.resemble(words.chain(options.iter().map(OsStr::new)))
+    };
+    let first = |row: &Value| {
+        let time = row["first_seen"]["time"].as_i64().expect("a time");
+        assert!(time > 1_700_000_000, "{row}");
+        row["first_seen"]["path"].clone()
+    };
+    let path = |name: &str| Value::from(sandbox.tree(name).to_str().expect("a name"));
+    let history = |name: &str| ask("history", name, &["--format", "json"]).json();
+    let all = || {
+        for name in [new, "docs/copy.txt"] {
+            assert_eq!(first(&history(name)["versions"][0]), path(old), "{name}");
+        }
+        let near = path("docs/near.txt");
+        assert_eq!(first(&history("docs/near.txt")["versions"][0]), near);
+        let found = ask("find", "docs/copy.txt", &["-v", "--format", "json"]).json();
+        let found = found["results"].as_array().expect("rows").iter();
+        let found: Vec<_> = found.map(|row| (row["path"].clone(), first(row))).collect();
+        let expected = [(path(new), path(old)), (near.clone(), near)];
+        assert_eq!(found, expected);
+    };
+    all();
+    let lines = ask("history", new, &[]).text();
+    let as_what = format!(" as {}", sandbox.tree(old).display());
+    assert!(
+        lines.contains("  first seen 20") && lines.contains(&as_what),
+        "{lines}"
+    );
+    let lines = ask("find", "docs/copy.txt", &["-v"]).text();
+    assert_eq!(lines.matches("  first seen 20").count(), 2, "{lines}");
+    assert_eq!(lines.matches(&as_what).count(), 1, "{lines}");
+    assert!(
+        !ask("find", "docs/copy.txt", &[])
+            .text()
+            .contains("first seen")
+    );
+    // It is known to the next daemon, and to no command without one.
+    drop(daemon);
+    let _daemon = sandbox.daemon([""; 0]);
+    sync(&sandbox);
+    all();
+    let local = ask(
+        "history",
+        new,
+        &["--in", "tree", "--local", "--format", "json"],
+    );
+    assert_eq!(local.json()["versions"][0].get("first_seen"), None);
+}
+
+/// Nothing is known of what only a root had that is watched no more.
+#[test]
+fn a_name_of_a_root_that_is_watched_no_more_is_forgotten() {
+    let sandbox = Sandbox::new();
+    let added = sandbox.path("home/added");
+    fs::create_dir(&added).expect("a directory");
+    fs::write(added.join("x.txt"), prose(1, 9_000)).expect("a file");
+    sandbox.write("z.txt", prose(2, 9_000));
+    let _daemon = sandbox.daemon([""; 0]);
+    let watch = |verb: &str| {
+        let ran = sandbox.resemble(["watch".as_ref(), verb.as_ref(), added.as_os_str()]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        sync(&sandbox);
+    };
+    watch("add");
+    sandbox.write("y.txt", prose(1, 9_000));
+    sync(&sandbox);
+    let first = || {
+        let path = sandbox.tree("y.txt");
+        let words = [
+            "history".as_ref(),
+            path.as_os_str(),
+            "--format".as_ref(),
+            "json".as_ref(),
+        ];
+        let row = sandbox.resemble(words).json()["versions"][0].clone();
+        row.get("first_seen").map(|first| first["path"].clone())
+    };
+    let path = added.join("x.txt");
+    assert_eq!(first(), Some(path.to_str().expect("a name").into()));
+    watch("remove");
+    assert_eq!(first(), None);
 }

@@ -157,6 +157,15 @@ impl Verb for Find<'_> {
                 Err(error) => all.errors.push(error),
             }
         }
+        // Only if it is asked for: else a command that looks for itself gives the same answer.
+        if ui.is_verbose() {
+            let rows = &mut all.body.results;
+            let paths = rows.iter().map(|row| row.path.clone()).collect();
+            let known = backend.first_seen(paths)?;
+            for row in rows {
+                row.first_seen = known.get(&row.path).cloned();
+            }
+        }
         Ok(all)
     }
 
@@ -165,6 +174,9 @@ impl Verb for Find<'_> {
         for row in &mut body.results {
             if self.has_owners {
                 row.owner = owners.of(&row.path);
+            }
+            if let Some(first) = &mut row.first_seen {
+                first.path = asked.shown(&first.path);
             }
             row.path = asked.shown(&row.path);
         }

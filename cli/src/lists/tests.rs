@@ -15,6 +15,7 @@ use resemble_proto::seal;
 fn find_rows() -> Vec<FindRow> {
     let row = |file: &str, path: &[u8], relation, a: u32, b: u32| FindRow {
         owner: None,
+        first_seen: None,
         file: file.into(),
         path: PathText::from_bytes(path),
         relation,

@@ -33,6 +33,7 @@ mod departed;
 mod digest;
 mod dirs;
 mod figures;
+mod first_seen;
 mod groups;
 mod holders;
 mod parts;
@@ -60,6 +61,7 @@ pub use figures::{
     DatedBy, Discount, EstimateInterval, FiguresTold, FileDates, Layer, MeasureUnit, Newer,
     PairSide, StatedDate, relation_word,
 };
+pub use first_seen::{FirstSeen, FirstSeenRequest, FirstSeenRow};
 pub use groups::{
     Cluster, ClusterContainer, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest,
     GroupsSummary, IdenticalSet, Link, Member, OnlyGroups, OrderRow, times_of,

@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use crate::message::{
     CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow,
-    DirsRequest, FindRequest, Groups, GroupsRequest, HolderRow, HoldersRequest, MarkRequest,
-    OrderRow, PairsRequest, Parts, Request, TemplateRow,
+    DirsRequest, FindRequest, FirstSeenRequest, FirstSeenRow, Groups, GroupsRequest, HolderRow,
+    HoldersRequest, MarkRequest, OrderRow, PairsRequest, Parts, Request, TemplateRow,
 };
 
 /// A request, with the type of its answer.
@@ -75,6 +75,7 @@ questions! {
     FindRequest => Find, SimilarFiles;
     HoldersRequest => Holders, Vec<HolderRow>;
     DepartedRequest => Departed, Vec<DepartedRow>;
+    FirstSeenRequest => FirstSeen, Vec<FirstSeenRow>;
     PairsRequest => Pairs, SimilarPairs;
     CompareRequest => Compare, Comparison;
     CoveredRequest => Covered, Coverage;

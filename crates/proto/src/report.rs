@@ -276,6 +276,7 @@ mod tests {
     fn row(path: &str) -> FindRow {
         FindRow {
             owner: None,
+            first_seen: None,
             file: "/a".into(),
             path: path.into(),
             relation: Some(Relation::Near),

@@ -34,6 +34,7 @@ use resemble_scan::parts::PartReader;
 use crate::compare::FindingsCache;
 use crate::departed::departed;
 use crate::dump::{self, chunks, files};
+use crate::first_seen::first_seen;
 use crate::gaps::AskedPlaces;
 use crate::templates::{Store, TemplateError};
 
@@ -172,6 +173,9 @@ fn answer_without(
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
         Request::Departed(request) => send(reply, departed(snapshot, &request)?, AnyRow::Departed),
+        Request::FirstSeen(request) => {
+            send(reply, first_seen(snapshot, &request)?, AnyRow::FirstSeen)
+        }
         Request::Pairs(request) => {
             pairs::pairs_to(snapshot, &request, part_reader, |header, rows, errors| {
                 send_all(reply, header, rows.map(AnyRow::Pairs), errors)

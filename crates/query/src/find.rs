@@ -136,6 +136,7 @@ pub fn find(
     } = found;
     let rows = similar.into_iter().map(|similar| FindRow {
         owner: None,
+        first_seen: None,
         file: name.clone(),
         age: Newer::of(subject.dates, similar.dates()),
         path: PathText::from(similar.shown),

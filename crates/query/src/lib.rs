@@ -15,6 +15,7 @@ mod departed;
 pub mod dirs;
 pub mod dump;
 pub mod find;
+mod first_seen;
 pub mod gaps;
 pub mod groups;
 pub mod local;

@@ -14,10 +14,11 @@ use std::io::{self, Write};
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AckRow, AlertKind, AlertRow, AlertRules, DatedBy, Differs, Discount, FindRow, Newer, OrderRow,
-    PairRow, PairSide, RootRules, SoftError, StatedDate, WatchRow,
+    AckRow, AlertKind, AlertRow, AlertRules, DatedBy, Differs, Discount, FindRow, FirstSeen, Newer,
+    OrderRow, PairRow, PairSide, RootRules, SoftError, StatedDate, WatchRow,
 };
 use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
@@ -154,6 +155,16 @@ pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
     Cell::prose(text, Tint::Faint)
 }
 
+/// When a content was first seen, and as what if that is not the path that it has now.
+fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Option<Cell> {
+    let first = first?;
+    let when = Cell::left(format!("first seen {}", style.day(first.time)), Tint::Faint);
+    if first.path == *now {
+        return Some(when);
+    }
+    Some(when.joined(" as ", &style.name(&first.path, Tint::Faint)))
+}
+
 /// The word of an enum that may be absent.
 fn word_of<W: Into<&'static str>>(word: Option<W>) -> Option<&'static str> {
     word.map(Into::into)
@@ -216,6 +227,7 @@ impl Row for FindRow {
         }
         if style.verbose {
             cells.extend(age(self.age, ["older", "newer"]));
+            cells.extend(first_seen(style, self.first_seen.as_ref(), &self.path));
         }
         cells.extend(much_discounted(self.score(), &self.discount));
         if self.differs == Some(Differs::OnlyInNumbers) {

@@ -109,6 +109,7 @@ impl Asker {
             Request::Find(_)
             | Request::Holders(_)
             | Request::Departed(_)
+            | Request::FirstSeen(_)
             | Request::Pairs(_)
             | Request::Dirs(_)
             | Request::Groups(_)

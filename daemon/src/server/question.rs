@@ -240,6 +240,7 @@ fn within(request: &Request) -> Vec<PathBuf> {
         }
         Request::Holders(holders) => holders.scope.within.iter().collect(),
         Request::Departed(departed) => departed.paths.iter().collect(),
+        Request::FirstSeen(first) => first.paths.iter().collect(),
         Request::Pairs(pairs) => pairs.scope.within.iter().collect(),
         Request::Compare(compare) => vec![&compare.a, &compare.b],
         Request::Covered(covered) => std::iter::once(&covered.dir).chain(&covered.by).collect(),

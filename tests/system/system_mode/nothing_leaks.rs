@@ -88,6 +88,7 @@ fn questions() -> Vec<Value> {
             }),
             json!({"request": "find", "subject": {"file": file}, "top": 1, "min": 0.0}),
             json!({"request": "find", "subject": {"file": file}, "min_size": 1_000_000}),
+            json!({"request": "first-seen", "paths": [file]}),
         ]);
     }
     for name in [

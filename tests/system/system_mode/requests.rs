@@ -141,6 +141,12 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     let asked = |user| names.map(|name| knows(user, name));
     assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
     assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
+    // Nobody learns who had a content first, not even where all may be seen.
+    let question = json!({"request": "first-seen", "paths": [share.join("kept/told.txt")]});
+    for user in [USERS[0], ROOT] {
+        let answer = ask(user, &question);
+        assert_eq!((answer.kind(), answer.rows.len()), ("", 0), "{user:?}");
+    }
     drop(server);
 }
 

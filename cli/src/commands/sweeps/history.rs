@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{FindRow, Whole};
+use resemble_proto::message::{FindRow, FirstSeen, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -156,6 +156,8 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
 /// One row for each version, compared with the version before it.
 fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
+    let paths = places.iter().flatten().map(|path| path.as_path().into());
+    let first_seen = search.backend.first_seen(paths.collect())?;
     let mut before: Option<(usize, PathBuf)> = None;
     for (sweep, place) in places.iter().enumerate() {
         let date = search.all[sweep].date;
@@ -169,6 +171,7 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
                     b_in_a: Fraction::NONE,
                     resemblance: Fraction::NONE,
                     shared_bytes: 0,
+                    first_seen: None,
                 });
             }
             continue;
@@ -204,6 +207,12 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
             b_in_a: figure(|row| row.b_in_a),
             resemblance: figure(|row| row.resemblance),
             shared_bytes: row.as_ref().map_or(0, |row| row.shared_bytes),
+            first_seen: first_seen
+                .get(&place.as_path().into())
+                .map(|first| FirstSeen {
+                    path: search.asked.shown(&first.path),
+                    ..first.clone()
+                }),
         });
         before = Some((sweep, place.clone()));
     }

@@ -8,8 +8,8 @@ use strum::IntoStaticStr;
 
 use crate::message::figures::relation_word;
 use crate::message::{
-    Differs, Discount, EstimateInterval, Failure, FiguresTold, Layer, MeasureUnit, Newer,
-    SoftError, StatedDate, WireParams,
+    Differs, Discount, EstimateInterval, Failure, FiguresTold, FirstSeen, Layer, MeasureUnit,
+    Newer, SoftError, StatedDate, WireParams,
 };
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
@@ -307,6 +307,9 @@ pub struct FindRow {
     /// command has not looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// When and as what the content of this file was first seen; absent where no daemon knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_seen: Option<FirstSeen>,
     /// Which of both is the newer one.
     #[serde(flatten)]
     pub age: Newer,

@@ -22,6 +22,7 @@ fn request(text: &str) -> Request {
 fn rows_read_as_the_contract_says() {
     let find = FindRow {
         owner: None,
+        first_seen: None,
         file: "report.txt".into(),
         path: PathText::from_bytes(*b"/srv/\xff"),
         relation: Some(Relation::SameText),

@@ -9,8 +9,8 @@ use crate::message::relation::PairRelation;
 use crate::message::scope::yes;
 use crate::message::{
     AlertRules, CompareRequest, CoveredRequest, DepartedRequest, DirsRequest, FileDates,
-    GroupsRequest, HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView, RootRules, Scope,
-    WireDigest,
+    FirstSeenRequest, GroupsRequest, HoldersRequest, Inode, MarkRequest, MeasureUnit, MountView,
+    RootRules, Scope, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -26,6 +26,8 @@ pub enum Request {
     Holders(HoldersRequest),
     /// Where what was at paths went. Rows: [`crate::message::DepartedRow`].
     Departed(DepartedRequest),
+    /// When what files have was first seen. Rows: [`crate::message::FirstSeenRow`].
+    FirstSeen(FirstSeenRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
     /// Two directories by content. Rows: [`crate::message::ComparePart`].

@@ -1,13 +1,13 @@
 //! The rows of `lost` and `history`.
 
 use resemble_core::Relation;
-use resemble_proto::message::relation_word;
+use resemble_proto::message::{FirstSeen, relation_word};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::{Row, percent, tint, word};
+use super::{Row, first_seen, percent, tint, word};
 use crate::columns;
 use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
@@ -124,6 +124,9 @@ pub struct VersionRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
+    /// When and as what this content was first seen; absent where no daemon knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_seen: Option<FirstSeen>,
 }
 
 fn date_cell(date: Option<i64>) -> Cell {
@@ -189,6 +192,7 @@ impl Row for VersionRow {
         ];
         if let Some(path) = &self.path {
             cells.push(style.name(path, Tint::Plain));
+            cells.extend(first_seen(style, self.first_seen.as_ref(), path));
         }
         cells
     }
