@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, Ran, finish, office};
+use resemble_testutil::{Environment, Ran, finish, office, pack};
 
 use crate::environment;
 use crate::streams::on_terminal;
@@ -86,7 +86,7 @@ fn a_terminal_gets_versions_first_with_sizes_and_dates() {
     ];
     assert_eq!(paths, by_score, "{piped:?}");
     // A member of an archive has neither.
-    let zip = resemble_testutil::pack::zip(&[("member.txt", text.as_bytes())]);
+    let zip = pack::zip(&[("member.txt", text.as_bytes())]);
     env.write("docs/old.zip", zip);
     let with_member = shown("docs/report.txt");
     let is_member = |line: &&String| line.contains("!member.txt");
@@ -570,4 +570,20 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     assert_eq!(newest(&["groups", "docs.cat"]), "a.docx dcterms:modified");
     env.write("docs/d.docx", office::docx(&text(9)));
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
+}
+
+/// Rows of an archive are about the archive. What resembles one member is found by the member.
+#[test]
+fn find_of_an_archive_is_about_all_that_it_holds() {
+    let env = environment();
+    let (a, b, c) = (paragraphs(1, 40), paragraphs(2, 40), paragraphs(3, 4));
+    let members = [("a.txt", &a), ("b.txt", &b), ("c.txt", &c)];
+    let members = members.map(|(name, text)| (name, text.as_bytes()));
+    env.write("docs/box.zip", pack::zip(&members));
+    env.write("docs/edited.txt", b.replacen(' ', " edited ", 9));
+    env.write("docs/holds-c.txt", paragraphs(9, 60) + &c);
+    let found = |file: &str| env.run(["find", file, "--in", "docs"]).text();
+    assert_eq!(found("docs/box.zip"), "98%  contains  docs/edited.txt\n");
+    let member = found("docs/box.zip!c.txt");
+    assert_eq!(member, "99%  contained  docs/holds-c.txt\n");
 }
