@@ -24,6 +24,7 @@ mod notify;
 mod order;
 mod pairs;
 mod relay;
+mod review;
 #[cfg(all(test, feature = "schema"))]
 #[path = "commands/tests/schemas.rs"]
 mod schemas;
@@ -111,13 +112,14 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// Runs `groups`, of which three options make another verb.
+/// Runs `groups`, of which four options make another verb.
 fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     groups::check(global, args)?;
     match &args.files_from {
         Some(list) => fold::run(ui, env, global, args, list),
         None if args.order => order::run(ui, env, global, args),
         None if args.conflicts => conflicts::run(ui, env, global, args),
+        None if args.review => review::run(ui, env, global, args),
         None => groups::run(ui, env, global, args),
     }
 }

@@ -34,6 +34,8 @@ Examples:
       A script that moves copies to the trash; those outside of one folder stay.
   resemble groups ~/Documents --plan trash --superseded 95% --keep newest -o plan.sh
       The same for earlier versions too, each with what would be lost.
+  resemble groups ~/Documents --review
+      Which clusters are alike by a letterhead alone? Later runs are without them.
   resemble groups ~/Sync --conflicts
       What sync programs kept twice, and by how much it diverged.";
 
@@ -85,6 +87,15 @@ pub struct GroupsArgs {
     ])]
     #[arg(hide_short_help = true)]
     pub conflicts: bool,
+    /// Go through the clusters one by one, and mark as a template what the members of one have in
+    /// common where that is a frame alone: t and Enter; the clusters that follow are without it
+    #[arg(long)]
+    #[arg(conflicts_with_all = [
+        "files_from", "of", "conflicts", "order", "only", "from", "links", "plan", "top", "format",
+        "output", "null",
+    ])]
+    #[arg(hide_short_help = true)]
+    pub review: bool,
     /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     #[arg(hide_short_help = true)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::message::SoftError;
 
 /// How rows are printed.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct RowOutput {
     /// How to print the answer

@@ -118,7 +118,10 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
 }
 
 /// What is asked, and by whom.
-fn question<'a>(global: &Global, args: &'a GroupsArgs) -> CliResult<(Asked, Grouping<'a>)> {
+pub(super) fn question<'a>(
+    global: &Global,
+    args: &'a GroupsArgs,
+) -> CliResult<(Asked, Grouping<'a>)> {
     let mut missing = args.output.format.errors();
     let needed = |path| names::needed(path, names::required, &mut missing);
     let of = args.of.as_deref().map(needed).transpose()?;
@@ -179,7 +182,7 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-struct Grouping<'a> {
+pub(super) struct Grouping<'a> {
     args: &'a GroupsArgs,
     of: Option<Named>,
     /// The groups say whose the files are.

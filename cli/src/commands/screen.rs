@@ -138,6 +138,7 @@ mod with_screen {
                 keep: Vec::new(),
                 superseded: None,
                 conflicts: false,
+                review: false,
                 selection,
                 filter: RelationFilter::default(),
                 output,

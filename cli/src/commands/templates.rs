@@ -140,7 +140,7 @@ fn store(env: &Env, global: &Global) -> CliResult<Store> {
     Ok(Store::new(&state, &Params::default()))
 }
 
-fn print(ui: &mut Ui, output: &RowOutput, rows: &[TemplateRow]) -> CliResult<()> {
+pub(super) fn print(ui: &mut Ui, output: &RowOutput, rows: &[TemplateRow]) -> CliResult<()> {
     ui.redirect(output.output.as_deref());
     let header = Answer::fresh(rows.to_vec(), Vec::new()).header;
     let head = Head::new("templates", serde_json::json!({}), header);

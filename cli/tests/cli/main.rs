@@ -22,6 +22,7 @@ mod owners; // whose the files of an answer are
 mod plans; // plans that are run, on trees that change, and undone
 mod renames; // moves that are replayed on the other side
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
+mod review; // a person goes through clusters
 mod saved; // saved reports, filtered and printed again
 mod screen; // the whole screen
 mod streams; // terminals, pipes that close, full disks

@@ -1,0 +1,150 @@
+//! `resemble groups --review`: a person goes through the clusters and says of which the members are
+//! alike by a frame alone.
+//!
+//! What the members of such a cluster have in common is marked as a template, as `templates mark`
+//! does it. So the clusters that follow are those without it, and so are those of the next run.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead};
+
+use resemble_proto::documents::GroupsDocument;
+use resemble_proto::message::{Cluster, Groups, GroupsRequest, Header, MarkRequest, OnlyGroups};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_report::text;
+
+use super::groups::{Grouping, parameters, question, request};
+use crate::args::{Global, GroupsArgs, RowOutput};
+use crate::backend::Backend;
+use crate::commands::templates;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
+use crate::question::{Asked, Verb};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
+    let (asked, verb) = question(global, args)?;
+    if !asked.anything {
+        ui.soft_errors(&asked.missing);
+        return Ok(Outcome::Incomplete);
+    }
+    let mut backend = asked.open(ui, env, global, &verb.answering())?;
+    let mut review = Review {
+        asked: &asked,
+        verb: &verb,
+        seen: HashSet::new(),
+        lines: &mut io::stdin().lock().lines(),
+    };
+    while review.go_through(ui, &mut backend, args)? == Step::Again {}
+    let any = !review.seen.is_empty();
+    if !any {
+        ui.note(lists::NOTHING);
+    }
+    ui.soft_errors(&asked.missing);
+    ui.flush()?;
+    backend.close(ui);
+    Ok(Outcome::of(any).with_errors(!asked.missing.is_empty()))
+}
+
+/// What follows an answer of the person.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The next cluster.
+    Next,
+    /// The clusters as they are now.
+    Again,
+    /// No more.
+    End,
+}
+
+struct Review<'a> {
+    asked: &'a Asked,
+    verb: &'a Grouping<'a>,
+    /// The clusters that were shown, by their ids.
+    seen: HashSet<String>,
+    lines: &'a mut dyn Iterator<Item = io::Result<String>>,
+}
+
+impl Review<'_> {
+    /// Shows the clusters that were not shown, until one is marked.
+    fn go_through(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        args: &GroupsArgs,
+    ) -> CliResult<Step> {
+        let request = GroupsRequest {
+            only: OnlyGroups::Near,
+            ..request(args, self.asked, None)
+        };
+        let clusters = backend.ask(ui, "grouping", request)?.body.clusters;
+        let all = clusters.len();
+        for (number, cluster) in (1..).zip(clusters) {
+            if !self.seen.insert(cluster.id.clone()) {
+                continue;
+            }
+            let files: Vec<PathText> = cluster.members.iter().map(|m| m.path.clone()).collect();
+            self.show(ui, backend, args, cluster)?;
+            match self.answer(ui, &format!("{number} of {all}"))? {
+                Step::Next => {}
+                Step::End => return Ok(Step::End),
+                Step::Again => match mark(ui, backend, files) {
+                    Ok(()) => return Ok(Step::Again),
+                    Err(error) => ui.note(&format!("not marked: {error}")),
+                },
+            }
+        }
+        Ok(Step::End)
+    }
+
+    fn show(
+        &self,
+        ui: &mut Ui,
+        backend: &Backend,
+        args: &GroupsArgs,
+        cluster: Cluster,
+    ) -> CliResult<()> {
+        let mut body = Groups {
+            clusters: vec![cluster],
+            ..Groups::default()
+        };
+        self.verb.show(&mut body, self.asked);
+        let parameters = parameters(args, backend.params());
+        let document = GroupsDocument::new(parameters, Header::default(), body, Vec::new());
+        ui.print(|out| text::groups::print(out, &document))
+    }
+
+    /// Asks until the answer is one.
+    fn answer(&mut self, ui: &mut Ui, place: &str) -> CliResult<Step> {
+        loop {
+            ui.write(|out| {
+                write!(out, "{place}: t template, Enter next, q quit? ")?;
+                out.flush()
+            })?;
+            let Some(line) = self.lines.next() else {
+                return Ok(Step::End);
+            };
+            match line.map_err(CliError::Output)?.trim() {
+                "" => return Ok(Step::Next),
+                "t" => return Ok(Step::Again),
+                "q" => return Ok(Step::End),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What these files have in common is a template from now on.
+fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<()> {
+    let request = MarkRequest {
+        files,
+        ..MarkRequest::default()
+    };
+    let marked = backend.ask(ui, "comparing", request)?.body;
+    templates::print(ui, &RowOutput::default(), &marked)?;
+    if let Some(template) = marked.first() {
+        let id = &template.id;
+        ui.note(&format!("`resemble templates unmark {id}` takes it back"));
+    }
+    Ok(())
+}
