@@ -55,11 +55,35 @@ pub enum DateSource {
     XmpCreated = 7,
     /// The header of a mail.
     MailDate = 8,
+    /// Exif of a picture: when the file was changed.
+    ExifModified = 9,
+    /// The same, of a picture without a later date: when it was taken.
+    ExifTaken = 10,
+    /// The same, of a picture without the others: when it was made digital.
+    ExifDigitized = 11,
+    /// The head of a web page, by the Open Graph protocol.
+    ArticleModified = 12,
+    /// The same, by the terms of Dublin Core.
+    TermsModified = 13,
+    /// The same, by the microdata of schema.org.
+    SchemaModified = 14,
+    /// The same, as the server would state it.
+    PageModified = 15,
+    /// The head of a web page without a later date, by the Open Graph protocol.
+    ArticlePublished = 16,
+    /// The same, by the terms of Dublin Core.
+    TermsCreated = 17,
+    /// The same, by the elements of Dublin Core.
+    ElementsDate = 18,
+    /// The same, by the microdata of schema.org.
+    SchemaPublished = 19,
+    /// The same, without a vocabulary.
+    PageDate = 20,
 }
 
 impl DateSource {
     /// All of them, by their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 21] = [
         Self::OfficeModified,
         Self::OfficeCreated,
         Self::OpenModified,
@@ -69,7 +93,24 @@ impl DateSource {
         Self::XmpModified,
         Self::XmpCreated,
         Self::MailDate,
+        Self::ExifModified,
+        Self::ExifTaken,
+        Self::ExifDigitized,
+        Self::ArticleModified,
+        Self::TermsModified,
+        Self::SchemaModified,
+        Self::PageModified,
+        Self::ArticlePublished,
+        Self::TermsCreated,
+        Self::ElementsDate,
+        Self::SchemaPublished,
+        Self::PageDate,
     ];
+
+    /// Those of web pages, the best first: when it was changed, else when it was written.
+    pub fn of_pages() -> &'static [Self] {
+        &Self::ALL[Self::ArticleModified as usize..]
+    }
 
     /// The source with this number.
     pub fn of_number(number: u8) -> Option<Self> {
@@ -88,6 +129,18 @@ impl DateSource {
             Self::XmpModified => "xmp:ModifyDate",
             Self::XmpCreated => "xmp:CreateDate",
             Self::MailDate => "Date",
+            Self::ExifModified => "DateTime",
+            Self::ExifTaken => "DateTimeOriginal",
+            Self::ExifDigitized => "DateTimeDigitized",
+            Self::ArticleModified => "article:modified_time",
+            Self::TermsModified => "dcterms.modified",
+            Self::SchemaModified => "dateModified",
+            Self::PageModified => "last-modified",
+            Self::ArticlePublished => "article:published_time",
+            Self::TermsCreated => "dcterms.created",
+            Self::ElementsDate => "DC.date",
+            Self::SchemaPublished => "datePublished",
+            Self::PageDate => "date",
         }
     }
 }
@@ -102,6 +155,10 @@ mod tests {
             assert_eq!(source as u8, number);
             assert_eq!(DateSource::of_number(number), Some(source));
         }
-        assert_eq!(DateSource::of_number(9), None);
+        assert_eq!(DateSource::of_number(21), None);
+        assert_eq!(
+            DateSource::of_pages().first(),
+            Some(&DateSource::ArticleModified)
+        );
     }
 }

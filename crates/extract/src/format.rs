@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::read::{self, PageHead};
 use crate::{Format, HEAD, charset};
 
 /// Every format that the worker reads.
@@ -36,6 +37,10 @@ pub(crate) enum Kind {
     SelfExtracting,
     /// An archive that cannot be read, and is reported.
     Rar,
+    /// A picture: of it only the date is read.
+    Picture,
+    /// A web page in UTF-8: of it only the date is read. The text is its bytes.
+    Page,
 }
 
 impl Kind {
@@ -48,8 +53,13 @@ impl Kind {
     pub(crate) fn may_hold_files(self) -> bool {
         !matches!(
             self,
-            Self::Text | Self::Pdf | Self::Rtf | Self::Ole | Self::Rar
+            Self::Text | Self::Pdf | Self::Rtf | Self::Ole | Self::Rar | Self::Picture | Self::Page
         )
+    }
+
+    /// Has no parts: all that is read of it is the date that it states.
+    pub(crate) fn has_only_a_date(self) -> bool {
+        matches!(self, Self::Picture | Self::Page)
     }
 
     /// Can be read once from start to end, without memory for the whole.
@@ -98,6 +108,20 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
         .or_else(|| mail(name, head))
         .or_else(|| charset::of(head).is_some().then_some(Kind::Text))
         .or_else(|| self_extracting(name, head).then_some(Kind::SelfExtracting))
+}
+
+/// What a file is that has no parts and may state a date. Not asked of members: only a file's own
+/// date is kept.
+pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
+    match head.first()? {
+        0 | 0x89 | 0xff | b'I' | b'M' => read::may_have_exif(head).then_some(Kind::Picture),
+        b'<' | b' ' | b'\t' | b'\r' | b'\n' | 0xef => {
+            let page = PageHead::of(head);
+            let goes_on = head.len() >= HEAD && !page.is_over;
+            (page.is_page && (page.date.is_some() || goes_on)).then_some(Kind::Page)
+        }
+        _ => None,
+    }
 }
 
 /// Formats with a mark.

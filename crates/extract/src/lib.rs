@@ -10,8 +10,9 @@
 //! ([`worker`]): without the right to open anything (a filter of system calls without which nothing
 //! is read, and Landlock), with bounds on time, memory and output. A crash, a hang or a bomb ends
 //! that process; the file is then [`Skipped`] with the reason, and the rest goes on. Only bytes
-//! come back. Who may start no process has a [`starter`] do it. A plain text in another encoding
-//! alone is read here, unless it is large: nothing hostile can make decoding fail.
+//! come back. Who may start no process has a [`starter`] do it. A plain text in another encoding,
+//! unless it is large, and the dates of pictures and web pages are read here, by code of this crate:
+//! nothing hostile can make that fail or slow.
 
 #![forbid(unsafe_code)]
 
@@ -267,20 +268,29 @@ impl Extractor {
         if let Some(at) = convert::for_name(&self.converters, name) {
             return Some(Format::converter(at));
         }
-        format::of(name, head).map(Format::read)
+        let kind = format::of(name, head).or_else(|| format::dated(head));
+        kind.map(Format::read)
     }
 
     /// Whether a file can be taken apart: it is of a [format](Self::format). Where only its end
     /// tells, as of a program that may unpack itself, that is read; without the file it may be.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
-        self.format(name, head).is_some_and(|format| {
-            format.kind() != Some(format::Kind::SelfExtracting)
-                || file.is_none_or(read::ends_in_zip)
-        })
+        self.format(name, head)
+            .is_some_and(|format| match format.kind() {
+                Some(format::Kind::SelfExtracting) => file.is_none_or(read::ends_in_zip),
+                Some(kind) => !kind.has_only_a_date(),
+                None => true,
+            })
+    }
+
+    /// Whether a file that does not [apply](Self::applies) may state a date, as pictures and web
+    /// pages do: see [`Sink::date`]. It has no parts. Cheap: called for every file that is read.
+    pub fn may_state_date(&self, head: &[u8]) -> bool {
+        format::dated(&head[..head.len().min(HEAD)]).is_some()
     }
 
     /// Whether a file of so many bytes is taken apart by this process: a plain text in another
-    /// encoding. Nothing hostile makes that slow.
+    /// encoding, or what states a date alone. Nothing hostile makes that slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let kind = self.format(name, head).and_then(Format::kind);
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))

@@ -39,7 +39,7 @@ const MOST_TOLD: usize = 1 << 20;
 
 /// See [`crate::Extractor::is_decoded_here`].
 pub(crate) fn is_decoded_here(kind: Kind, size: u64) -> bool {
-    kind == Kind::Text && size <= DECODED_HERE
+    kind.has_only_a_date() || kind == Kind::Text && size <= DECODED_HERE
 }
 
 /// See [`crate::Extractor::extract`].
@@ -69,7 +69,7 @@ pub(crate) fn extract(
     let size = source.len();
     if is_decoded_here(kind, size) {
         let mut run = Run::new(limits, size);
-        run.take(&decoded(source, limits)?, &mut delivery)?;
+        run.take(&decoded(source, kind, limits)?, &mut delivery)?;
         return all_skipped(run.skipped, delivery, Vec::new());
     }
     let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
@@ -140,13 +140,13 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// What a worker would say of a plain text in another encoding than UTF-8. Nothing that is hostile
-/// can make decoding fail, so that it needs no process of its own, which takes a millisecond or two
-/// to start.
-fn decoded(source: Source<'_>, limits: Limits) -> Result<Vec<u8>, Skipped> {
+/// What a worker would say of a plain text in another encoding than UTF-8, or of what has only a
+/// date. Nothing that is hostile can make that fail, so that it needs no process of its own, which
+/// takes a millisecond or two to start.
+fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
-    let out = walk.take_file(source, Kind::Text);
+    let out = walk.take_file(source, kind);
     out.map(Out::into_frames).map_err(|_| Skipped::Crashed)
 }
 

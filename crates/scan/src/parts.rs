@@ -50,7 +50,20 @@ pub trait PartReader: fmt::Debug + Send + Sync {
     /// Cheap: asked of every file that is read. Without the file it is whether it may be.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
-    /// Takes an open file apart that [`Self::applies`] to; see [`Extractor::extract`].
+    /// Whether a file that does not apply may state a date. It has no parts, so only what keeps dates
+    /// asks. Cheap, as [`Self::applies`].
+    fn may_state_date(&self, head: &[u8]) -> bool {
+        let _ = head;
+        false
+    }
+
+    /// Whether parts or a date may be read of a file.
+    fn is_looked_into(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
+        self.applies(name, head, file) || self.may_state_date(head)
+    }
+
+    /// Takes an open file apart that [is looked into](Self::is_looked_into); see
+    /// [`Extractor::extract`].
     ///
     /// # Errors
     ///
@@ -80,7 +93,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// The formats that are read, as a number: with another one files are taken apart anew.
-const FORMATS: u32 = 4;
+const FORMATS: u32 = 5;
 
 /// The first argument with which a program of ours is the worker that reads formats.
 const WORKER: &str = "extract-worker";
@@ -157,6 +170,10 @@ pub fn worker() -> Option<ExitCode> {
 impl PartReader for Formats {
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         self.extractor.applies(name, head, file)
+    }
+
+    fn may_state_date(&self, head: &[u8]) -> bool {
+        self.extractor.may_state_date(head)
     }
 
     fn read_parts(

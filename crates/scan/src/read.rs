@@ -84,7 +84,7 @@ pub struct FileRead {
     pub at: SystemTime,
     /// Bytes read in all attempts.
     pub bytes: u64,
-    /// It is of a kind that is taken apart.
+    /// It is of a kind that is taken apart, or that states a date.
     pub applies: bool,
     /// What looking into it came to, if that was asked for and is news.
     pub look: Option<NewLook>,

@@ -22,6 +22,7 @@ pub mod mcp;
 mod mounts;
 pub mod office;
 pub mod pack;
+pub mod picture;
 pub mod prose;
 mod ran;
 pub mod random;

@@ -20,6 +20,15 @@ pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
+/// A date as web pages have it: as XML has it, with a blank in the place of the T, or as mails and
+/// servers have it.
+pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
+    let text = text.trim();
+    of_xml(text, source)
+        .or_else(|| of_xml(&text.replacen(' ', "T", 1), source))
+        .or_else(|| of_parsed(&DateTime::parse_rfc822(text)?, source))
+}
+
 /// A date in its parts.
 pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
     date.is_valid().then(|| DocumentDate {

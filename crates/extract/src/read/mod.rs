@@ -11,7 +11,9 @@ mod odf;
 mod office;
 mod ole;
 mod package;
+mod page;
 mod pdf;
+mod picture;
 mod rtf;
 mod seven_zip;
 mod sheets;
@@ -28,6 +30,8 @@ use std::os::fd::BorrowedFd;
 
 pub(crate) use emit::{Out, Stop};
 use emit::{Take, damaged, passed_on, unsupported};
+pub(crate) use page::PageHead;
+pub(crate) use picture::may_have_exif;
 pub(crate) use source::Source;
 pub(crate) use walk::{LeftOut, Place, Walk};
 use walk::{Text, Unpacking};
@@ -60,6 +64,8 @@ pub(crate) fn whole(
         Kind::Zip | Kind::SelfExtracting => zipped(walk, source, place),
         Kind::SevenZip => seven_zip::read(walk, source, place),
         Kind::Rar => Err(unsupported("rar")),
+        Kind::Picture => picture::read(walk, source, place),
+        Kind::Page => page::read(walk, source, place),
         Kind::Pdf => pdf::read(walk, source, place),
         Kind::Rtf => rtf::read(walk, source, place),
         Kind::Mail => {

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::Skipped;
 use crate::charset::{self, Charset, CodePage};
-use crate::read::{Place, Stop, Take, Text, Walk};
+use crate::read::{PageHead, Place, Stop, Take, Text, Walk};
 
 /// So much of a text is looked at to tell its encoding.
 const SAMPLE: u64 = 256 << 10;
@@ -16,6 +16,8 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let Some(charset) = charset::of(&sample) else {
         return Ok(());
     };
+    // The names and the dates of a page are ASCII in all encodings but those of wide units.
+    let date = PageHead::of(&sample).date;
     let mut all = sample.chain(from);
     let mut text = Checked {
         text: walk.text(place),
@@ -27,7 +29,8 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         Charset::Paged(page) => paged(page, &mut all, &mut text)?,
         Charset::Utf32 { little } => utf32(little, &mut all, &mut text)?,
     }
-    text.text.end()
+    text.text.end()?;
+    walk.date(place, date)
 }
 
 /// All of a text in another encoding than UTF-8; `None`: it is none after all.

@@ -1,12 +1,15 @@
 //! The dates that documents state, as the programs wrote them.
 
 use resemble_core::date::DateSource::{
-    MailDate, OfficeModified, OpenModified, PdfCreated, PdfModified, XmpModified,
+    ExifDigitized, ExifModified, ExifTaken, MailDate, OfficeModified, OpenModified, PdfCreated,
+    PdfModified, TermsModified, XmpModified,
 };
-use resemble_core::date::DocumentDate;
-use resemble_testutil::office;
+use resemble_core::date::{DateSource, DocumentDate};
+use resemble_extract::{Extractor, Workers};
+use resemble_testutil::picture::{DIGITIZED, MODIFIED, TAKEN, heic, jpeg, png, tiff};
+use resemble_testutil::{fuzz, office};
 
-use crate::pieces::{gzip, page, sample, stored, take, zip};
+use crate::pieces::{gzip, limits, page, program, sample, stored, take, take_with, zip};
 
 /// The date of a file, and nothing of it was skipped.
 fn date(name: &str, bytes: &[u8]) -> Option<DocumentDate> {
@@ -93,5 +96,132 @@ fn odd_dates_cost_nothing_but_the_date() {
         let pieces = take("a.docx", &office::dated_docx("some words", odd)).unwrap();
         assert_eq!((pieces.date, &pieces.skipped[..]), (None, &[][..]), "{odd}");
         assert_eq!(pieces.bytes_of("*").trim_ascii(), b"some words", "{odd}");
+    }
+}
+
+/// What a picture or a page states.
+fn stated(name: &str, bytes: &[u8]) -> Option<(DateSource, i64)> {
+    date(name, bytes).map(|date| (date.source, date.seconds))
+}
+
+#[test]
+fn pictures_state_the_date_of_exif() {
+    let texts = [(TAKEN.0, "2024:03:05 10:22:33")];
+    let expected = Some((ExifTaken, 1_709_634_153));
+    let exif = tiff(&texts, 0);
+    assert_eq!(stated("a.jpg", &jpeg(&exif, &[7; 9])), expected);
+    assert_eq!(stated("a", &png(&exif)), expected);
+    assert_eq!(stated("a", &exif), expected);
+    assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
+    // Directories may lie anywhere behind the picture.
+    assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
+    assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
+}
+
+#[test]
+fn the_last_change_of_a_picture_counts_in_its_own_zone() {
+    let changed = (MODIFIED.0, "2024:03:06 10:22:33");
+    let taken = (TAKEN.0, "2024:03:05 10:22:33");
+    let digitized = (DIGITIZED.0, "2024:03:04 10:22:33");
+    let of = |texts: &[(u16, &str)]| stated("a.jpg", &jpeg(&tiff(texts, 0), b""));
+    let expected = Some((ExifModified, 1_709_720_553));
+    assert_eq!(of(&[changed, taken, digitized]), expected);
+    assert_eq!(of(&[digitized]), Some((ExifDigitized, 1_709_547_753)));
+    // A date that is blank or none is passed over.
+    let blank = (MODIFIED.0, "    :  :     :  :  ");
+    let zero = (MODIFIED.0, "0000:00:00 00:00:00");
+    for odd in [blank, zero, (MODIFIED.0, "soon")] {
+        assert_eq!(
+            of(&[odd, taken]),
+            Some((ExifTaken, 1_709_634_153)),
+            "{odd:?}"
+        );
+    }
+    for (zone, seconds) in [
+        ("+01:00", 1_709_630_553),
+        ("-09:30", 1_709_668_353),
+        ("   :  ", 1_709_634_153),
+        ("+99:99", 1_709_634_153),
+    ] {
+        let found = of(&[taken, (TAKEN.1, zone)]);
+        assert_eq!(found, Some((ExifTaken, seconds)), "{zone}");
+    }
+}
+
+#[test]
+fn pages_state_a_date_in_their_head_alone() {
+    let page = |before: usize| {
+        let style = " ".repeat(before);
+        format!(
+            "<!doctype html><head><style>{style}</style><meta name=dcterms.modified \
+             content=2024-03-05></head><body><p>Words of a page.</p>"
+        )
+    };
+    let expected = Some((TermsModified, 1_709_596_800));
+    // Beyond the first 4 KiB, too.
+    for before in [0, 5_000] {
+        assert_eq!(stated("a.html", page(before).as_bytes()), expected);
+    }
+    assert_eq!(stated("a.html", page(70_000).as_bytes()), None);
+    // In another encoding it has a text as well.
+    let latin = [
+        page(0).as_bytes(),
+        &b"\xe9t\xe9 caf\xe9 d\xe9j\xe0 ".repeat(9),
+    ]
+    .concat();
+    assert_eq!(stated("a.html", &latin), expected);
+}
+
+#[test]
+fn what_states_no_date_is_nothing_to_look_into() {
+    let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
+    let exif = tiff(&[(TAKEN.0, "2024:03:05 10:22:33")], 0);
+    let picture = jpeg(&exif, b"");
+    // Whoever wants parts has none of a picture.
+    assert!(extractor.may_state_date(&picture) && !extractor.applies(b"a.jpg", &picture, None));
+    let without = [&b"\xff\xd8\xff\xe0"[..], &[0; 90]].concat();
+    for none in [
+        &without[..],
+        b"\x89PNG\r\n\x1a\n",
+        b"\0\0\0\x18ftypisom\0\0\0\0isom",
+        b"<html><head></head><body>",
+        b"<svg/>",
+        b"a text",
+        b"",
+    ] {
+        let is_any = extractor.may_state_date(none) || extractor.format(b"a", none).is_some();
+        assert!(!is_any, "{}", String::from_utf8_lossy(none));
+    }
+}
+
+#[test]
+fn pictures_in_archives_cost_nothing() {
+    let picture = jpeg(&tiff(&[(TAKEN.0, "2024:03:05 10:22:33")], 0), b"");
+    let pieces = take("a.zip", &zip(&[stored("a.jpg", &picture)])).unwrap();
+    assert_eq!((pieces.date, pieces.paths().len()), (None, 1));
+}
+
+#[test]
+fn changed_pictures_are_read_or_state_nothing() {
+    let texts = [
+        (MODIFIED.0, "2024:03:06 10:22:33"),
+        (TAKEN.0, "2024:03:05 10:22:33"),
+    ];
+    let exif = tiff(&texts, 0);
+    let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
+    for (name, sample) in [
+        ("a.jpg", jpeg(&exif, b"")),
+        ("a.png", png(&exif)),
+        ("a.tif", tiff(&texts, 90)),
+        ("a.heic", heic(&exif, 90)),
+    ] {
+        fuzz(name, 40, vec![sample, Vec::new()], &mut |bytes| {
+            let is_any = extractor.format(name.as_bytes(), bytes).is_some();
+            is_any
+                && take_with(&extractor, name, bytes).is_ok_and(|pieces| {
+                    assert_eq!(pieces.skipped, [], "{name}");
+                    pieces.date.is_some()
+                })
+        });
     }
 }

@@ -256,7 +256,7 @@ impl<'a> Stream<'a> {
             if self.head.len() < HEAD {
                 return;
             }
-            if before < HEAD && part_reader.applies(b"", &self.head[..HEAD], None) {
+            if before < HEAD && part_reader.is_looked_into(b"", &self.head[..HEAD], None) {
                 self.begin()
             } else {
                 self.part_reader = None;
@@ -303,7 +303,7 @@ impl<'a> Stream<'a> {
         let (Some(part_reader), Some(kept)) = (self.part_reader, &self.kept) else {
             return Incoming::plain(digest);
         };
-        if !part_reader.applies(b"", &self.head, Some(kept.as_fd())) {
+        if !part_reader.is_looked_into(b"", &self.head, Some(kept.as_fd())) {
             return Incoming::plain(digest);
         }
         let pieces = DigestedParts::of(

@@ -377,7 +377,8 @@ impl Takers {
             return Outcome::Changed;
         };
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if !self.part_reader.applies(name, &head, Some(file.as_fd())) {
+        let reader = &self.part_reader;
+        if !reader.is_looked_into(name, &head, Some(file.as_fd())) {
             return Outcome::Plain;
         }
         tracing::debug!(?path, "taking apart");

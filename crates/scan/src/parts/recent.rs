@@ -48,6 +48,10 @@ impl PartReader for RecentParts {
         self.reader.applies(name, head, file)
     }
 
+    fn may_state_date(&self, head: &[u8]) -> bool {
+        self.reader.may_state_date(head)
+    }
+
     fn read_parts(
         &self,
         name: &[u8],

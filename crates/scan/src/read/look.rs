@@ -102,7 +102,7 @@ impl Reader {
             from_file = read_prefix(file, HEAD)?;
             &from_file
         };
-        read.applies = part_reader.applies(name, head, Some(file.as_fd()));
+        read.applies = part_reader.is_looked_into(name, head, Some(file.as_fd()));
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,

@@ -1,0 +1,300 @@
+//! The date that a web page states of itself, in the elements `meta` of its head.
+//!
+//! The first 4 KiB of every file that begins like markup are looked at, so this is one pass over the
+//! bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
+
+use std::io::Read;
+
+use resemble_core::date::{DateSource, DocumentDate};
+
+use super::date;
+use crate::read::{Place, Source, Take, Walk};
+
+/// The most of a page that is read. The head of most is shorter.
+const MOST_READ: u64 = 64 << 10;
+
+/// Elements whose content is no markup.
+const RAW: [&[u8]; 3] = [b"script", b"style", b"title"];
+
+/// What the first bytes of a file say, if it is a web page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageHead {
+    /// It is one.
+    pub(crate) is_page: bool,
+    /// Its head ends within these bytes.
+    pub(crate) is_over: bool,
+    /// The best of the dates that it states.
+    pub(crate) date: Option<DocumentDate>,
+}
+
+/// Tells the date of a page.
+pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
+    let mut head = Vec::new();
+    source.reader().take(MOST_READ).read_to_end(&mut head)?;
+    walk.date(place, PageHead::of(&head).date)
+}
+
+impl PageHead {
+    /// Looks at the first bytes of a file.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut page = Self::default();
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        if !bytes.trim_ascii_start().starts_with(b"<") {
+            return page;
+        }
+        let mut rest = bytes;
+        while let Some(at) = memchr::memchr(b'<', rest) {
+            let tag = &rest[at + 1..];
+            if tag.starts_with(b"!--") {
+                rest = after(tag, b"-->");
+                continue;
+            }
+            let (inside, behind) = tag_of(tag);
+            rest = behind;
+            let end = inside.iter().position(|byte| !is_of_name(*byte));
+            let (name, attributes) = inside.split_at(end.unwrap_or(inside.len()));
+            if is(name, b"html") || is(name, b"!doctype") && is_html(attributes) {
+                page.is_page = true;
+            } else if is(name, b"meta") {
+                page.meta(attributes);
+            } else if is(name, b"body") || is(name, b"/head") {
+                page.is_over = true;
+                break;
+            } else if let Some(raw) = RAW.iter().find(|raw| is(name, raw)) {
+                rest = after_end_of(raw, rest);
+            }
+        }
+        if !page.is_page {
+            page.date = None;
+        }
+        page
+    }
+
+    /// Takes the date of an element `meta`, if it states a better one.
+    fn meta(&mut self, attributes: &[u8]) {
+        const NAMES: [&[u8]; 4] = [b"name", b"property", b"itemprop", b"http-equiv"];
+        let (mut source, mut content) = (None, None);
+        for (name, value) in Attributes(attributes) {
+            if is(name, b"content") {
+                content = Some(value);
+            } else if NAMES.iter().any(|wanted| is(name, wanted)) {
+                source = source.or_else(|| source_of(value));
+            }
+        }
+        let best = self.date.map(|date| date.source);
+        if let (Some(source), Some(content)) = (source, content)
+            && best.is_none_or(|best| source < best)
+            && let Ok(content) = std::str::from_utf8(content)
+        {
+            self.date = date::of_page(content, source).or(self.date);
+        }
+    }
+}
+
+/// What a name of a property states. `DC.date.modified` is what `dcterms.modified` is.
+fn source_of(name: &[u8]) -> Option<DateSource> {
+    if is(name, b"DC.date.modified") {
+        return Some(DateSource::TermsModified);
+    }
+    let mut sources = DateSource::of_pages().iter();
+    sources
+        .find(|source| is(name, source.name().as_bytes()))
+        .copied()
+}
+
+fn is(name: &[u8], wanted: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(wanted)
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'/' | b'-' | b':')
+}
+
+/// Whether a document type is that of HTML.
+fn is_html(doctype: &[u8]) -> bool {
+    let kind = doctype.trim_ascii_start();
+    kind.get(..4).is_some_and(|kind| is(kind, b"html"))
+}
+
+/// The inside of a tag, and what follows it. Its end is not looked for in quotes.
+fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr3(b'>', b'"', b'\'', &text[at..]) {
+        at += found;
+        if text[at] == b'>' {
+            return (&text[..at], &text[at + 1..]);
+        }
+        match memchr::memchr(text[at], &text[at + 1..]) {
+            Some(closed) => at += closed + 2,
+            None => break,
+        }
+    }
+    // It goes on behind what was read, and so does all that follows.
+    (b"", b"")
+}
+
+/// What follows the next of these.
+fn after<'t>(text: &'t [u8], what: &[u8]) -> &'t [u8] {
+    let at = memchr::memmem::find(text, what);
+    at.map_or(b"", |at| &text[at + what.len()..])
+}
+
+/// What follows the end tag of an element.
+fn after_end_of<'t>(name: &[u8], text: &'t [u8]) -> &'t [u8] {
+    let mut rest = text;
+    while !rest.is_empty() {
+        rest = after(rest, b"</");
+        if rest.get(..name.len()).is_some_and(|found| is(found, name)) {
+            break;
+        }
+    }
+    rest
+}
+
+/// The attributes in a tag, each with its value.
+struct Attributes<'t>(&'t [u8]);
+
+impl<'t> Iterator for Attributes<'t> {
+    type Item = (&'t [u8], &'t [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'/';
+        let begin = self.0.iter().position(|byte| !is_between(byte))?;
+        let text = &self.0[begin..];
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'=';
+        let end = text.iter().position(ends).unwrap_or(text.len());
+        let (name, text) = text.split_at(end);
+        let Some(value) = text.trim_ascii_start().strip_prefix(b"=") else {
+            self.0 = text;
+            return Some((name, b""));
+        };
+        let value = value.trim_ascii_start();
+        let (value, rest) = match value.first() {
+            Some(quote @ (b'"' | b'\'')) => {
+                let inside = &value[1..];
+                let end = memchr::memchr(*quote, inside).unwrap_or(inside.len());
+                (&inside[..end], inside.get(end + 1..).unwrap_or(b""))
+            }
+            _ => {
+                let end = value.iter().position(u8::is_ascii_whitespace);
+                value.split_at(end.unwrap_or(value.len()))
+            }
+        };
+        self.0 = rest;
+        Some((name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stated(head: &str) -> Option<(&'static str, i64)> {
+        let page = format!("<!doctype html>\n<head>{head}</head><body>");
+        let date = PageHead::of(page.as_bytes()).date?;
+        Some((date.source.name(), date.seconds))
+    }
+
+    #[test]
+    fn pages_state_dates_in_many_words() {
+        const AT: i64 = 1_709_634_153;
+        for (meta, name) in [
+            (
+                r#"<meta property="article:modified_time" content="2024-03-05T11:22:33+01:00">"#,
+                "article:modified_time",
+            ),
+            (
+                "<META content='2024-03-05 10:22:33' NAME=DCTERMS.Modified />",
+                "dcterms.modified",
+            ),
+            (
+                r#"<meta name="dc.date.modified" content="2024-03-05T10:22:33Z">"#,
+                "dcterms.modified",
+            ),
+            (
+                r#"<meta itemprop=dateModified content=2024-03-05T10:22:33Z>"#,
+                "dateModified",
+            ),
+            (
+                r#"<meta http-equiv="Last-Modified" content="Tue, 05 Mar 2024 10:22:33 GMT">"#,
+                "last-modified",
+            ),
+            (
+                r#"<meta name="DC.date" scheme="W3CDTF" content="2024-03-05T10:22:33Z">"#,
+                "DC.date",
+            ),
+            (
+                "<meta name = \"date\"\n content = \"2024-03-05T10:22:33\">",
+                "date",
+            ),
+        ] {
+            assert_eq!(stated(meta), Some((name, AT)), "{meta}");
+        }
+        let day = r#"<meta name="date" content="2024-03-05">"#;
+        assert_eq!(stated(day), Some(("date", 1_709_596_800)));
+    }
+
+    #[test]
+    fn the_best_date_counts_and_what_is_no_date_does_not() {
+        let meta = |name: &str, value: &str| format!("<meta name='{name}' content='{value}'>");
+        let (date, modified) = (
+            meta("date", "2020-01-01"),
+            meta("dcterms.modified", "2021-01-01"),
+        );
+        for both in [
+            format!("{date}{modified}"),
+            format!("{modified}{date}"),
+            format!("{modified}{date}{}", meta("dcterms.modified", "2022-01-01")),
+        ] {
+            assert_eq!(stated(&both), Some(("dcterms.modified", 1_609_459_200)));
+        }
+        for odd in [
+            "",
+            "soon",
+            "today",
+            "2024",
+            "03/05/2024",
+            "5. 3. 2024",
+            "{{ date }}",
+        ] {
+            assert_eq!(stated(&meta("date", odd)), None, "{odd}");
+        }
+        let after_an_odd_one = format!("{}{date}", meta("last-modified", "soon"));
+        assert_eq!(stated(&after_an_odd_one), Some(("date", 1_577_836_800)));
+    }
+
+    #[test]
+    fn what_is_not_in_the_head_of_a_page_is_no_date() {
+        let date = "<meta name=date content=2024-03-05>";
+        for none in [
+            format!("<!-- {date} -->"),
+            format!("<script>var s = \"{date}\"; </script>"),
+            format!("<title>{date}</title>"),
+            format!("</head><body>{date}"),
+            format!("<x y='{date}'>"),
+        ] {
+            assert_eq!(stated(&none), None, "{none}");
+        }
+        assert!(stated(&format!("<style>a>b{{}}</style>{date}")).is_some());
+        assert!(stated(&format!("<x y='<'>{date}")).is_some());
+        let of = |text: &str| PageHead::of(text.as_bytes());
+        assert!(
+            of(&format!("<?xml version='1.0'?>\n<html>{date}"))
+                .date
+                .is_some()
+        );
+        assert!(of(&format!("<svg>{date}</svg>")).date.is_none());
+        assert!(of(&format!("text <html>{date}")).date.is_none());
+        assert!(!of("<svg/>").is_page && !of("<!DOCTYPE svg><svg/>").is_page);
+    }
+
+    #[test]
+    fn no_cut_page_is_read_beyond_its_end() {
+        let page = "\u{feff}<!DOCTYPE html><html><script>x</script><!-- c --><x y='>' z=\">\">\
+                    <meta name=date content='2024-03-05'><meta";
+        for end in 0..page.len() {
+            let date = PageHead::of(&page.as_bytes()[..end]).date;
+            assert_eq!(date.is_some(), end >= page.len() - "<meta".len(), "{end}");
+        }
+    }
+}

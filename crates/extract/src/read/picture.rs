@@ -1,0 +1,339 @@
+//! The date that a picture states of itself, in Exif (JEITA CP-3451). Nothing is decoded.
+//!
+//! This is read in the process of who asks, as a worker takes longer to start than most pictures to
+//! be digested. So what a hostile picture can cost is bounded here: two directories of
+//! [`MAX_ENTRIES`], read where they are, whatever they say of others. Nothing else is followed.
+
+use mail_parser::DateTime;
+use rawzip::ReaderAt;
+use resemble_core::date::{DateSource, DocumentDate};
+
+use super::date::of_parsed;
+use crate::read::{Place, Source, Take, Walk};
+
+/// The most entries of a directory that are read. Cameras write up to a hundred.
+const MAX_ENTRIES: usize = 512;
+
+/// The most bytes of the box that says where in a HEIC everything is.
+const MAX_META: usize = 64 << 10;
+
+/// The tag that says where the directory of Exif is.
+const EXIF_DIRECTORY: u16 = 0x8769;
+
+/// The tags that state a date, the best first: `DateTime`, which is that of the last change,
+/// `DateTimeOriginal` and `DateTimeDigitized`; each with the tag of its zone.
+const TAGS: [(u16, u16, DateSource); 3] = [
+    (0x0132, 0x9010, DateSource::ExifModified),
+    (0x9003, 0x9011, DateSource::ExifTaken),
+    (0x9004, 0x9012, DateSource::ExifDigitized),
+];
+
+/// Tells the date of a picture. What is damaged costs the date, and is not reported: nothing else
+/// is read of a picture.
+pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
+    let mut head = vec![0; crate::HEAD];
+    let read = source.read_at(&mut head, 0)?;
+    let at = exif_in_head(&head[..read]).or_else(|| exif_by_boxes(source, &head[..read]));
+    let date = at.and_then(|at| Exif::at(source, at)?.date());
+    walk.date(place, date)
+}
+
+/// Whether the first bytes of a file are those of a picture that may have Exif.
+pub(crate) fn may_have_exif(head: &[u8]) -> bool {
+    exif_in_head(head).is_some() || is_heif(head)
+}
+
+/// Whether it is a picture in the container that HEIC and AVIF have in common with films.
+fn is_heif(head: &[u8]) -> bool {
+    const BRANDS: [&[u8]; 7] = [
+        b"avif", b"heic", b"heim", b"heis", b"heix", b"mif1", b"msf1",
+    ];
+    head.get(4..8) == Some(b"ftyp") && head.get(8..12).is_some_and(|brand| BRANDS.contains(&brand))
+}
+
+/// Where Exif begins in a TIFF, a JPEG or a PNG; there it is among the first things.
+fn exif_in_head(head: &[u8]) -> Option<u64> {
+    let mut rest = Fields(head);
+    if head.starts_with(b"II*\0") || head.starts_with(b"MM\0*") {
+        return Some(0);
+    }
+    if head.starts_with(b"\xff\xd8\xff") {
+        rest.bytes(2)?;
+        loop {
+            let (marker, len) = (rest.number(2)?, rest.number(2)?);
+            if marker == 0xffe1 && rest.0.starts_with(b"Exif\0\0") {
+                return Some((head.len() - rest.0.len() + 6) as u64);
+            }
+            // The picture itself follows on the start of a scan, which is no segment.
+            let is_segment = marker > 0xff00 && marker != 0xffda;
+            rest.bytes(len.checked_sub(2).filter(|_| is_segment)? as usize)?;
+        }
+    }
+    if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+        rest.bytes(8)?;
+        loop {
+            let (len, kind) = (rest.number(4)?, rest.bytes(4)?);
+            if kind == b"eXIf" {
+                return Some((head.len() - rest.0.len()) as u64);
+            }
+            rest.bytes(len as usize + 4)?;
+        }
+    }
+    None
+}
+
+/// Where Exif begins in a picture of boxes (ISO 23008-12): `iinf` has the number of its item, and
+/// `iloc` where that is.
+fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
+    if !is_heif(head) {
+        return None;
+    }
+    let kind_len = u64::from(u32::from_be_bytes(*head.first_chunk()?));
+    let mut meta = vec![0; MAX_META];
+    let read = source.read_at(&mut meta, kind_len).ok()?;
+    let (kind, meta, _) = next_box(&meta[..read])?;
+    if kind != b"meta" {
+        return None;
+    }
+    let mut children = meta.get(4..)?;
+    let (mut item, mut places) = (None, None);
+    while let Some((kind, body, rest)) = next_box(children) {
+        match kind {
+            b"iinf" => item = exif_item(body),
+            b"iloc" => places = Some(body),
+            _ => {}
+        }
+        children = rest;
+    }
+    let at = place_of(item?, places?)?;
+    let mut before = [0; 4];
+    (source.read_at(&mut before, at).ok()? == 4).then_some(())?;
+    at.checked_add(4 + u64::from(u32::from_be_bytes(before)))
+}
+
+/// The kind and the body of a box, as much of it as is there, and what follows.
+fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let mut fields = Fields(bytes);
+    let (len, kind) = (fields.number(4)? as usize, fields.bytes(4)?);
+    let len = len.checked_sub(8)?.min(fields.0.len());
+    let (body, rest) = fields.0.split_at(len);
+    Some((kind, body, rest))
+}
+
+/// The number of the item that is Exif.
+fn exif_item(infos: &[u8]) -> Option<u64> {
+    let version = *infos.first()?;
+    let mut entries = infos.get(if version == 0 { 6 } else { 8 }..)?;
+    while let Some((_, entry, rest)) = next_box(entries) {
+        let mut fields = Fields(entry);
+        let version = fields.number(1)?;
+        fields.bytes(3)?;
+        let number = fields.number(if version == 2 { 2 } else { 4 })?;
+        fields.bytes(2)?;
+        if fields.bytes(4)? == b"Exif" {
+            return Some(number);
+        }
+        entries = rest;
+    }
+    None
+}
+
+/// Where an item lies that is in the file as it is, and in one piece.
+fn place_of(item: u64, places: &[u8]) -> Option<u64> {
+    let mut fields = Fields(places);
+    let version = fields.number(1)?;
+    fields.bytes(3)?;
+    let sizes = fields.number(2)?;
+    let size = |shift: u32| (sizes >> shift & 15) as usize;
+    let index = if version == 0 { 0 } else { size(0) };
+    let (offset, len, base) = (size(12), size(8), size(4));
+    let of_numbers = if version < 2 { 2 } else { 4 };
+    for _ in 0..fields.number(of_numbers)? {
+        let number = fields.number(of_numbers)?;
+        let way = if version == 0 { 0 } else { fields.number(2)? };
+        fields.bytes(2)?;
+        let base = fields.number(base)?;
+        let extents = fields.number(2)? as usize;
+        if number == item {
+            fields.bytes(index)?;
+            let at = base.checked_add(fields.number(offset)?)?;
+            return (way & 15 == 0 && extents == 1).then_some(at);
+        }
+        fields.bytes(extents * (index + offset + len))?;
+    }
+    None
+}
+
+/// Bytes whose numbers begin with the most significant byte, from the next one on.
+struct Fields<'b>(&'b [u8]);
+
+impl<'b> Fields<'b> {
+    fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// A number of up to eight bytes.
+    fn number(&mut self, bytes: usize) -> Option<u64> {
+        let bytes = self.bytes(bytes).filter(|bytes| bytes.len() <= 8)?;
+        Some(
+            bytes
+                .iter()
+                .fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        )
+    }
+}
+
+/// Exif, as a TIFF at an offset.
+struct Exif<'s> {
+    source: Source<'s>,
+    at: u64,
+    is_little: bool,
+}
+
+impl<'s> Exif<'s> {
+    fn at(source: Source<'s>, at: u64) -> Option<Self> {
+        let mut mark = [0; 4];
+        let exif = |is_little| Self {
+            source,
+            at,
+            is_little,
+        };
+        (source.read_at(&mut mark, at).ok()? == 4).then_some(())?;
+        match &mark {
+            b"II*\0" => Some(exif(true)),
+            b"MM\0*" => Some(exif(false)),
+            _ => None,
+        }
+    }
+
+    /// The date of the first tag that states one.
+    fn date(&self) -> Option<DocumentDate> {
+        let first = self.number(&self.bytes(4, 4)?)?;
+        let mut entries = self.directory(first)?;
+        let more = self.entry(&entries, EXIF_DIRECTORY);
+        let more = more.and_then(|entry| self.directory(self.number(&entry[8..])?));
+        entries.append(&mut more.unwrap_or_default());
+        TAGS.iter().find_map(|&(tag, zone, source)| {
+            let date = parsed(&self.text(&entries, tag)?)?;
+            let zone = self.text(&entries, zone);
+            let date = zone.and_then(|zone| in_zone(date, &zone)).unwrap_or(date);
+            of_parsed(&date, source)
+        })
+    }
+
+    /// The entries of a directory, as many of them as are there.
+    fn directory(&self, at: u32) -> Option<Vec<[u8; 12]>> {
+        let count = self.number(&self.bytes(at, 2)?)? as usize;
+        let entries = self.bytes(at.checked_add(2)?, 12 * count.min(MAX_ENTRIES))?;
+        Some(entries.as_chunks().0.to_vec())
+    }
+
+    /// The text of a tag, as much of it as a date has.
+    fn text(&self, entries: &[[u8; 12]], tag: u16) -> Option<Vec<u8>> {
+        let entry = self.entry(entries, tag)?;
+        (self.number(&entry[2..4])? == 2).then_some(())?;
+        let len = self.number(&entry[4..8])?.min(20) as usize;
+        match len {
+            0..=4 => Some(entry[8..8 + len].to_vec()),
+            _ => self.bytes(self.number(&entry[8..])?, len),
+        }
+    }
+
+    fn bytes(&self, at: u32, most: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; most];
+        let at = self.at.checked_add(u64::from(at))?;
+        let read = self.source.read_at(&mut bytes, at).ok()?;
+        bytes.truncate(read);
+        Some(bytes)
+    }
+
+    /// A number of up to four bytes.
+    fn number(&self, bytes: &[u8]) -> Option<u32> {
+        let add = |number, &byte: &u8| number << 8 | u32::from(byte);
+        let is_one = matches!(bytes.len(), 1..=4);
+        is_one.then(|| {
+            if self.is_little {
+                bytes.iter().rev().fold(0, add)
+            } else {
+                bytes.iter().fold(0, add)
+            }
+        })
+    }
+
+    fn entry<'e>(&self, entries: &'e [[u8; 12]], tag: u16) -> Option<&'e [u8; 12]> {
+        let mut entries = entries.iter();
+        entries.find(|entry| self.number(&entry[..2]) == Some(u32::from(tag)))
+    }
+}
+
+/// A date as Exif has it: `2024:03:05 10:22:33`. Without a zone it is taken for UTC.
+fn parsed(text: &[u8]) -> Option<DateTime> {
+    let text = std::str::from_utf8(text.first_chunk::<19>()?).ok()?;
+    let (date, time) = text.split_once(' ')?;
+    DateTime::parse_rfc3339(&format!("{}T{time}", date.replace(':', "-")))
+}
+
+/// The same in a zone, as Exif has one: `+01:00`.
+fn in_zone(date: DateTime, zone: &[u8]) -> Option<DateTime> {
+    let zone = std::str::from_utf8(zone.first_chunk::<6>()?).ok()?;
+    let (hour, minute) = zone.split_once(':')?;
+    let date = DateTime {
+        tz_before_gmt: zone.starts_with('-'),
+        tz_hour: hour.strip_prefix(['+', '-'])?.parse().ok()?,
+        tz_minute: minute.parse().ok()?,
+        ..date
+    };
+    date.is_valid().then_some(date)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_testutil::picture::{MODIFIED, TAKEN, heic, jpeg, png, tiff};
+
+    use super::*;
+
+    fn stated(picture: &[u8]) -> Option<i64> {
+        let source = Source::Held(picture);
+        let head = &picture[..picture.len().min(crate::HEAD)];
+        let at = exif_in_head(head).or_else(|| exif_by_boxes(source, head))?;
+        Some(Exif::at(source, at)?.date()?.seconds)
+    }
+
+    #[test]
+    fn no_cut_picture_is_read_beyond_its_end() {
+        let exif = tiff(&[(TAKEN.0, "2024:03:05 10:22:33"), (TAKEN.1, "+01:00")], 9);
+        for picture in [exif.clone(), jpeg(&exif, b""), png(&exif), heic(&exif, 9)] {
+            assert_eq!(stated(&picture), Some(1_709_630_553));
+            for end in 0..picture.len() {
+                // A cut zone is none.
+                let found = stated(&picture[..end]);
+                let is_possible = [None, Some(1_709_634_153), Some(1_709_630_553)];
+                assert!(is_possible.contains(&found), "{end}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_directory_may_say_anything_of_its_length_and_of_others() {
+        let mut exif = tiff(&[(MODIFIED.0, "2024:03:05 10:22:33")], 0);
+        exif[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(stated(&exif), Some(1_709_634_153));
+        // That of Exif is the first one once more.
+        let pointer = 8 + 2 + 12 + 8;
+        exif[pointer..pointer + 4].copy_from_slice(&8u32.to_le_bytes());
+        assert_eq!(stated(&exif), Some(1_709_634_153));
+        exif[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(stated(&exif), None);
+    }
+
+    #[test]
+    fn the_other_order_of_bytes_is_read() {
+        let exif = [
+            &b"MM\0*\0\0\0\x08\0\x01\x01\x32\0\x02\0\0\0\x14\0\0\0\x1a\0\0\0\0"[..],
+            b"2024:03:05 10:22:33\0",
+        ];
+        assert_eq!(stated(&exif.concat()), Some(1_709_634_153));
+    }
+}
