@@ -169,16 +169,13 @@ impl<'t> Iterator for Attributes<'t> {
             return Some((name, b""));
         };
         let value = value.trim_ascii_start();
-        let (value, rest) = match value.first() {
-            Some(quote @ (b'"' | b'\'')) => {
-                let inside = &value[1..];
-                let end = memchr::memchr(*quote, inside).unwrap_or(inside.len());
-                (&inside[..end], inside.get(end + 1..).unwrap_or(b""))
-            }
-            _ => {
-                let end = value.iter().position(u8::is_ascii_whitespace);
-                value.split_at(end.unwrap_or(value.len()))
-            }
+        let (value, rest) = if let Some(quote @ (b'"' | b'\'')) = value.first() {
+            let inside = &value[1..];
+            let end = memchr::memchr(*quote, inside).unwrap_or(inside.len());
+            (&inside[..end], inside.get(end + 1..).unwrap_or(b""))
+        } else {
+            let end = value.iter().position(u8::is_ascii_whitespace);
+            value.split_at(end.unwrap_or(value.len()))
         };
         self.0 = rest;
         Some((name, value))
@@ -212,7 +209,7 @@ mod tests {
                 "dcterms.modified",
             ),
             (
-                r#"<meta itemprop=dateModified content=2024-03-05T10:22:33Z>"#,
+                "<meta itemprop=dateModified content=2024-03-05T10:22:33Z>",
                 "dateModified",
             ),
             (

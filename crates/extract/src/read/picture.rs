@@ -157,7 +157,7 @@ fn place_of(item: u64, places: &[u8]) -> Option<u64> {
         if number == item {
             fields.bytes(index)?;
             let at = base.checked_add(fields.number(offset)?)?;
-            return (way & 15 == 0 && extents == 1).then_some(at);
+            return (way % 16 == 0 && extents == 1).then_some(at);
         }
         fields.bytes(extents * (index + offset + len))?;
     }
