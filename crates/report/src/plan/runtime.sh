@@ -30,7 +30,7 @@ if [ -n "$wants_at" ]; then
     at=${at%?.}
 fi
 number=0 done=0 before=0 skipped=0 tmp= memo_old= memo_new= also= devices=' '
-sums= loss=
+sums= loss= resumed= facts='%F %d %i %s %.9Z'
 case $0 in /*) self=$0 ;; *) self=./$0 ;; esac
 log=$self.log
 [ -f "$0" ] || fail 'run this plan from its file: its log lies beside it'
@@ -70,10 +70,30 @@ decode() {
 
 # What a name is: type, device, inode, size, time of last status change. Links are not followed.
 identity() {
-    seen=$(stat -c '%F %d %i %s %.9Z' -- "$1" 2>/dev/null) || seen=
+    seen=$(stat -c "$facts" -- "$1" 2>/dev/null) || seen=
+    known_type
+}
+
+known_type() {
     case $seen in
     'regular empty file '*) seen="regular file ${seen#regular empty file }" ;;
     esac
+}
+
+# The same of the file that stays and of the copy, in one process if both are there.
+identities() {
+    if both=$(stat -c "$facts" -- "$keep" "$copy" 2>/dev/null); then
+        seen=${both#*"$nl"}; known_type; seen_copy=$seen
+        seen=${both%%"$nl"*}; known_type
+    else
+        identity "$copy"; seen_copy=$seen
+        identity "$keep"
+    fi
+}
+
+# Whether two files are there and have the same of what stat calls $1.
+have_same() {
+    both=$(stat -c "$1" -- "$2" "$3" 2>/dev/null) && [ "${both%%"$nl"*}" = "${both#*"$nl"}" ]
 }
 
 # Appends to the log, after what `became` has gathered. Without a log nothing is done: the log is on
@@ -104,14 +124,19 @@ became() {
 # Whether the regular file $1 is still what the plan found ($2), or what its own steps made of that.
 is_still() {
     identity "$1"
-    case $2 in size\ *)
-        case $seen in "regular file "*" "*" ${2#size } "*) return 0 ;; esac
+    is_as_found "$2"
+}
+
+# The same of what was $seen.
+is_as_found() {
+    case $1 in size\ *)
+        case $seen in "regular file "*" "*" ${1#size } "*) return 0 ;; esac
         return 1 ;;
     esac
-    [ "$seen" != "regular file $2" ] || return 0
-    [ "$2" != "$memo_old" ] || [ "$seen" != "regular file $memo_new" ] || return 0
-    current "$2"
-    [ "$now" != "$2" ] && [ "$seen" = "regular file $now" ]
+    [ "$seen" != "regular file $1" ] || return 0
+    [ "$1" != "$memo_old" ] || [ "$seen" != "regular file $memo_new" ] || return 0
+    current "$1"
+    [ "$now" != "$1" ] && [ "$seen" = "regular file $now" ]
 }
 
 # Whether no part of a folder's path has become a link, and it is not in a view of resemble.
@@ -121,6 +146,12 @@ is_plain() {
 
 is_real() {
     [ "$(cd -P -- "${1:-/}" 2>/dev/null && pwd -P && printf .)" = "${1:-/}$nl." ]
+}
+
+# The same of two folders. No path that is printed has a // in it.
+are_real() {
+    [ "$(cd -P -- "${1:-/}" 2>/dev/null && pwd -P && printf // &&
+        cd -P -- "${2:-/}" 2>/dev/null && pwd -P && printf .)" = "${1:-/}$nl//${2:-/}$nl." ]
 }
 
 # Whether a device is not that of a view of resemble, which shows each file twice.
@@ -136,9 +167,9 @@ is_taken() {
     [ -e "$1" ] || [ -L "$1" ]
 }
 
-# Whether the log says that a step was done: $1 is its kind, name and identity.
+# Whether an earlier run did a step, by the log: $1 is its kind, name and identity.
 is_done() {
-    [ -s "$log" ] || return 1
+    [ -n "$resumed" ] || return 1
     last=$(grep -a -F -- "$tab$1$tab" "$log" | tail -n 1)
     case $last in "did$tab"*) ;; *) return 1 ;; esac
     done=$((done + 1)) before=$((before + 1))
@@ -194,7 +225,7 @@ place() {
 # Moves a file without overwriting; across file systems the copy is safe before the original goes.
 put() {
     ! is_taken "$2" || return 1
-    if [ "$(stat -c %d -- "$1")" = "$(stat -c %d -- "${2%/*}/")" ]; then
+    if have_same %d "$1" "${2%/*}/"; then
         place "$1" "$2"
     else
         identity "$1"
@@ -208,11 +239,11 @@ put() {
 is_unchanged() {
     if [ ! -d "$folder/" ] || [ ! -d "${keep%/*}/" ]; then
         skip 'its folder, or that of the file that stays, is gone'
-    elif ! is_real "$folder" || ! is_real "${keep%/*}"; then
+    elif ! are_real "$folder" "${keep%/*}"; then
         skip 'a folder of its path is a link now'
-    elif ! is_still "$keep" "$keep_id"; then
+    elif identities; ! is_as_found "$keep_id"; then
         skip 'the file that stays is gone or has changed'
-    elif keep_now=${seen#regular file } && ! is_still "$copy" "$copy_id"; then
+    elif keep_now=${seen#regular file } seen=$seen_copy; ! is_as_found "$copy_id"; then
         skip 'it is gone or has changed'
     elif copy_now=${seen#regular file } && same_inode "$keep_now" "$copy_now"; then
         skip 'it is the file that stays'
@@ -299,7 +330,8 @@ step() {
 # A last look: comparing may have taken long.
 are_still() {
     trouble='it or the file that stays has changed'
-    is_still "$keep" "$keep_id" && is_still "$copy" "$copy_id"
+    identities
+    is_as_found "$keep_id" && seen=$seen_copy && is_as_found "$copy_id"
 }
 
 # Replaces the copy by "$tmp".
@@ -322,7 +354,7 @@ do_symlink() {
 do_hardlink() {
     trouble='the hard link could not be made'
     decode "$tmp_spelled"; tmp=$name
-    [ "$(stat -c '%u %g %a' -- "$keep")" = "$(stat -c '%u %g %a' -- "$copy")" ] &&
+    have_same '%u %g %a' "$keep" "$copy" &&
         ! is_taken "$tmp" || { tmp=; return 1; }
     ln -P -T -- "$keep" "$tmp" 2>/dev/null || { tmp=; return 1; }
     keep_became
@@ -336,7 +368,7 @@ do_reflink() {
     ! is_taken "$tmp" || { tmp=; return 1; }
     cp -T --reflink=always -- "$keep" "$tmp" 2>/dev/null || return 1
     cp -T --attributes-only --preserve=all -- "$copy" "$tmp" 2>/dev/null || return 1
-    [ "$(stat -c '%u %g %a %.9Y' -- "$copy")" = "$(stat -c '%u %g %a %.9Y' -- "$tmp")" ] || return 1
+    have_same '%u %g %a %.9Y' "$copy" "$tmp" || return 1
     replace
 }
 

@@ -106,4 +106,5 @@ END
 }
 
 [ "$act" = no ] || settle
+[ ! -s "$log" ] || resumed=yes
 [ "$act" != undo ] || undo_all
