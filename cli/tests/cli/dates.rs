@@ -17,7 +17,8 @@ fn pictures_and_pages_state_their_dates() {
         let edited = [&bytes[..40_000], edit.as_bytes(), &bytes[40_000..]].concat();
         env.write(format!("docs/{name}.jpg"), jpeg(&exif, &edited));
         let page = format!(
-            "<!doctype html><head><meta name=\"date\" content=\"2020-01-0{day}\"></head>\n<p>{}{edit}",
+            "<!doctype html><head><meta name=\"date\" content=\"2020-01-0{day}\"></head>\n\
+             <p>{}{edit}",
             paragraphs(3, 40)
         );
         env.write(format!("docs/{name}.html"), page);

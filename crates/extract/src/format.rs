@@ -9,7 +9,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::{self, PageHead};
 use crate::{Format, HEAD, charset};
 
 /// Every format that the worker reads.
@@ -108,20 +107,6 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
         .or_else(|| mail(name, head))
         .or_else(|| charset::of(head).is_some().then_some(Kind::Text))
         .or_else(|| self_extracting(name, head).then_some(Kind::SelfExtracting))
-}
-
-/// What a file is that has no parts and may state a date. Not asked of members: only a file's own
-/// date is kept.
-pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
-    match head.first()? {
-        0 | 0x89 | 0xff | b'I' | b'M' => read::may_have_exif(head).then_some(Kind::Picture),
-        b'<' | b' ' | b'\t' | b'\r' | b'\n' | 0xef => {
-            let page = PageHead::of(head);
-            let goes_on = head.len() >= HEAD && !page.is_over;
-            (page.is_page && (page.date.is_some() || goes_on)).then_some(Kind::Page)
-        }
-        _ => None,
-    }
 }
 
 /// Formats with a mark.

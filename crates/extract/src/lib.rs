@@ -11,8 +11,8 @@
 //! is read, and Landlock), with bounds on time, memory and output. A crash, a hang or a bomb ends
 //! that process; the file is then [`Skipped`] with the reason, and the rest goes on. Only bytes
 //! come back. Who may start no process has a [`starter`] do it. A plain text in another encoding,
-//! unless it is large, and the dates of pictures and web pages are read here, by code of this crate:
-//! nothing hostile can make that fail or slow.
+//! unless it is large, and the dates of pictures and web pages are read here, by code of this
+//! crate: nothing hostile can make that fail or slow.
 
 #![forbid(unsafe_code)]
 
@@ -268,7 +268,7 @@ impl Extractor {
         if let Some(at) = convert::for_name(&self.converters, name) {
             return Some(Format::converter(at));
         }
-        let kind = format::of(name, head).or_else(|| format::dated(head));
+        let kind = format::of(name, head).or_else(|| read::dated(head));
         kind.map(Format::read)
     }
 
@@ -286,7 +286,7 @@ impl Extractor {
     /// Whether a file that does not [apply](Self::applies) may state a date, as pictures and web
     /// pages do: see [`Sink::date`]. It has no parts. Cheap: called for every file that is read.
     pub fn may_state_date(&self, head: &[u8]) -> bool {
-        format::dated(&head[..head.len().min(HEAD)]).is_some()
+        read::dated(&head[..head.len().min(HEAD)]).is_some()
     }
 
     /// Whether a file of so many bytes is taken apart by this process: a plain text in another

@@ -50,8 +50,8 @@ pub trait PartReader: fmt::Debug + Send + Sync {
     /// Cheap: asked of every file that is read. Without the file it is whether it may be.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
-    /// Whether a file that does not apply may state a date. It has no parts, so only what keeps dates
-    /// asks. Cheap, as [`Self::applies`].
+    /// Whether a file that does not apply may state a date. It has no parts, so only what keeps
+    /// dates asks. Cheap, as [`Self::applies`].
     fn may_state_date(&self, head: &[u8]) -> bool {
         let _ = head;
         false

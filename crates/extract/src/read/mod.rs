@@ -30,18 +30,32 @@ use std::os::fd::BorrowedFd;
 
 pub(crate) use emit::{Out, Stop};
 use emit::{Take, damaged, passed_on, unsupported};
-pub(crate) use page::PageHead;
-pub(crate) use picture::may_have_exif;
+use page::PageHead;
 pub(crate) use source::Source;
 pub(crate) use walk::{LeftOut, Place, Walk};
 use walk::{Text, Unpacking};
 use zip::{Archive, has_zip_at_end};
 
+use crate::HEAD;
 use crate::format::{Kind, unpacked_name};
 
 /// Whether an open file ends in a zip.
 pub(crate) fn ends_in_zip(file: BorrowedFd<'_>) -> bool {
     Source::file(file).is_ok_and(|source| has_zip_at_end(&source))
+}
+
+/// What a file is that has no parts and may state a date. Not asked of members: only a file's own
+/// date is kept.
+pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
+    match head.first()? {
+        0 | 0x89 | 0xff | b'I' | b'M' => picture::may_have_exif(head).then_some(Kind::Picture),
+        b'<' | b' ' | b'\t' | b'\r' | b'\n' | 0xef => {
+            let page = PageHead::of(head);
+            let goes_on = head.len() >= HEAD && !page.is_over;
+            (page.is_page && (page.date.is_some() || goes_on)).then_some(Kind::Page)
+        }
+        _ => None,
+    }
 }
 
 /// Takes a source apart that can be read from anywhere.

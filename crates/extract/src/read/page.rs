@@ -1,7 +1,7 @@
 //! The date that a web page states of itself, in the elements `meta` of its head.
 //!
-//! The first 4 KiB of every file that begins like markup are looked at, so this is one pass over the
-//! bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
+//! The first 4 KiB of every file that begins like markup are looked at, so this is one pass over
+//! the bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
 
 use std::io::Read;
 
