@@ -237,7 +237,11 @@ fn foreign_crates_are_named_in_one_place_each() {
 
 #[test]
 fn the_core_has_no_io_no_clock_no_environment_and_prints_nothing() {
+    let is_tests = |path: &Path| path.to_string_lossy().ends_with("tests.rs");
     for (path, text) in sources("core") {
+        if is_tests(&path) {
+            continue;
+        }
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for word in [
             "std::fs",
