@@ -20,7 +20,7 @@ complete -c resembled -l reconcile -d 'Compare the whole tree with the index eve
 complete -c resembled -l no-mount -d 'Mount no view'
 complete -c resembled -l ignore -d 'Honour ignore files and skip `.git` in the roots of the command line'
 complete -c resembled -l one-file-system -d 'Do not enter other file systems below the roots of the command line'
-complete -c resembled -l system -d 'Answer all users of this machine, each from the files that he could open himself'
+complete -c resembled -l system -d 'Answer all users of this machine, each from the files that they can open themselves'
 complete -c resembled -l write-config -d 'Write a configuration to start with, for these roots, and end: to --config, or to resemble/resembled.toml among your configuration files'
 complete -c resembled -l wait -d 'Open the socket and mount the overlay only when the first scan is done'
 complete -c resembled -s v -l verbose -d 'Say more; twice for everything'
