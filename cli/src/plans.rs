@@ -19,6 +19,7 @@ use resemble_proto::message::{Layer, reason};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
+use resemble_proto::places::is_in_trash;
 use resemble_query::why::{self, RangesOf};
 use resemble_relate::AskError;
 use resemble_relate::prove::read::digest_of;
@@ -413,6 +414,10 @@ fn look(path: &Path) -> Result<FileState, String> {
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
     if !meta.is_file() {
         return Err("it is no regular file".to_owned());
+    }
+    // Neither does it stay: who empties the trash would lose the last copy.
+    if is_in_trash(&path) {
+        return Err("it lies in the trash".to_owned());
     }
     let attributes = attributes(&path).map_err(|error| failed(error.into()))?;
     Ok(FileState {

@@ -109,7 +109,7 @@ fn a_filter_says_the_same_of_a_saved_report_as_of_the_files() {
     let clusters = whole["clusters"].as_array().expect("clusters");
     let within = clusters.iter().filter(|one| one.get("container").is_some());
     assert_eq!(within.count(), 2, "{whole:#}");
-    let filters: [&[&str]; 11] = [
+    let filters: [&[&str]; 12] = [
         &[],
         &["--min-size", "4K"],
         &["--min-size", "10K"],
@@ -120,6 +120,7 @@ fn a_filter_says_the_same_of_a_saved_report_as_of_the_files() {
         &["--exclude", "report-0*", "--exclude", "both*"],
         &["--min", "99.8%"],
         &["--only", "near"],
+        &["--exclude", "a/", "--only", "near"],
         &["--only", "identical"],
     ];
     let mut differ = 0;

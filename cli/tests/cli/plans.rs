@@ -476,3 +476,65 @@ fn rules_choose_what_stays() {
         "{inside:?}"
     );
 }
+
+/// A file in a trash neither stays nor goes: made twice, plans would move the last copy there.
+#[test]
+fn what_lies_in_a_trash_keeps_nothing() {
+    let env = environment();
+    let text = lines(3, 80);
+    let copies = ["home/a/x", "home/b/x"];
+    for trash in ["home/.local/share/Trash/files/x", "home/.Trash-0/files/x"] {
+        env.write(trash, &text);
+    }
+    for path in copies {
+        env.write(path, &text);
+    }
+    for kind in ["trash", "remove", "symlink", "hardlink", "move=away"] {
+        let plan = env.run(["groups", "home", "--local", "--plan", kind]);
+        let text = plan.text();
+        let steps = text.lines().filter(|line| line.starts_with("step "));
+        let steps: Vec<&str> = steps.collect();
+        assert!(
+            matches!(steps[..], [step] if !step.contains("Trash")),
+            "{kind}: {steps:?}"
+        );
+        assert!(plan.text().contains("it lies in the trash"), "{kind}");
+    }
+    fs::remove_file(env.path("home/b/x")).unwrap();
+    let plan = env.run(["groups", "home", "--local", "--plan", "remove"]);
+    assert!(!plan.text().contains("\nstep "), "{plan:?}");
+    let covered = env.run(["covered", "home/a", "--by", "home", "--local"]);
+    assert_eq!(covered.code, 1, "{covered:?}");
+    env.write("home/b/x", &text);
+    let covered = env.run(["covered", "home/a", "--by", "home", "--local"]);
+    assert_eq!(covered.code, 0, "{covered:?}");
+}
+
+/// A hard link has the attributes of the file that stays.
+#[test]
+fn attributes_of_a_copy_are_not_dropped_by_a_hard_link() {
+    let env = environment();
+    let text = lines(4, 80);
+    for path in ["d/a", "d/b"] {
+        env.write(path, &text);
+    }
+    let set = rustix::fs::setxattr(
+        env.path("d/b"),
+        "user.comment",
+        b"precious",
+        rustix::fs::XattrFlags::empty(),
+    );
+    if set.is_err() {
+        println!("NOT RUN: the temporary folder has no extended attributes");
+        return;
+    }
+    for (kind, steps) in [("hardlink", 0), ("symlink", 0), ("trash", 1)] {
+        let plan = env.run(["groups", "d", "--local", "--keep", "name:a", "--plan", kind]);
+        let found = plan
+            .text()
+            .lines()
+            .filter(|line| line.starts_with("step "))
+            .count();
+        assert_eq!(found, steps, "{kind}: {plan:?}");
+    }
+}

@@ -157,6 +157,19 @@ fn runtime_dir(env: &Env) -> Option<PathBuf> {
     })
 }
 
+/// Whether a path lies in a trash of the desktop: `.local/share/Trash` of a home, or `.Trash` or
+/// `.Trash-1000` on another disk. What lies there may be gone at any moment.
+pub fn is_in_trash(path: &Path) -> bool {
+    let is_uid = |uid: &[u8]| !uid.is_empty() && uid.iter().all(u8::is_ascii_digit);
+    let mut above = [&[][..]; 2];
+    path.components().any(|component| {
+        let name = component.as_os_str().as_encoded_bytes();
+        let of_home = above == [&b".local"[..], b"share"] && name == b"Trash";
+        above = [above[1], name];
+        of_home || name == b".Trash" || name.strip_prefix(b".Trash-").is_some_and(is_uid)
+    })
+}
+
 /// Where the view is mounted unless somebody says otherwise: `resemble/view` in the runtime folder
 /// (found as for the socket), which nobody backs up or searches for duplicates.
 pub fn view_dir(env: &Env) -> Option<PathBuf> {
@@ -252,6 +265,25 @@ pub fn private_dir(path: &Path, uid: u32) -> Result<(), PlaceError> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_trash_is_that_of_a_home_or_of_a_disk() {
+        for inside in [
+            "/home/a/.local/share/Trash/files/x",
+            "/mnt/d/.Trash-1000/files/b/x",
+            "/mnt/d/.Trash/1000/files/x",
+        ] {
+            assert!(is_in_trash(Path::new(inside)), "{inside}");
+        }
+        for outside in [
+            "/home/a/Trash/x",
+            "/home/a/.Trash-x/y",
+            "/a/share/Trash/x",
+            "/.Trashed",
+        ] {
+            assert!(!is_in_trash(Path::new(outside)), "{outside}");
+        }
+    }
 
     type Variables = &'static [(&'static str, &'static str)];
 

@@ -476,6 +476,11 @@ impl Plan {
             Some("owner, group or mode are not those of the file that stays")
         } else if self.kind == Treatment::Symlink && copy.has_attributes {
             Some("it has an access control list or other extended attributes: a link has none")
+        } else if hard && (keep.has_attributes || copy.has_attributes) {
+            Some(
+                "it or the file that stays has an access control list or other extended \
+                 attributes: a hard link has those of the file that stays",
+            )
         } else {
             None
         }

@@ -339,15 +339,16 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
+    // Before the sets go: a copy stands in for a member that goes.
+    if picked.is_filter() {
+        filter_groups(&mut document.body, picked, &names);
+    }
     if picked.only != OnlyGroups::All {
         document.parameters.only = picked.only;
         pick_only(&mut document.body, picked.only);
         if picked.only == OnlyGroups::Identical {
             evidence.clear();
         }
-    }
-    if picked.is_filter() {
-        filter_groups(&mut document.body, picked, &names);
     }
     if picked.is_filter() || picked.only != OnlyGroups::All {
         let summary = &document.body.summary;

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use mail_parser::DateTime;
-use resemble_core::date::{DateSource, DocumentDate};
+use resemble_core::date::{DateSource, DocumentDate, civil};
 
 use super::xml::{Node, Xml, local};
 use super::zip::Archive;
@@ -29,9 +29,19 @@ pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
         .or_else(|| of_parsed(&DateTime::parse_rfc822(text)?, source))
 }
 
-/// A date in its parts.
+/// A date in its parts, if there is such a day.
 pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
-    date.is_valid().then(|| DocumentDate {
+    let midnight = DateTime {
+        hour: 0,
+        minute: 0,
+        second: 0,
+        tz_hour: 0,
+        tz_minute: 0,
+        ..*date
+    };
+    let day = civil(midnight.to_timestamp().div_euclid(24 * 60 * 60));
+    let is_day = day == (date.year.into(), date.month.into(), date.day.into());
+    (is_day && date.is_valid()).then(|| DocumentDate {
         seconds: date.to_timestamp(),
         source,
     })
@@ -102,11 +112,14 @@ mod tests {
             Some(1_709_634_153)
         );
         assert_eq!(seconds("2024-03-05"), Some(1_709_596_800));
+        assert_eq!(seconds("2024-02-29"), Some(1_709_164_800));
         for odd in [
             "",
             "soon",
             "2024",
             "2024-13-05T10:22:33Z",
+            "2019-02-29",
+            "2024-04-31T10:22:33Z",
             "9999-99-99T99:99:99Z",
             "-1",
         ] {

@@ -9,6 +9,7 @@ use resemble_core::{ContentId, FileId};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
+use resemble_proto::places::is_in_trash;
 use resemble_scan::walk::{Anchor, Stat};
 use rustix::fs::OFlags;
 
@@ -57,12 +58,16 @@ impl<'a> Outside<'a> {
         Self { listing, roots }
     }
 
-    /// The root that a path lies under, if the path does not lie in the directory.
+    /// The root that a path lies under, if the path does not lie in the directory, nor in a trash of
+    /// the root: that is where the files of the directory may have gone.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;
         }
-        self.roots.iter().find(|root| path.starts_with(root.path()))
+        let is_trash = is_in_trash(path);
+        self.roots
+            .iter()
+            .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
     /// Whether the folder of a path, whatever it is called, is one of the directory's own.

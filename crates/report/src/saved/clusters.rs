@@ -43,6 +43,7 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
         }
         has_others = true;
         member.mtime = set.mtimes.get(first).copied().unwrap_or(member.mtime);
+        member.owner = set.owners.get(first).cloned().unwrap_or_default();
         let before = std::mem::replace(&mut member.path, path.clone());
         let ends = cluster
             .links
