@@ -58,8 +58,8 @@ impl<'a> Outside<'a> {
         Self { listing, roots }
     }
 
-    /// The root that a path lies under, if the path does not lie in the directory, nor in a trash of
-    /// the root: that is where the files of the directory may have gone.
+    /// The root that a path lies under, if the path lies neither in the directory nor in a trash of
+    /// the root, where the files of the directory may have gone.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;
