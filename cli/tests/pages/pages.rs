@@ -523,7 +523,7 @@ fn a_page_is_read_without_scripts() {
     assert_eq!(count("noscript section:nth-of-type(2) tr"), 1 + 7);
     assert_eq!(
         count("header h1, #about th"),
-        1 + 4 + 6 + 14,
+        1 + 4 + 6 + 13,
         "the head and how it was made"
     );
 }
