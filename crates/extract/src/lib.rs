@@ -265,22 +265,27 @@ impl Extractor {
     /// of looking closer: what a file is, its bytes say.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
-        if let Some(at) = convert::for_name(&self.converters, name) {
-            return Some(Format::converter(at));
-        }
-        let kind = format::of(name, head).or_else(|| read::dated(head));
-        kind.map(Format::read)
+        let dated = || read::dated(head).map(Format::read);
+        self.with_parts(name, head).or_else(dated)
     }
 
-    /// Whether a file can be taken apart: it is of a [format](Self::format). Where only its end
-    /// tells, as of a program that may unpack itself, that is read; without the file it may be.
+    /// The format of what has parts.
+    fn with_parts(&self, name: &[u8], head: &[u8]) -> Option<Format> {
+        match convert::for_name(&self.converters, name) {
+            Some(at) => Some(Format::converter(at)),
+            None => format::of(name, head).map(Format::read),
+        }
+    }
+
+    /// Whether a file can be taken apart: it is of a [format](Self::format) that has parts. Where
+    /// only its end shows that, as of a program that may unpack itself, the end is read; without
+    /// the file it may be.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
-        self.format(name, head)
-            .is_some_and(|format| match format.kind() {
-                Some(format::Kind::SelfExtracting) => file.is_none_or(read::ends_in_zip),
-                Some(kind) => !kind.has_only_a_date(),
-                None => true,
-            })
+        let head = &head[..head.len().min(HEAD)];
+        self.with_parts(name, head).is_some_and(|format| {
+            format.kind() != Some(format::Kind::SelfExtracting)
+                || file.is_none_or(read::ends_in_zip)
+        })
     }
 
     /// Whether a file that does not [apply](Self::applies) may state a date, as pictures and web
