@@ -2,15 +2,32 @@
 
 use std::fmt::Write as _;
 
+mod frame;
 mod plot;
 mod table;
 
-pub use plot::{Curve, Marks, Plot};
+pub use frame::{NamedAxis, PlotFrame, escaped, round_step};
+pub use plot::{Curve, Plot};
 pub use table::Table;
+
+/// A plot of a page.
+pub trait Drawing {
+    /// The name of its files, without the suffix.
+    fn name(&self) -> &str;
+
+    /// The title above it.
+    fn title(&self) -> &str;
+
+    /// The plot as an SVG file.
+    fn to_svg(&self) -> String;
+
+    /// The values as a table: curve, x, y.
+    fn to_table(&self) -> Table;
+}
 
 /// A section of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Section {
+pub struct Section<P = Plot> {
     /// Its heading.
     pub heading: String,
     /// Its words, as Markdown.
@@ -18,16 +35,17 @@ pub struct Section {
     /// The tables, which follow the plots.
     pub tables: Vec<Table>,
     /// The plots, which follow the words.
-    pub plots: Vec<Plot>,
+    pub plots: Vec<P>,
 }
 
-impl Section {
+impl<P> Section<P> {
     /// A section of these words, without tables and plots.
     pub fn new(heading: &str, text: impl Into<String>) -> Self {
         Self {
             heading: heading.to_owned(),
             text: text.into(),
-            ..Self::default()
+            tables: Vec::new(),
+            plots: Vec::new(),
         }
     }
 
@@ -40,7 +58,7 @@ impl Section {
 
     /// The section with one more plot.
     #[must_use]
-    pub fn plot(mut self, plot: Plot) -> Self {
+    pub fn plot(mut self, plot: P) -> Self {
         self.plots.push(plot);
         self
     }
@@ -49,7 +67,7 @@ impl Section {
 /// A report of several sections: what became of files from sweep to sweep, or the result of an
 /// experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct Page<P = Plot> {
     /// The name of its Markdown file, without the suffix.
     pub name: String,
     /// The title of the page.
@@ -57,7 +75,7 @@ pub struct Page {
     /// The paragraph below the title: what the report is about, and what it was made from.
     pub about: String,
     /// The sections, in order.
-    pub sections: Vec<Section>,
+    pub sections: Vec<Section<P>>,
     /// Further files: name and content.
     pub files: Vec<(String, Vec<u8>)>,
 }
@@ -65,7 +83,7 @@ pub struct Page {
 /// The most rows of a table on the page; the CSV file has all.
 const SHOWN: usize = 60;
 
-impl Page {
+impl<P: Drawing> Page<P> {
     /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each
     /// plot.
     pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
@@ -73,9 +91,9 @@ impl Page {
         let mut files = std::mem::take(&mut self.files);
         for section in &self.sections {
             for plot in &section.plots {
-                files.push((format!("{}.svg", plot.name), plot.to_svg().into_bytes()));
                 let csv = plot.to_table().to_csv();
-                files.push((format!("{}.csv", plot.name), csv.into_bytes()));
+                files.push((format!("{}.csv", plot.name()), csv.into_bytes()));
+                files.push((format!("{}.svg", plot.name()), plot.to_svg().into_bytes()));
             }
             for table in &section.tables {
                 files.push((format!("{}.csv", table.name), table.to_csv().into_bytes()));
@@ -91,9 +109,13 @@ impl Page {
         let mark = "#".repeat(level);
         let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);
         for section in &self.sections {
-            let _ = write!(page, "\n{mark}# {}\n\n{}\n", section.heading, section.text);
+            let _ = writeln!(page, "\n{mark}# {}", section.heading);
+            if !section.text.is_empty() {
+                let _ = writeln!(page, "\n{}", section.text);
+            }
             for plot in &section.plots {
-                let _ = write!(page, "\n![{}]({folder}{}.svg)\n", plot.title, plot.name);
+                let (title, name) = (plot.title(), plot.name());
+                let _ = write!(page, "\n![{title}]({folder}{name}.svg)\n");
             }
             for table in &section.tables {
                 let mut shown = table.clone();
@@ -121,7 +143,7 @@ mod tests {
     fn a_report_is_a_page_and_files() {
         let mut table = Table::new("t", &["a", "b"]);
         table.row(["1", "x,\"y\"|"]);
-        let report = Page {
+        let report = Page::<Plot> {
             name: "page".into(),
             title: "Title".into(),
             about: "About.".into(),

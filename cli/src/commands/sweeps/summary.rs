@@ -7,7 +7,7 @@ use resemble_proto::message::{CompareOptions, CompareRequest, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::human;
-use resemble_report::page::Page;
+use resemble_report::page::{Drawing, Page};
 use resemble_report::quote::quoted;
 use resemble_report::sweeps::{Summary, SweepName};
 
@@ -83,7 +83,7 @@ fn name_of(sweep: &Sweep) -> SweepName {
 
 /// Writes the files of a report into a folder. Returns how many there are, and the name of the
 /// page.
-pub fn write_files(report: Page, folder: &Path) -> CliResult<(usize, String)> {
+pub fn write_files<P: Drawing>(report: Page<P>, folder: &Path) -> CliResult<(usize, String)> {
     fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
     let files = report.into_files();
     for (name, bytes) in &files {

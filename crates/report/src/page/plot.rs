@@ -1,21 +1,12 @@
-//! Plots as SVG: axes, a legend, curves or points. Nothing in them depends on a font, a locale or a
-//! time.
+//! Plots as SVG: axes, a legend, curves. Nothing in them depends on a font, a locale or a time.
 
 use std::fmt::Write as _;
 
+use super::Drawing;
+use super::frame::{PlotFrame, escaped, round_step};
 use super::table::Table;
 
-/// How the values of a curve are drawn. A single value is always a point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Marks {
-    /// A line through them.
-    #[default]
-    Line,
-    /// Points.
-    Points,
-}
-
-/// A curve.
+/// A curve: a line through its values. A single value is a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// Its name in the legend.
@@ -35,8 +26,6 @@ pub struct Plot {
     pub x: String,
     /// The name of the y axis.
     pub y: String,
-    /// How values are drawn.
-    pub marks: Marks,
     /// Whether the y axis is logarithmic.
     pub log_y: bool,
     /// The curves; there are ten colours, which are used again after that.
@@ -47,12 +36,15 @@ const COLOURS: [&str; 10] = [
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#e377c2",
     "#7f7f7f", "#bcbd22",
 ];
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 64.0;
-const TOP: f64 = 34.0;
-const RIGHT: f64 = 150.0;
-const BOTTOM: f64 = 48.0;
+const FRAME: PlotFrame = PlotFrame {
+    width: 640.0,
+    height: 400.0,
+    left: 64.0,
+    top: 34.0,
+    right: 150.0,
+    bottom: 48.0,
+    name_above: 12.0,
+};
 
 /// A range with round steps in it.
 struct Axis {
@@ -79,13 +71,7 @@ impl Axis {
         if high <= low {
             high = low + 1.0;
         }
-        let rough = (high - low) / 6.0;
-        let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0]
-            .into_iter()
-            .map(|times| times * power)
-            .find(|&step| step >= rough)
-            .unwrap_or(rough);
+        let step = round_step(low, high);
         Self {
             low: (low / step).floor() * step,
             high: (high / step).ceil() * step,
@@ -127,12 +113,6 @@ fn number(value: f64) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
 impl Plot {
     /// A plot without curves.
     pub fn new(name: &str, title: &str, x: &str, y: &str) -> Self {
@@ -156,29 +136,24 @@ impl Plot {
             points: points.into_iter().collect(),
         });
     }
+}
 
-    /// The plot with points instead of lines.
-    #[must_use]
-    pub fn points(self) -> Self {
-        Self {
-            marks: Marks::Points,
-            ..self
-        }
+impl Drawing for Plot {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The values as a table: curve, x, y.
-    pub fn to_table(&self) -> Table {
-        let mut table = Table::new(&self.name, &["curve", &self.x, &self.y]);
-        for curve in &self.curves {
-            for &(x, y) in &curve.points {
-                table.row([curve.label.clone(), x.to_string(), y.to_string()]);
-            }
-        }
-        table
+    fn title(&self) -> &str {
+        &self.title
     }
 
-    /// The plot as an SVG file.
-    pub fn to_svg(&self) -> String {
+    fn to_table(&self) -> Table {
+        let curves = self.curves.iter();
+        let curves = curves.map(|curve| (&*curve.label, &*curve.points));
+        Table::of_curves(&self.name, (&self.x, &self.y), curves)
+    }
+
+    fn to_svg(&self) -> String {
         let log = |y: f64| if self.log_y { y.max(1e-9).log10() } else { y };
         let all = || self.curves.iter().flat_map(|curve| curve.points.iter());
         let x_axis = Axis::of(all().map(|point| point.0));
@@ -188,83 +163,54 @@ impl Plot {
         } else {
             y_axis
         };
-        let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let px = |x: f64| LEFT + x_axis.place(x) * wide;
-        let py = |y: f64| TOP + (1.0 - y_axis.place(log(y))) * high;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"11\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"20\" font-size=\"13\">{}</text>\n",
-            escaped(&self.title)
-        );
-        for tick in x_axis.ticks() {
-            let x = px(tick);
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{x:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                TOP + high,
-                TOP + high + 15.0,
-                number(tick)
-            );
-        }
-        for tick in y_axis.ticks() {
-            let y = TOP + (1.0 - y_axis.place(tick)) * high;
-            let value = if self.log_y { 10f64.powf(tick) } else { tick };
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT + wide,
-                LEFT - 6.0,
-                y + 4.0,
-                number(value)
-            );
-        }
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
-             stroke=\"#444\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            LEFT + wide / 2.0,
-            HEIGHT - 12.0,
-            escaped(&self.x),
-            TOP + high / 2.0,
-            escaped(&self.y)
-        );
+        let x_ticks: Vec<(f64, String)> = x_axis
+            .ticks()
+            .map(|tick| (x_axis.place(tick), number(tick)))
+            .collect();
+        let value = |tick| if self.log_y { 10f64.powf(tick) } else { tick };
+        let y_ticks: Vec<(f64, String)> = y_axis
+            .ticks()
+            .map(|tick| (y_axis.place(tick), number(value(tick))))
+            .collect();
+        let mut svg = FRAME.begin(&self.title, (&self.x, &x_ticks), (&self.y, &y_ticks));
+        let PlotFrame {
+            width,
+            left,
+            top,
+            right,
+            ..
+        } = FRAME;
+        let (wide, high) = FRAME.inside();
+        let px = |x: f64| left + x_axis.place(x) * wide;
+        let py = |y: f64| top + (1.0 - y_axis.place(log(y))) * high;
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
-            match self.marks {
-                // A line through one point would not be seen.
-                Marks::Line if curve.points.len() > 1 => {
-                    let points: Vec<String> = curve
-                        .points
-                        .iter()
-                        .map(|&(x, y)| format!("{:.1},{:.1}", px(x), py(y)))
-                        .collect();
+            // A line through one point would not be seen.
+            if curve.points.len() > 1 {
+                let points: Vec<String> = curve
+                    .points
+                    .iter()
+                    .map(|&(x, y)| format!("{:.1},{:.1}", px(x), py(y)))
+                    .collect();
+                let _ = writeln!(
+                    svg,
+                    "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" \
+                     stroke-width=\"1.6\"/>",
+                    points.join(" ")
+                );
+            } else {
+                for &(x, y) in &curve.points {
                     let _ = writeln!(
                         svg,
-                        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" \
-                         stroke-width=\"1.6\"/>",
-                        points.join(" ")
+                        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\" fill=\"{colour}\" \
+                         fill-opacity=\"0.75\"/>",
+                        px(x),
+                        py(y)
                     );
                 }
-                Marks::Line | Marks::Points => {
-                    for &(x, y) in &curve.points {
-                        let _ = writeln!(
-                            svg,
-                            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\" fill=\"{colour}\" \
-                             fill-opacity=\"0.75\"/>",
-                            px(x),
-                            py(y)
-                        );
-                    }
-                }
             }
-            let y = TOP + 12.0 + 16.0 * place as f64;
-            let x = WIDTH - RIGHT + 10.0;
+            let y = top + 12.0 + 16.0 * place as f64;
+            let x = width - right + 10.0;
             let _ = writeln!(
                 svg,
                 "<rect x=\"{x}\" y=\"{:.1}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\
@@ -278,8 +224,8 @@ impl Plot {
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">no values</text>",
-                LEFT + wide / 2.0,
-                TOP + high / 2.0
+                left + wide / 2.0,
+                top + high / 2.0
             );
         }
         svg.push_str("</svg>\n");

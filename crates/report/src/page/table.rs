@@ -29,6 +29,21 @@ impl Table {
         self.rows.push(values.collect());
     }
 
+    /// The values of curves: curve, x, y.
+    pub fn of_curves<'c>(
+        name: &str,
+        (x, y): (&str, &str),
+        curves: impl IntoIterator<Item = (&'c str, &'c [(f64, f64)])>,
+    ) -> Self {
+        let mut table = Self::new(name, &["curve", x, y]);
+        for (label, points) in curves {
+            for (x, y) in points {
+                table.row([label.to_owned(), x.to_string(), y.to_string()]);
+            }
+        }
+        table
+    }
+
     /// The table as CSV: a header row, and fields quoted as RFC 4180 says.
     pub fn to_csv(&self) -> String {
         let field = |text: &String| {

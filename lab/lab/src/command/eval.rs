@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::eval::broder::{self, Meters};
+use crate::eval::page::{results_of, with_results};
 use crate::eval::{self, Collection, Page};
 use resemble_cli::commands::write_files;
 use resemble_cli::error::{CliError, CliResult, Outcome};
@@ -35,7 +36,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     let mut texts = None;
     if args.experiment != Experiment::All {
         let report = report(ui, args, args.experiment, &folder, &args.output, &mut texts)?;
-        let (count, page) = write_files(report.into_report(), &args.output)?;
+        let (count, page) = write_files(with_results(report), &args.output)?;
         let page = quoted(args.output.join(page));
         ui.note(&format!("{count} files; the page is {page}"));
         return Ok(Outcome::Holds);
@@ -51,9 +52,9 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
         let output = args.output.join(name);
         let report = report(ui, args, experiment, &folder, &output, &mut texts)?;
         let title = report.title.clone();
-        results.push_str(&report.results());
+        results.push_str(&results_of(&report));
         let page = report.page(2, &format!("{name}/"));
-        let (count, file) = write_files(report.into_report(), &output)?;
+        let (count, file) = write_files(with_results(report), &output)?;
         files += count;
         let _ = writeln!(contents, "* [{title}]({name}/{file})");
         let _ = write!(pages, "\n{page}");

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use resemble_report::page::Table;
+use resemble_report::page::{Drawing, PlotFrame, Table, escaped, round_step};
 
 /// How the values of a curve are drawn. A single value is always a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,12 +57,15 @@ const COLOURS: [&str; 8] = [
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#e377c2",
 ];
 const DASHES: [&str; 5] = ["none", "9 5", "2 4", "12 4 2 4", "5 3"];
-const WIDTH: f64 = 680.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 64.0;
-const TOP: f64 = 34.0;
-const RIGHT: f64 = 190.0;
-const BOTTOM: f64 = 62.0;
+const FRAME: PlotFrame = PlotFrame {
+    width: 680.0,
+    height: 400.0,
+    left: 64.0,
+    top: 34.0,
+    right: 190.0,
+    bottom: 62.0,
+    name_above: 28.0,
+};
 
 /// About how many marks a line has.
 const MARKS: usize = 7;
@@ -96,13 +99,7 @@ impl Axis {
         if high <= low {
             high = low + 1.0;
         }
-        let rough = (high - low) / 6.0;
-        let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0]
-            .into_iter()
-            .map(|times| times * power)
-            .find(|&step| step >= rough)
-            .unwrap_or(rough);
+        let step = round_step(low, high);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let count = (last - first) as u32;
         Self {
@@ -184,12 +181,6 @@ fn number(value: f64) -> String {
     } else {
         text.to_owned()
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 /// A mark of the curve with this number: circle, square, triangle, diamond, cross.
@@ -280,25 +271,39 @@ impl Plot {
             ..self
         }
     }
+}
 
-    /// The values as a table: curve, x, y.
-    pub fn to_table(&self) -> Table {
-        let mut table = Table::new(&self.name, &["curve", &self.x, &self.y]);
-        for curve in &self.curves {
-            for &(x, y) in &curve.points {
-                table.row([curve.label.clone(), x.to_string(), y.to_string()]);
-            }
-        }
-        table
+impl Drawing for Plot {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The plot as an SVG file.
-    pub fn to_svg(&self) -> String {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn to_table(&self) -> Table {
+        let curves = self.curves.iter();
+        let curves = curves.map(|curve| (&*curve.label, &*curve.points));
+        Table::of_curves(&self.name, (&self.x, &self.y), curves)
+    }
+
+    fn to_svg(&self) -> String {
         let all = || self.curves.iter().flat_map(|curve| curve.points.iter());
         let x_axis = Axis::of(all().map(|point| point.0), self.log_x);
         let y_axis = Axis::of(all().map(|point| point.1), self.log_y);
-        let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let mut svg = self.frame(&x_axis, &y_axis);
+        let x_ticks: Vec<(f64, String)> = x_axis.labels().collect();
+        let y_ticks: Vec<(f64, String)> = y_axis.labels().collect();
+        let mut svg = FRAME.begin(&self.title, (&self.x, &x_ticks), (&self.y, &y_ticks));
+        let PlotFrame {
+            width,
+            height,
+            left,
+            top,
+            right,
+            ..
+        } = FRAME;
+        let (wide, high) = FRAME.inside();
         let mut missing = 0;
         // Numbers our curves, so that a range or a paper's points take no colour of their own.
         let mut own = 0;
@@ -307,13 +312,13 @@ impl Plot {
             for &(x, y) in &curve.points {
                 match (x_axis.place(x), y_axis.place(y)) {
                     (Some(x), Some(y)) => {
-                        places.push((LEFT + x * wide, TOP + (1.0 - y) * high));
+                        places.push((left + x * wide, top + (1.0 - y) * high));
                     }
                     _ => missing += 1,
                 }
             }
-            let y = TOP + 12.0 + 16.0 * row as f64;
-            let x = WIDTH - RIGHT + 10.0;
+            let y = top + 12.0 + 16.0 * row as f64;
+            let x = width - right + 10.0;
             let legend = [(x, y - 4.0), (x + 24.0, y - 4.0)];
             let number = match curve.style {
                 CurveStyle::Range => own.max(1) - 1,
@@ -338,57 +343,11 @@ impl Plot {
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#666\">{note}</text>",
-                LEFT + wide,
-                HEIGHT - 6.0
+                left + wide,
+                height - 6.0
             );
         }
         svg.push_str("</svg>\n");
-        svg
-    }
-
-    /// The background, the axes and their names.
-    fn frame(&self, x_axis: &Axis, y_axis: &Axis) -> String {
-        let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"11\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"20\" font-size=\"13\">{}</text>\n",
-            escaped(&self.title)
-        );
-        for (share, label) in x_axis.labels() {
-            let x = LEFT + share * wide;
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{x:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-                TOP + high,
-                TOP + high + 15.0,
-            );
-        }
-        for (share, label) in y_axis.labels() {
-            let y = TOP + (1.0 - share) * high;
-            let _ = writeln!(
-                svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-                LEFT + wide,
-                LEFT - 6.0,
-                y + 4.0,
-            );
-        }
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
-             stroke=\"#444\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            LEFT + wide / 2.0,
-            HEIGHT - BOTTOM + 34.0,
-            escaped(&self.x),
-            TOP + high / 2.0,
-            escaped(&self.y)
-        );
         svg
     }
 }

@@ -1,0 +1,106 @@
+//! What surrounds the curves of a plot: the background, the axes and their names.
+
+use std::fmt::Write as _;
+
+/// The sizes of a plot, in pixels. The curves are between the four margins.
+#[derive(Clone, Copy, Debug)]
+pub struct PlotFrame {
+    /// The width of the whole.
+    pub width: f64,
+    /// The height of the whole.
+    pub height: f64,
+    /// The margin of the names of the y axis.
+    pub left: f64,
+    /// The margin of the title.
+    pub top: f64,
+    /// The margin of the legend.
+    pub right: f64,
+    /// The margin of the names of the x axis.
+    pub bottom: f64,
+    /// Where the name of the x axis is: so far above the lower end.
+    pub name_above: f64,
+}
+
+/// The name of an axis, and its ticks: the place of each, from 0 to 1, and its label.
+pub type NamedAxis<'a> = (&'a str, &'a [(f64, String)]);
+
+impl PlotFrame {
+    /// The width and the height of what is between the margins.
+    pub const fn inside(&self) -> (f64, f64) {
+        (
+            self.width - self.left - self.right,
+            self.height - self.top - self.bottom,
+        )
+    }
+
+    /// The beginning of an SVG file: all but the curves, the legend and the end.
+    pub fn begin(&self, title: &str, x_axis: NamedAxis<'_>, y_axis: NamedAxis<'_>) -> String {
+        let Self {
+            width,
+            height,
+            left,
+            top,
+            ..
+        } = *self;
+        let (wide, high) = self.inside();
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             font-family=\"sans-serif\" font-size=\"11\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
+             <text x=\"{left}\" y=\"20\" font-size=\"13\">{}</text>\n",
+            escaped(title)
+        );
+        for (share, label) in x_axis.1 {
+            let x = left + share * wide;
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{x:.1} {top}V{:.1}\" stroke=\"#ddd\"/>\
+                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
+                top + high,
+                top + high + 15.0,
+            );
+        }
+        for (share, label) in y_axis.1 {
+            let y = top + (1.0 - share) * high;
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+                left + wide,
+                left - 6.0,
+                y + 4.0,
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
+             stroke=\"#444\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
+             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            left + wide / 2.0,
+            height - self.name_above,
+            escaped(x_axis.0),
+            top + high / 2.0,
+            escaped(y_axis.0)
+        );
+        svg
+    }
+}
+
+/// A text as it is written in SVG.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// A step of 1, 2 or 5 times a power of ten, of which some six make the range.
+pub fn round_step(low: f64, high: f64) -> f64 {
+    let rough = (high - low) / 6.0;
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|times| times * power)
+        .find(|&step| step >= rough)
+        .unwrap_or(rough)
+}
