@@ -16,7 +16,7 @@ root, or a /dev/fuse for all. The blocks:
     texts       many small texts in families of eight
     kernels     hashing and chunking in memory, on one core
 
-A command is run three times, and the least counts; a daemon's row is told as it says. Seconds are
+A command is run three times, and the least counts; a block says if it counts otherwise. Seconds are
 wall time, CPU is of all threads, the daemon's among them; memory is the peak of one process. All
 files are in the page cache.
 """
@@ -336,10 +336,11 @@ def scan(bench):
             "",
         ]
     )
-    yield f"{size_of(bench.other)}; medians and ranges of {runs} scans and {3 * runs} restarts."
+    content = size_of(bench.other)
+    yield f"{content}; medians and ranges of {runs} scans and {3 * runs} restarts."
     yield ""
     yield from table(["", "seconds", "ratio", "CPU, s", "memory"], rows)
-    index, content = statistics.median(read["now: index, MB"]), size_of(bench.other)
+    index = statistics.median(read["now: index, MB"])
     yield f"The index takes {index:.1f} MB on disk when the daemon has ended ({content})."
     yield ""
 
@@ -358,7 +359,7 @@ def small(bench):
     (told,) = daemons.small({"now": bench.programs}, copy, 25, bench.folder)
     yield "A line is appended to one of 100,000 small texts, each time another, every two seconds."
     yield ""
-    yield f"{told}."
+    yield f"{told.removeprefix('now: a small change: ')}."
     yield ""
     shutil.rmtree(copy)
 

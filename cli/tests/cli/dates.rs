@@ -7,7 +7,7 @@ use resemble_testutil::random::noise;
 use crate::environment;
 
 /// Pictures and web pages have no parts, but a date: it says which version is the newest, here and
-/// in a catalogue, and whoever asks about one by a pipe.
+/// in a catalogue, and in a question by a pipe.
 #[test]
 fn pictures_and_pages_state_their_dates() {
     let env = environment();

@@ -10,7 +10,7 @@ pub const TAKEN: (u16, u16) = (0x9003, 0x9011);
 /// When the picture was made digital, and in which zone.
 pub const DIGITIZED: (u16, u16) = (0x9004, 0x9012);
 
-/// A TIFF of metadata alone: these texts, with the directories behind so many bytes. Tags from
+/// A TIFF of metadata alone: these texts, with the directories behind this many bytes. Tags from
 /// 0x9000 on are in the directory of Exif.
 pub fn tiff(texts: &[ExifText<'_>], before: usize) -> Vec<u8> {
     let (of_exif, of_file): (Vec<_>, Vec<_>) = texts.iter().partition(|(tag, _)| *tag >= 0x9000);
@@ -84,7 +84,7 @@ pub fn png(exif: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// A HEIC whose metadata lies behind so many bytes of a picture.
+/// A HEIC whose metadata lies behind this many bytes of a picture.
 pub fn heic(exif: &[u8], before: usize) -> Vec<u8> {
     let of = |kind: &[u8], body: &[u8]| {
         [&(body.len() as u32 + 8).to_be_bytes()[..], kind, body].concat()

@@ -307,7 +307,7 @@ mod tests {
         for picture in [exif.clone(), jpeg(&exif, b""), png(&exif), heic(&exif, 9)] {
             assert_eq!(stated(&picture), Some(1_709_630_553));
             for end in 0..picture.len() {
-                // A cut zone is none.
+                // A zone that is cut off is not a zone.
                 let found = stated(&picture[..end]);
                 let is_possible = [None, Some(1_709_634_153), Some(1_709_630_553)];
                 assert!(is_possible.contains(&found), "{end}: {found:?}");
