@@ -7,13 +7,14 @@
 //! 1. **Names.** Each content has names by itself: its least fingerprints, the first ones in a
 //!    random order of all its shingles or windows. Two contents have the same first one with a
 //!    probability of their resemblance (Broder 1997, section 3), and near-copies nearly always one
-//!    of four.
-//! 2. **Leaders.** Contents of one first name that are many are gone through in order. Each joins
-//!    the first leader of which it is a near-copy, or leads a family of its own. If many lead, they
-//!    have a text in common and are otherwise different: these are no families, and each stands for
-//!    itself.
+//!    of four. So contents meet by any of the four: by the first one alone, of 70 near-copies fewer
+//!    than 64 may have the same.
+//! 2. **Leaders.** Names are taken in turn, the one that most contents have first. The contents of a
+//!    name are gone through in order, if they are many. Each joins the first leader of which it is a
+//!    near-copy, or leads a family of its own. If many lead, they have a text in common and are
+//!    otherwise different: these are no families, and a content looks for one by its next name.
 //! 3. **Families join** if they have a name in common and their leaders are near-copies, and so
-//!    does a content whose own first name few have. An edit may change a name.
+//!    does a content that is in none. An edit may change a name.
 //! 4. **A family counts once** where it is counted how many contents have a piece, and its members
 //!    are nominated by their leader: what they have of its pieces nominates nobody. So a family of
 //!    n members has about n pairs. Members that have something else in common meet by that.
@@ -97,6 +98,21 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
+/// The contents of each name that more than `few` have, of the most common name first.
+fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<(u64, u32)>> {
+    let named = names.iter().zip(0u32..);
+    let mut named: Vec<(u64, u32)> = named
+        .flat_map(|(names, place)| names.0.map(|name| (name, place)))
+        .filter(|&(name, _)| name & FamilyNames::ALONE == 0)
+        .collect();
+    named.sort_unstable();
+    let common = named.chunk_by(|a, b| a.0 == b.0);
+    let common = common.filter(|of_name| of_name.len() > few as usize);
+    let mut common: Vec<Vec<(u64, u32)>> = common.map(<[_]>::to_vec).collect();
+    common.sort_by_key(|of_name| (Reverse(of_name.len()), of_name[0].0));
+    common
+}
+
 /// The pieces of a leader, and those that many members of its family have.
 pub(crate) type LeaderPieces = Arc<HashSet<u64>>;
 
@@ -117,33 +133,38 @@ impl Families {
         few: u32,
         contents: &C,
     ) -> Result<Self, C::Error> {
-        let first = names.iter().map(|names| names.0[0]);
-        let mut named: Vec<(u64, u32)> = first.zip(0..).collect();
-        named.sort_unstable();
+        let mut is_member = vec![false; names.len()];
         let mut found: Vec<Family> = Vec::new();
-        let mut alone: Vec<u32> = Vec::new();
-        for of_name in named.chunk_by(|a, b| a.0 == b.0) {
+        for of_name in common_names(names, few) {
+            let free = of_name.iter().map(|&(_, place)| place);
+            let free: Vec<u32> = free.filter(|&place| !is_member[place as usize]).collect();
             // Few are held against each other.
-            if of_name.len() <= few as usize {
-                alone.extend(of_name.iter().map(|&(_, place)| place));
+            if free.len() <= few as usize {
                 continue;
             }
             let mut of_it: Vec<Family> = Vec::new();
-            for &(_, place) in of_name {
+            for &place in &free {
                 let own = contents.pieces(place)?;
                 let all = 0..of_it.len();
                 match family_of(&mut of_it, all, (place, &own), contents)? {
                     Some(family) => of_it[family].members.push(place),
                     None => of_it.push(Family::led_by(place, own)),
                 }
-                if of_it.len() > FREE as usize && of_it.len() * MEMBERS > of_name.len() {
+                if of_it.len() > FREE as usize && of_it.len() * MEMBERS > free.len() {
                     break;
                 }
             }
-            if of_it.len() * MEMBERS <= of_name.len() {
+            if of_it.len() * MEMBERS <= free.len() {
+                for family in &of_it {
+                    for &place in family.members.iter().chain([&family.leader]) {
+                        is_member[place as usize] = true;
+                    }
+                }
                 found.append(&mut of_it);
             }
         }
+        let alone = (0u32..).zip(is_member).filter(|&(_, is_member)| !is_member);
+        let alone: Vec<u32> = alone.map(|(place, _)| place).collect();
         let joined = JoinedFamilies::of(found, &alone, names, contents)?;
         let mut families = Self::default();
         for family in joined.families {

@@ -78,6 +78,41 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
+/// Every second copy has its least fingerprint in its own line, so that no 65 have the same one.
+#[test]
+fn near_copies_meet_by_any_of_their_names() {
+    let names: Vec<FamilyNames> = (0..100u64)
+        .map(|place| match place % 2 {
+            0 => FamilyNames([1_000 + place, 2_000_003, 2_000_004, 2_000_005]),
+            _ => FamilyNames([2_000_003, 2_000_004, 2_000_005, 2_000_006]),
+        })
+        .collect();
+    let Ok(families) = Families::of(&names, FREE, &Known(|place| copy(place, 4)));
+    assert_eq!(families.members().count(), 99);
+}
+
+/// A licence gives all files their least fingerprint; a hundred of them are copies of one page.
+#[test]
+fn a_family_under_a_common_header_is_found_by_its_next_name() {
+    let names: Vec<FamilyNames> = (0..1100u64)
+        .map(|place| match place < 100 {
+            true => FamilyNames([3, 2_000_003, 2_000_004, 2_000_005]),
+            false => FamilyNames([3, 3_000_000 + place, 4_000_000 + place, 5_000_000 + place]),
+        })
+        .collect();
+    let page = |place| match place < 100 {
+        true => copy(place, 4),
+        false => copy(place, 70),
+    };
+    let Ok(families) = Families::of(&names, FREE, &Known(page));
+    assert_eq!(families.members().count(), 99);
+    assert!(
+        families
+            .members()
+            .all(|(member, leader)| member < 100 && leader < 100)
+    );
+}
+
 /// An insertion breaks the shingle of the least fingerprint in every second copy.
 #[test]
 fn near_copies_of_two_names_are_one_family() {
