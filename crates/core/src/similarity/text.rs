@@ -1,19 +1,18 @@
-//! Whole texts held against each other: proof, where samples are evidence.
+//! Comparison of whole texts: proof, where samples are only evidence.
 //!
-//! A text is read once ([`ReadText`]). Of all shingles only those matter to pairs that several
-//! texts have: these are numbered ([`NumberedText`]), and those that never stand apart are taken
-//! together ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a
-//! [`Table`], and any number of others run along it, each in time linear in the chains that it has
-//! in common with anybody. The measures are counted as for two texts alone ([`CommonText`]); the
-//! table adds what tells kin from strangers.
+//! A text is read once ([`ReadText`]). Only the shingles that several texts have matter to pairs:
+//! these are numbered ([`NumberedText`]). Shingles that always occur together are merged
+//! ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a [`Table`],
+//! and any number of others are compared with it. Each takes time linear in the chains that it
+//! shares with any other text. The measures are those of two texts alone ([`CommonText`]). The
+//! table adds what distinguishes related texts from unrelated ones.
 //!
 //! # What is evidence
 //!
-//! Related texts have a run of text in common; strangers have phrases, headings and frames. Two
-//! things tell them apart, and neither does alone: the *length* of a run, and how *rare* it is
-//! among the files in question. Both are measured in bytes of UTF-8, so that a run of Han says as
-//! much as the same run in another script. `docs/similarity.md` has the curves
-//! ([`Proof::is_evidence`]).
+//! Related texts share a run of text; unrelated texts share phrases, headings and frames. Two
+//! figures distinguish them, and neither does alone: the *length* of a run, and its *rarity* among
+//! the files in question. Both are measured in bytes of UTF-8, so that a run of Han weighs as much
+//! as the same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
 
 use std::collections::HashSet;
 
@@ -32,52 +31,53 @@ pub use chains::Chains;
 pub use seen::SeenShingles;
 use slots::Slots;
 
-/// Bytes of rare text that a run must come to; a byte counts the less, the more texts have its
-/// shingle ([`discount::weight`]).
+/// The bytes of rare text that a run must have. The more texts have the shingle of a byte, the less
+/// it counts ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
-/// A pair of which one has so much of its words in the other needs no rare run, and one that
-/// resembles each other so much no run, but more than a phrase in all.
+/// A pair needs no rare run if one has this share of its words in the other. A pair with this
+/// resemblance needs no run, but more than a phrase in all.
 const ALIKE: f64 = 0.25;
 
-/// A pair of which one has so much of its words in the other needs no long run if the rare text in
-/// all its runs comes to so many bytes.
+/// A pair needs no long run if one has this share of its words in the other and all runs have this
+/// many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
-/// What stands in a text so often is the frame of its records, and no rare text.
+/// A chain that a text has this often is the frame of its records, and not rare text.
 const REPEATED: usize = 8;
 
-/// Texts of which so much is words that recur are records: rows with the same keys or frames. Of
-/// two such short runs say nothing, nor does a long one if all are less than this share of both.
+/// A text with this share of recurring words consists of records: rows with the same keys or
+/// frames. Short runs between two such texts are no evidence. A long run is none if all runs are
+/// less than `OF_RECORDS` of both.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
-/// A text that was read: all its shingles in order but those of templates, and later those that
-/// several texts may have.
+/// A text that was read: all its shingles in order without those of templates. Later only the
+/// shingles that several texts may have are left.
 #[derive(Clone, Debug, Default)]
 pub struct ReadText {
-    /// The place of each shingle; empty while all places have theirs.
+    /// The place of each shingle; empty if no shingle was removed.
     places: Vec<u32>,
     shingles: Vec<u64>,
     lengths: WordLengths,
-    /// How many were forgotten, each of which it had once.
+    /// Counts the shingles that were removed; each occurs once in all texts.
     forgotten: u32,
     digest: Option<WordsDigest>,
     is_of_records: bool,
 }
 
-/// Cuts texts into words. What one text needs of memory for that serves the next.
+/// Cuts texts into words. Its memory is reused for the next text.
 #[derive(Clone, Debug, Default)]
 pub struct TextCutter(CollectedWords);
 
 impl TextCutter {
-    /// The text of a file, from all its bytes, without what is template.
+    /// Reads the text of a file from all its bytes, without the shingles of the template.
     pub fn read(&mut self, bytes: &[u8], template: &TemplateShingles) -> ReadText {
         self.0.collect(bytes);
         self.cut(template)
     }
 
-    /// All words of data, those of its markup among them; `None`: encoded data has none.
+    /// Reads all words of data, those of its markup included; `None`: encoded data has no words.
     pub fn read_data(&mut self, bytes: &[u8]) -> Option<ReadText> {
         if is_encoded_data(bytes) {
             return None;
@@ -96,7 +96,7 @@ impl TextCutter {
                 .digest
                 .filter(|_| lengths.are_enough(0..words.ends.len())),
             lengths,
-            // No larger than it is: all texts are in memory at the same time.
+            // The exact size, because all texts are in memory at the same time.
             shingles: words.shingles.clone(),
             is_of_records: words.recurring >= RECURRING,
         };
@@ -108,13 +108,13 @@ impl TextCutter {
 }
 
 impl ReadText {
-    /// The shingles that it still has, in order.
+    /// Returns the shingles that it still has, in order.
     pub fn shingles(&self) -> &[u64] {
         &self.shingles
     }
 
-    /// The share of its words that lie in runs which the other text has, too. Both still have all
-    /// their shingles.
+    /// Returns the share of its words in runs that the other text has, too. Both must still have
+    /// all their shingles.
     pub fn covered_by(&self, other: &Self) -> f64 {
         let of_other: HashSet<u64> = other.shingles.iter().copied().collect();
         let mut walk = CoverWalk::of(&self.lengths);
@@ -127,14 +127,14 @@ impl ReadText {
         share(walk.covered.words, self.lengths.words())
     }
 
-    /// Forgets the shingles that no other text has.
+    /// Removes the shingles that no other text has.
     pub fn forget_lone(&mut self, seen: &SeenShingles) {
         let all = self.shingles.len();
         self.keep(|shingle| seen.repeatedly(shingle));
         self.forgotten = (all - self.shingles.len()) as u32;
     }
 
-    /// Leaves some of its shingles, each with its place.
+    /// Keeps the shingles that `is_kept` accepts, each with its place.
     fn keep(&mut self, is_kept: impl Fn(u64) -> bool) {
         let before = std::mem::take(&mut self.places);
         let mut places = Vec::with_capacity(self.shingles.len());
@@ -152,12 +152,12 @@ impl ReadText {
         self.shingles.shrink_to_fit();
     }
 
-    /// The text by the numbers of its shingles, from 1: 0 is one that no other text has.
+    /// Replaces the shingles by their numbers, from 1; 0 is a shingle that no other text has.
     pub fn numbered(self, mut numbers: Vec<u32>) -> NumberedText {
         let mut places = self.places;
         let mut all = numbers.iter();
         places.retain(|_| all.next().is_some_and(|&number| number > 0));
-        // Those that no other text has, though they were not forgotten.
+        // The shingles that no other text has, though they were not removed.
         let own = self.shingles.iter().zip(&numbers);
         let own = own.filter(|&(_, &number)| number == 0);
         let mut own: Vec<u64> = own.map(|(&shingle, _)| shingle).collect();
@@ -178,21 +178,21 @@ impl ReadText {
     }
 }
 
-/// A text by the numbers of its shingles that several texts have.
+/// A text as numbers of the shingles that several texts have.
 #[derive(Clone, Debug, Default)]
 pub struct NumberedText {
-    /// Where these shingles begin, in words.
+    /// The first word of each of these shingles.
     places: Vec<u32>,
     numbers: Vec<u32>,
     lengths: WordLengths,
-    /// How many distinct shingles no other text has.
+    /// Counts the distinct shingles that no other text has.
     lone: u32,
     digest: Option<WordsDigest>,
     is_of_records: bool,
 }
 
 impl NumberedText {
-    /// The text by the chains of its shingles. `texts` says of a chain how many texts have it.
+    /// Replaces the shingles by their chains. `texts` returns how many texts have a chain.
     pub fn chained(self, chains: &Chains, texts: impl Fn(u32) -> u32) -> Text {
         let begun = self.places.iter().zip(&self.numbers);
         let begun = begun.filter_map(|(&place, &number)| Some((place, chains.begun_by(number)?)));
@@ -222,10 +222,10 @@ impl NumberedText {
     }
 }
 
-/// A text among others: its chains of shingles that several of them have, by number.
+/// A text among others: the numbers of the chains that several of them have.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// Where these chains begin, in words.
+    /// The first word of each of these chains.
     places: Vec<u32>,
     chains: Vec<u32>,
     lengths: WordLengths,
@@ -233,23 +233,23 @@ pub struct Text {
     /// The sum of 1/(texts that have it) over the distinct shingles.
     rare: f64,
     digest: Option<WordsDigest>,
-    /// The chains that it has [`REPEATED`] times, ascending.
+    /// The chains that occur [`REPEATED`] times or more, ascending.
     repeated: Vec<u32>,
     is_of_records: bool,
 }
 
 impl Text {
-    /// The numbers of its chains, in order; they may repeat.
+    /// Returns the numbers of its chains, in order; they may repeat.
     pub fn chains(&self) -> &[u32] {
         &self.chains
     }
 
-    /// How many distinct shingles it has, alone or not.
+    /// Counts its distinct shingles, shared or not.
     pub const fn distinct(&self) -> u32 {
         self.distinct
     }
 
-    /// What a byte of a chain counts in it.
+    /// Returns the weight of a byte of a chain in this text.
     #[inline]
     fn weight(&self, chain: u32, weight: f32) -> f32 {
         if !self.repeated.is_empty() && self.repeated.binary_search(&chain).is_ok() {
@@ -260,59 +260,61 @@ impl Text {
     }
 }
 
-/// How long a chain is, and how common.
+/// The length of a chain, and how common it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commonness {
-    /// So many shingles it has.
+    /// Counts its shingles.
     pub shingles: u32,
-    /// So many texts have it: the fewer, the more it says about two of them.
+    /// Counts the texts that have it: the fewer, the stronger the evidence for a pair of them.
     pub texts: u32,
-    /// So many otherwise different texts have it: near-copies count once, and are no boilerplate.
+    /// Counts the texts that have it, near-copies of each other once. Near-copies do not make a
+    /// chain boilerplate.
     pub contents: u32,
 }
 
-/// What a shingle that so many texts have counts as evidence of kinship.
+/// Weighs a shingle that this many texts have as evidence of kinship.
 fn rarity(texts: u32) -> f64 {
     1.0 / f64::from(texts.max(1))
 }
 
-/// What two texts have in common, a the one that was laid out.
+/// The comparison of two texts; `a` is the one that was laid out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
-    /// What the measures are made of.
+    /// The counts that the measures are made of.
     pub common: CommonText,
     /// The most bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
     pub rare: f64,
     /// The bytes of rare text in all common runs.
     pub scattered: f64,
-    /// The share of the shingles in common that are no boilerplate.
+    /// The share of the common shingles that are not boilerplate.
     pub evident: f64,
     /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
     /// with fewer: the lower end of its interval.
     pub kinship: f64,
-    /// Both are records with keys.
+    /// True if both are records with keys.
     pub are_records: bool,
 }
 
 impl Proof {
-    /// The larger containment, however small the files are.
+    /// Returns the larger containment, whatever the size of the files.
     pub fn containment(&self) -> f64 {
         let (covered, words) = (self.common.covered, self.common.words);
         share(covered.0, words.0).max(share(covered.1, words.1))
     }
 
-    /// Shared over all shingles of both, however small the files are.
+    /// Returns the shared shingles over all shingles of both, whatever the size of the files.
     pub fn resemblance(&self) -> f64 {
         let (shared, distinct) = (self.common.shared, self.common.distinct);
         share(shared, distinct.0 + distinct.1 - shared)
     }
 
-    /// Whether it is more than strangers have in common. Boilerplate is neither shared nor missing.
+    /// Returns whether the pair shares more than unrelated texts do. Boilerplate counts neither as
+    /// shared nor as missing.
     pub fn is_evidence(&self) -> bool {
         let run = self.common.longest >= Params::WINDOW as u64;
         let (covered, words) = (self.common.covered, self.common.words);
         let (shared, distinct) = (self.common.shared, self.common.distinct);
-        // A shingle is over five words: what is more is repeated, and counts once.
+        // A shingle covers five words. Words beyond that are repetitions and count once.
         let once = |covered, words, distinct| {
             let most = Params::SHINGLE as f64 * self.without_boilerplate(shared, distinct);
             self.without_boilerplate(covered, words).min(most)
@@ -343,7 +345,7 @@ fn share(part: u64, of: u64) -> f64 {
     part as f64 / of.max(1) as f64
 }
 
-/// A text laid out for others to run along.
+/// A text that is laid out for comparison with others.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// Numbers of chains and of their entries, from 1.
@@ -351,14 +353,14 @@ pub struct Table {
     entries: Vec<TableEntry>,
     /// The entry of each of the text's chains, in order.
     of: Vec<u32>,
-    /// The entries of what is common, ascending by how many contents have them, if they were asked
-    /// for.
+    /// The entries of the common chains, ascending by the number of contents that have them. Made
+    /// on demand.
     common: Option<Vec<u32>>,
     round: u32,
-    /// How many shingles the last comparison found in common.
+    /// Counts the shingles that the last comparison found in common.
     shared: u64,
     limit: u32,
-    /// What a byte counts whose shingle so many texts have.
+    /// The weight of a byte by the number of texts that have its shingle.
     weights: Vec<f32>,
     rarities: Rarities,
 }
@@ -366,17 +368,17 @@ pub struct Table {
 /// A distinct chain.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
-    /// What a byte of it counts in a run.
+    /// The weight of one of its bytes in a run.
     weight: f32,
     common: Commonness,
     /// How often the text has it.
     times: u32,
-    /// The last comparison that met it.
+    /// The last comparison that found it.
     round: u32,
 }
 
 impl Table {
-    /// A table for texts; what more than `limit` of them have is no evidence.
+    /// Makes a table for texts; a chain that more than `limit` texts have is no evidence.
     pub fn new(limit: u32) -> Self {
         let weights = (0..=limit.min(1 << 16)).map(|count| discount::weight(count, limit) as f32);
         Self {
@@ -387,12 +389,12 @@ impl Table {
         }
     }
 
-    /// What a byte counts whose shingle so many texts have.
+    /// Returns the weight of a byte whose shingle this many texts have.
     pub fn weight(&self, contents: u32) -> f32 {
         self.weights.get(contents as usize).copied().unwrap_or(0.0)
     }
 
-    /// Lays a text out in the place of the one before; `common` says of a chain how common it is.
+    /// Lays a text out in place of the previous one; `common` returns how common a chain is.
     pub fn lay(&mut self, a: &Text, common: impl Fn(u32) -> Commonness) {
         self.slots.clear(a.chains.len());
         self.entries.clear();
@@ -418,15 +420,15 @@ impl Table {
         }
     }
 
-    /// Runs `b` along the text that was laid out, which is `a`.
+    /// Compares `b` with `a`, which must be the text that was laid out.
     pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
         let mut proof = self.along(a, b);
         self.back(a, &mut proof);
         proof
     }
 
-    /// The same if it is evidence. `a` is not looked at where even the most that it can have in
-    /// common is not enough, as with two strangers of three.
+    /// Returns the comparison if it is evidence. `a` is walked only if the most that it can share
+    /// would be enough. It would not for two of three unrelated pairs.
     pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_evidence() {
@@ -436,8 +438,8 @@ impl Table {
         proof.is_evidence().then_some(proof)
     }
 
-    /// What is known when `b` was run along `a`: of `a` the most that may be in common. More of
-    /// that never makes evidence of a pair less.
+    /// Walks `b` and returns the proof with upper bounds for `a`. Sharing more never makes a pair
+    /// less evident.
     fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);
@@ -469,7 +471,7 @@ impl Table {
                 words: (a.lengths.words(), b.lengths.words()),
                 bytes: (u64::MAX, of_b.bytes),
                 longest: of_b.longest,
-                // Nobody asks for that here.
+                // Not used by this comparison.
                 has_passage: false,
                 shared,
                 distinct: (u64::from(a.distinct), u64::from(b.distinct)),
@@ -483,7 +485,7 @@ impl Table {
         }
     }
 
-    /// Walks `a` along what `b` was found to have, and completes the proof.
+    /// Walks `a` along the chains that `b` has, too, and completes the proof.
     fn back(&self, a: &Text, proof: &mut Proof) {
         let mut in_a = RunWalk::of(&a.lengths);
         if proof.common.shared > 0 {
@@ -503,7 +505,8 @@ impl Table {
         proof.scattered = proof.scattered.min(in_a.scattered);
     }
 
-    /// How rare what the last comparison found in common is; `None` where nothing of it is common.
+    /// Returns the rarity of what the last comparison found in common; `None` if none of it is
+    /// common text.
     pub fn rarity(&mut self) -> Option<Rarity> {
         let entries = &self.entries;
         let contents = |&entry: &u32| entries[entry as usize].common.contents;
@@ -523,17 +526,17 @@ impl Table {
     }
 }
 
-/// The common runs of one of two texts.
+/// Collects the common runs of one of two texts.
 struct RunWalk<'a> {
     cover: CoverWalk<'a>,
-    /// The shingles of the run under way, by place.
+    /// The shingles of the current run, by place.
     from: usize,
     to: usize,
     weight: f64,
     found: RunFigures,
 }
 
-/// What the common runs of one of two texts come to.
+/// Sums over the common runs of one of two texts.
 #[derive(Clone, Copy, Default)]
 struct RunFigures {
     rare: f64,
@@ -551,7 +554,7 @@ impl<'a> RunWalk<'a> {
         }
     }
 
-    /// The next common chain, of so many shingles.
+    /// Adds the next common chain and its number of shingles.
     #[inline]
     fn common(&mut self, place: usize, shingles: u32, weight: f32) {
         if place != self.to {
@@ -582,7 +585,8 @@ impl<'a> RunWalk<'a> {
     }
 }
 
-/// The lower end of the interval of a share, three standard errors below it; 0 of nothing.
+/// Returns the lower end of the interval of a share, three standard errors below it; 0 if `of` is
+/// 0.
 pub fn lower_end(part: f64, of: f64) -> f64 {
     if of <= 0.0 {
         return 0.0;

@@ -1,26 +1,28 @@
-//! How the lines of a file are laid out: most are prose or code, some are rows of a table, some
-//! lines of encoded data.
+//! The layout of the lines of a file: usually prose or code, sometimes rows of a table or lines of
+//! encoded data.
 //!
 //! # Rows
 //!
-//! Runs of five words are the unit of texts. Where a line has fewer, each of them lies across two
-//! lines, and a table whose rows stand in another order has none in common with itself. So the rows
-//! of such a table are a unit of their own ([`RowReader`]). A text is a table if nine of ten lines
-//! that have words are rows (two to four words set apart by signs and not by a blank alone, or a
-//! number, or a digest), if nine of ten are distinct, and if three of four *tell* something. Lists
-//! of words, poems, prose and code are none.
+//! Runs of five words are the unit of texts. Where lines have fewer words, every run crosses a line
+//! end, and a table whose rows are reordered shares no run with itself. So the rows of such a table
+//! are a unit of their own ([`RowReader`]).
 //!
-//! A row tells something if its words that are not common in the table have [`TELLING`] letters,
-//! of each at most [`OF_ONE`]: `17;open` stands in two tables by chance.
+//! A row is a line of two to four words that are separated by signs and not by a single blank; or a
+//! number, or a digest. A text is a table if nine of ten lines with words are rows, nine of ten
+//! rows are distinct, and three of four are *distinctive*. Lists of words, poems, prose and code
+//! are not tables.
+//!
+//! A row is distinctive if the words that are not common in the table have [`TELLING`] letters
+//! together, with at most [`OF_ONE`] counted for each. A row such as `17;open` occurs in two tables
+//! by chance.
 //!
 //! # Encoded data
 //!
-//! Where a line of base64 or of hexadecimal digits ends is chosen by whoever wrote it. If nine
-//! of ten bytes are in lines of one length without any blank, a file is encoded data: it has no
-//! words, and its line ends are no part of what is compared ([`joined`]). Digests of one length
-//! under each other are a table.
+//! The program that writes base64 or hexadecimal digits chooses where its lines end. If nine of ten
+//! bytes are in lines of one length without any blank, a file is encoded data. It has no words, and
+//! is compared without its line ends ([`joined`]). A column of digests of one length is a table.
 //!
-//! The first [`DECIDED`] bytes decide. A look at the first [`GLANCE`] is enough for nearly all.
+//! The first [`DECIDED`] bytes decide. For nearly all files the first [`GLANCE`] bytes are enough.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -29,42 +31,42 @@ use std::ops::Range;
 use crate::hash::shingles::{SHINGLE, ShingleChain, hash};
 use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
 
-/// So many bytes at the beginning decide.
+/// The bytes at the start of a file that decide the layout.
 pub(crate) const DECIDED: usize = 64 << 10;
 
-/// Of so many it is seen whether there is anything to decide.
+/// The bytes that show whether there is anything to decide.
 pub(crate) const GLANCE: usize = 4 << 10;
 
-/// The least rows of a table, and the least lines that are looked at.
+/// The least number of rows of a table, and of lines that are examined.
 const LEAST_ROWS: usize = 8;
 
-/// Letters of a row that must be in words that are not common in its table.
+/// The letters that the uncommon words of a distinctive row have together.
 const TELLING: u32 = 7;
 
-/// So many letters of a word count, and what is more than a number counts so many more.
+/// The most letters that count of one word; a word that is no plain number counts `MORE` more.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;
 
-/// A word is common if it stands in more than one of so many rows, and in more than two.
+/// A word is common if more than one in `COMMON_IN` rows has it, and more than two rows.
 const COMMON_IN: usize = 50;
 
-/// The least length of a line of encoded data, and of a file of one such line.
+/// The least length of a line of encoded data, and of a file that is one such line.
 const LEAST_LINE: usize = 40;
 const LEAST_ENCODED: usize = 256;
 
-/// A word of so many letters and digits may be a digest.
+/// A word of at least this many letters and digits may be a digest.
 const DIGEST: usize = 16;
 
-/// The most words of a row that is a unit: of more words runs of five lie in it.
+/// The most words of a row that is a unit. Longer rows contain runs of five words.
 const SHORT: usize = SHINGLE - 1;
 
-/// Bytes of a line at most that are kept of a table in pieces.
+/// The most bytes of a line that are buffered of a table in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// How the lines of a file are laid out.
+/// The layout of the lines of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum LineLayout {
-    /// Any other way.
+    /// Neither a table nor encoded data.
     #[default]
     Plain,
     Table(RowReader),
@@ -72,7 +74,7 @@ pub(crate) enum LineLayout {
 }
 
 impl LineLayout {
-    /// Of the bytes of a file, or of their first [`DECIDED`].
+    /// Determines the layout from the bytes of a file, or from their first [`DECIDED`].
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let is_whole = bytes.len() < DECIDED;
         let head = &bytes[..bytes.len().min(DECIDED)];
@@ -87,7 +89,7 @@ impl LineLayout {
     }
 }
 
-/// Whether a file that begins so may be anything but [`LineLayout::Plain`].
+/// Returns whether a file with this beginning may be anything but [`LineLayout::Plain`].
 pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     let lines = if glance.len() < GLANCE {
         glance
@@ -98,17 +100,17 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     for line in lines_of(lines) {
         all += 1;
         rows += usize::from(is_row(line));
-        // Prose needs no more.
+        // Enough to recognise prose.
         if all >= LEAST_ROWS && 2 * rows < all {
             break;
         }
     }
-    // A line of encoded data has no end that must be near.
+    // Encoded data may have no line end nearby.
     4 * rows >= 3 * all && all >= LEAST_ROWS || is_mostly_solid(glance)
 }
 
-/// What the rows of a table are compared by: the distinct hashes of the rows that tell something,
-/// and of the runs of five words of longer ones, ascending. `None`: a text is no table.
+/// Returns the hashes by which a table is compared, distinct and ascending. These are of its
+/// distinctive rows and of the runs of five words in longer rows. `None`: not a table.
 pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return None;
@@ -120,8 +122,8 @@ pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     Some(rows)
 }
 
-/// Where the rows of a table lie that tell something, or have five words, without what is blank
-/// around them: those that [`rows_of`] is of. `None`: a text is no table.
+/// Returns the places of the rows that [`rows_of`] hashes, without blanks around them. `None`: not
+/// a table.
 pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return None;
@@ -141,8 +143,8 @@ pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(rows)
 }
 
-/// Where those rows of a table lie that are shorter than a run of five words and of which `has`
-/// says so. A text is no table.
+/// Returns the places of the rows that have fewer than five words and whose hash `has` accepts.
+/// Empty for a text that is not a table.
 pub(crate) fn short_rows(bytes: &[u8], has: impl Fn(u64) -> bool) -> Vec<Range<usize>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return Vec::new();
@@ -160,17 +162,17 @@ pub(crate) fn short_rows(bytes: &[u8], has: impl Fn(u64) -> bool) -> Vec<Range<u
     rows
 }
 
-/// The line ends of encoded data left out; of anything else nothing.
+/// Returns encoded data without its line ends; `None` for anything else.
 pub(crate) fn joined(bytes: &[u8]) -> Option<Vec<u8>> {
     is_encoded_data(bytes).then(|| without_line_ends(bytes).into_owned())
 }
 
-/// Whether these are the bytes of encoded data, which has no words.
+/// Returns whether the bytes are encoded data, which has no words.
 pub(crate) fn is_encoded_data(bytes: &[u8]) -> bool {
     matches!(LineLayout::of(bytes), LineLayout::Encoded)
 }
 
-/// Bytes without line ends.
+/// Removes the line ends.
 pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
     if !bytes.iter().any(|&byte| is_end(byte)) {
@@ -181,13 +183,13 @@ pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(all)
 }
 
-/// What ends with the last line end.
+/// Cuts the bytes off behind the last line end.
 fn without_last(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte == b'\n');
     &bytes[..end.map_or(0, |end| end + 1)]
 }
 
-/// The lines that are not blank.
+/// Returns the lines that are not blank.
 fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = bytes.split(|&byte| byte == b'\n');
     lines
@@ -199,9 +201,9 @@ const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 128
 }
 
-/// Whether a line is a row of at most four words: set apart by signs or by several blanks. One
-/// blank between two words is that of a sentence, unless the row has columns by other signs; and
-/// what ends with a sign is code.
+/// Returns whether a line is a row of at most four words that are separated by signs or by several
+/// blanks. A single blank between two words marks a sentence, unless other signs form columns. A
+/// line that ends with a sign is code.
 fn is_row(line: &[u8]) -> bool {
     let (mut words, mut has_digits) = (0, false);
     let (mut is_set_apart, mut blanks) = (false, 0);
@@ -229,19 +231,19 @@ fn is_row(line: &[u8]) -> bool {
         }
         before = byte;
     }
-    // One word alone is a number or a digest.
+    // A single word is a row only if it is a number or a digest.
     let is_number = words == 1
         && has_digits
         && (line.len() >= DIGEST || line.iter().all(|byte| !byte.is_ascii_alphabetic()));
     (is_number || words > 1) && (!is_sentence || has_columns) && !matches!(before, b',' | b';')
 }
 
-/// Whether eight of ten bytes are in lines that have no blank, from [`LEAST_LINE`] on.
+/// Returns whether eight of ten bytes are in lines of [`LEAST_LINE`] bytes or more without a blank.
 fn is_mostly_solid(bytes: &[u8]) -> bool {
     let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
     let mut solid = 0;
     let mut rest = bytes;
-    // A line counts with its end, whether or not the last has one. Of prose a fifth tells.
+    // Each line counts with its end, the last one too. Prose is recognised after a fifth of it.
     while !rest.is_empty() && enough(solid + rest.len() + 1) {
         let end = rest.iter().position(|&byte| byte == b'\n');
         let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
@@ -296,8 +298,8 @@ struct RowWords {
     letters: u32,
     has_more_than_digits: bool,
     bytes: u32,
-    /// Each word's hash, what it tells, and where it ends in bytes of UTF-8, each with one for what
-    /// separates it from the next.
+    /// The hash of each word, the letters that it counts, and where it ends in bytes of UTF-8.
+    /// Every word includes one byte for its separator.
     words: Vec<(u64, u32, u32)>,
 }
 
@@ -342,12 +344,12 @@ impl Sink for RowWords {
 pub(crate) struct RowReader {
     /// The words that many rows have.
     common: HashSet<u64>,
-    /// The row under way, of a table in pieces.
+    /// The current row of a table in pieces.
     line: Vec<u8>,
 }
 
 impl RowReader {
-    /// For the table that begins with these lines, if it is one.
+    /// Makes a reader for the table that begins with these lines; `None` if it is not one.
     fn of(lines: &[u8]) -> Option<Self> {
         let (mut all, mut rows) = (0usize, 0);
         let mut read = RowWords::default();
@@ -390,8 +392,8 @@ impl RowReader {
         rare.map(|(_, told)| told).sum::<u32>() >= TELLING
     }
 
-    /// Takes the next bytes of a table that comes in pieces; `sink` gets what the rows that end in
-    /// them are compared by.
+    /// Takes the next bytes of a table in pieces; `sink` receives the hashes of the rows that end
+    /// in them.
     pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let mut line = std::mem::take(&mut self.line);
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -411,8 +413,8 @@ impl RowReader {
         self.row(&line, &mut RowWords::default(), sink);
     }
 
-    /// The shingles of a row: that of all its words if they are fewer than five, and tell
-    /// something.
+    /// Passes on the shingles of a row. A row of fewer than five words is one shingle, if it is
+    /// distinctive.
     fn row(&self, line: &[u8], read: &mut RowWords, sink: &mut impl FnMut(u64)) {
         read.of(line);
         let mut chain = ShingleChain::default();
@@ -428,7 +430,7 @@ impl RowReader {
         }
     }
 
-    /// All rows of a whole table, each a text of its own.
+    /// Reads all rows of a whole table, each as a text of its own.
     pub(crate) fn rows(&self, bytes: &[u8]) -> Vec<CollectedWords> {
         let mut read = RowWords::default();
         let mut rows = Vec::new();

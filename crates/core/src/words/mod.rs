@@ -1,29 +1,29 @@
-//! Word shingles: what is sampled of a text.
+//! Word shingles: the samples of a text.
 //!
 //! # What is kept
 //!
-//! Every run of five words of a text has a hash, and those are sampled by value exactly as the
-//! windows of other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on his own w-shingling. A
-//! text of one to four words is one shingle.
+//! Every run of five words of a text is a shingle and has a hash. Shingles are sampled by the value
+//! of their hash, as the windows of other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on
+//! his w-shingling. A text of one to four words is one shingle.
 //!
 //! # Choices
 //!
-//! 1. **Words instead of windows.** A window of 64 bytes spans two lines: another line width, a
-//!    changed blank, a capital letter spoils it. A shingle of five words is as distinctive and
-//!    survives all that. On 714 licence texts 128 windows a file nominate 80 % of the pairs that
-//!    share a third of their shingles, and 128 shingles all of them; on 1,512 texts with 1,644
-//!    related pairs of 19 kinds of change 94 % and 97 %.
+//! 1. **Words instead of windows.** A window of 64 bytes spans two lines. Another line width, a
+//!    changed blank or a capital letter changes it. A shingle of five words is as distinctive and
+//!    survives these changes. On 714 licence texts, 128 windows a file nominate 80 % of the pairs
+//!    that share a third of their shingles; 128 shingles nominate all. On 1,512 texts with 1,644
+//!    related pairs of 19 kinds of change the figures are 94 % and 97 %.
 //! 2. **A word** is a maximal run of letters, marks, digits and connectors such as `_` (Unicode's
-//!    categories L, M, N, Pc), in lower case character by character. In scripts that are written
-//!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is one. A text that
-//!    is not in UTF-8 is in ISO 8859-1; one that was cut within a letter, or has some stray bytes,
-//!    still is UTF-8. However long a run of letters is, it is one word:
-//!    a hash or a line of base64 is evidence of no more than a short one.
-//! 3. **One text is one text.** Words are those of normal form C (`normal`), without characters
-//!    that are not seen, and with entities resolved (`entities`).
-//! 4. **Markup is not text.** In HTML and XML, which have many tags (`markup`), tags with their
-//!    attributes, comments, scripts and styles separate words and are none.
-//! 5. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
+//!    categories L, M, N, Pc), lowercased character by character. In scripts that are written
+//!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is a word. A text
+//!    that is not in UTF-8 is read as ISO 8859-1. A text that was cut within a letter, or has a few
+//!    stray bytes, is still UTF-8. A run of letters is one word at any length: a hash or a line of
+//!    base64 is no more evidence than a short word.
+//! 3. **Equal text, equal words.** Words are in normal form C (`normal`), without invisible
+//!    characters, and with entities resolved (`entities`).
+//! 4. **Markup is not text.** In HTML and XML with many tags (`markup`), tags with their
+//!    attributes, comments, scripts and styles are separators, not words.
+//! 5. **Streaming.** Pieces of any size give the same shingles. A word longer than memory costs
 //!    nothing, because only its hash is kept.
 
 use std::collections::HashSet;
@@ -59,60 +59,59 @@ pub use stream::WordHashes;
 pub(crate) use stretch::{ShinglerStanding, WordSums};
 pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 
-/// A file is text if its words, each with a separator, are at least one in so many of its
-/// characters. Else it is data or a template, and words are a small part of it: 95 % of 530
-/// drawings (SVG) have no word in a hundred characters, and 95 % of 921 HTML pages more than
-/// eleven.
+/// A file is text if its words, each with a separator, are at least one in `TEXT_IN` of its
+/// characters. Otherwise it is data or a template. 95 % of 530 drawings (SVG) have fewer than one
+/// character in a hundred in words; 95 % of 921 HTML pages have more than eleven.
 const TEXT_IN: u64 = 10;
 
-/// Of HTML and XML of which words are less than one in so many characters a part, an edited copy or
-/// the same with more prose may be text or data.
+/// HTML or XML is mostly markup if its words are less than one in `MARKUP_IN` of its characters. An
+/// edited copy of it may fall on the other side of [`TEXT_IN`].
 const MARKUP_IN: u64 = 4;
 
-/// Makes shingles of the bytes of a text handed over in pieces of any size.
+/// Makes shingles of a text that arrives in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct Shingler {
     tokens: Tokenizer,
     folding: Folding,
     batch: WordBatch,
-    /// Bytes so far.
+    /// Bytes taken so far.
     taken: u64,
-    /// How much of the first [`Self::DECIDED`] bytes is words, once they are known.
+    /// The share of words in the first [`Self::DECIDED`] bytes, once these were taken.
     decided: Option<WordShare>,
-    /// The first bytes, until the layout is known.
+    /// The first bytes, buffered until the layout is known.
     head: Vec<u8>,
     layout: Option<LineLayout>,
-    /// [`Self::besides`].
+    /// The samples that [`Self::besides`] drains.
     besides: Vec<Fingerprint>,
-    /// Words before the stretch under way that it has counted: see [`stretch`].
+    /// Words that were counted before the current stretch: see [`stretch`].
     counted_before: u64,
-    /// The least level of fingerprints that are wanted.
+    /// The least level of the fingerprints that the caller keeps.
     wanted: u8,
-    /// How many were left out below it.
+    /// Counts the fingerprints that were left out below that level.
     left_out: u64,
 }
 
-/// What a [`Shingler`] knows of a whole text.
+/// The result of a [`Shingler`] on a whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingled {
-    /// What names all words, of a text whose words (each with a blank) are at least
-    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED): of pages that are all script and of forms
-    /// without entries there are few words, and those are the same.
+    /// The digest of all words, if the words (each with a blank) have at least
+    /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. Pages that are all script and empty
+    /// forms have few words, and always the same ones.
     pub words: Option<WordsDigest>,
-    /// Whether it is text, and not data or a template of which words are a small part.
+    /// True if it is text, and not data or a template with few words.
     pub is_text: bool,
-    /// Whether it is HTML or XML, of which tags are no text, and these are most of it.
+    /// True if it is HTML or XML and tags are most of it.
     pub is_mostly_markup: bool,
-    /// Bytes that only continue a character.
+    /// Counts the bytes that continue a character of several bytes.
     pub continued: u64,
-    /// Whether it is encoded data: it is compared without line ends.
+    /// True if it is encoded data, which is compared without line ends.
     pub is_encoded: bool,
 }
 
 impl Shingled {
-    /// What a content is found by besides its signature: `shingles` are samples of its words,
-    /// `more` are those of [`Shingler::besides`], and `with_tags` of all words, those of tags among
-    /// them, if it is mostly markup.
+    /// Returns the extra fingerprints that a content is found by, beyond its signature. `shingles`
+    /// samples its words, `more` is the sample of [`Shingler::besides`]. `with_tags` samples all
+    /// words, tags included, if the content is mostly markup.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
@@ -137,10 +136,10 @@ impl Shingled {
     }
 }
 
-/// How much of a text is words.
+/// The share of words in a text.
 #[derive(Clone, Copy, Debug)]
 struct WordShare {
-    /// Of all words, each with a separator; of encoded data none.
+    /// Characters of all words, each with a separator; 0 for encoded data.
     letters: u64,
     characters: u64,
 }
@@ -155,24 +154,25 @@ impl WordShare {
     }
 }
 
-/// Gives away the samples of what it hashes. Words wait in the batch until they are joined.
+/// Passes on the samples of the words that it hashes. Words wait in the batch until they are joined
+/// to shingles.
 struct Hashing<'a, F> {
     folding: &'a mut Folding,
     batch: &'a mut WordBatch,
     besides: &'a mut Vec<Fingerprint>,
-    /// The greatest hash that has the level that is wanted.
+    /// The greatest hash that has the wanted level.
     greatest: u64,
     left_out: &'a mut u64,
     sink: &'a mut F,
 }
 
 impl Shingler {
-    /// A shingler at the start of a text.
+    /// Makes a shingler at the start of a text.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A shingler to which tags and their attributes are text like all else.
+    /// Makes a shingler that reads tags and their attributes as words.
     pub fn plain() -> Self {
         Self {
             tokens: Tokenizer::without_markup(),
@@ -180,29 +180,29 @@ impl Shingler {
         }
     }
 
-    /// So many bytes decide whether a file is text.
+    /// The bytes at the start of a file that decide whether it is text.
     pub const DECIDED: usize = layout::DECIDED;
 
-    /// From now on fingerprints below a level may be left out: of a large text they are most of
-    /// all.
+    /// Allows leaving out fingerprints below `level` from now on. In a large text these are most of
+    /// the fingerprints.
     pub(crate) const fn want(&mut self, level: u8) {
         self.wanted = level;
     }
 
-    /// Takes out how many were left out.
+    /// Returns how many fingerprints were left out, and resets the count.
     pub(crate) const fn take_left_out(&mut self) -> u64 {
         std::mem::replace(&mut self.left_out, 0)
     }
 
-    /// Forgets what was taken.
+    /// Returns to the start of a text.
     pub fn reset(&mut self) {
         self.besides.clear();
         self.left_out = 0;
         self.start_anew();
     }
 
-    /// Takes what was sampled besides so far: more fingerprints of shingles in letters of several
-    /// bytes, by other hashes. A text is found by them, and nothing is estimated by them.
+    /// Drains the extra samples: more fingerprints of shingles in letters of several bytes, by
+    /// other hashes. They only find a text; nothing is estimated from them.
     pub fn besides(&mut self) -> impl Iterator<Item = Fingerprint> + '_ {
         self.besides.drain(..)
     }
@@ -217,17 +217,17 @@ impl Shingler {
         self.counted_before = 0;
     }
 
-    /// Whether it is text, if that is known before the end.
+    /// Returns whether the file is text, if that is known before the end.
     pub fn is_text(&self) -> Option<bool> {
         self.decided.map(WordShare::is_text)
     }
 
-    /// Whether it is HTML or XML with few words, or may still turn out to be.
+    /// Returns whether the file is, or may still turn out to be, HTML or XML with few words.
     pub(crate) fn may_be_mostly_markup(&self) -> bool {
         self.tokens.is_markup().unwrap_or(true) && self.decided.is_none_or(WordShare::is_little)
     }
 
-    /// Whether it is encoded data, if that is known before the end.
+    /// Returns whether the file is encoded data, if that is known before the end.
     pub(crate) const fn is_encoded(&self) -> Option<bool> {
         match &self.layout {
             None => None,
@@ -235,8 +235,8 @@ impl Shingler {
         }
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and
-    /// more of the shingles that end in them: of a table those of its rows.
+    /// Takes the next bytes. `sink` receives the fingerprints of level [`Fingerprint::BASE_LEVEL`]
+    /// and above of the shingles that end in them. Of a table it receives those of the rows.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         if self.layout.is_some() {
             return self.take_decided(bytes, sink);
@@ -266,7 +266,8 @@ impl Shingler {
         }
     }
 
-    /// What was kept of the beginning decides; `is_plain`: it has.
+    /// Decides the layout from the buffered head and reads the head. `is_plain`: the layout is
+    /// known to be plain.
     fn begin(&mut self, is_plain: bool, sink: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
         self.layout = Some(if is_plain {
@@ -299,7 +300,7 @@ impl Shingler {
             let (tokens, mut hashing) = self.hashing(&mut none);
             tokens.update(bytes, &mut hashing);
             hashing.join();
-            // A run of words that crosses a row is no sample of a table.
+            // A run of words that crosses rows is not a sample of a table.
             return self.besides.clear();
         }
         let (tokens, mut hashing) = self.hashing(sink);
@@ -307,7 +308,7 @@ impl Shingler {
         hashing.join();
     }
 
-    /// How much of what was taken is words.
+    /// Returns the share of words in the bytes so far.
     fn word_share(&self, written_in: WrittenIn) -> WordShare {
         let is_encoded = self.is_encoded() == Some(true);
         let letters = self.folding.length + self.folding.chain.words;
@@ -317,8 +318,8 @@ impl Shingler {
         }
     }
 
-    /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of
-    /// another one.
+    /// Ends the text; `sink` receives the fingerprints of the last words. The shingler is then at
+    /// the start of another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Shingled {
         if self.layout.is_none() {
             self.begin(false, sink);
@@ -350,7 +351,7 @@ impl Shingler {
         shingled
     }
 
-    /// What finds the words, and what takes them.
+    /// Splits the shingler into the tokenizer and the sink of its words.
     fn hashing<'a, F>(&'a mut self, sink: &'a mut F) -> (&'a mut Tokenizer, Hashing<'a, F>) {
         let Self {
             tokens,
@@ -434,7 +435,7 @@ impl<F: FnMut(Fingerprint)> Hashing<'_, F> {
         }
     }
 
-    /// Joins the words that wait: all that were taken.
+    /// Joins all words that wait in the batch to shingles.
     fn join(&mut self) {
         let shingles = self.batch.join(&mut self.folding.chain);
         let mut wanted = 0;
@@ -455,10 +456,11 @@ fn give(shingle: Option<u64>, sink: &mut impl FnMut(Fingerprint)) {
     }
 }
 
-/// The text of a file as it is compared: its words in lower case, each followed by one blank.
+/// Returns the text of a file in the form in which it is compared: its words in lower case, each
+/// followed by one blank.
 ///
-/// Two files with equal canonical text are the *same text*; common runs of it are what two files
-/// share whatever their line widths, capitals and markup.
+/// Two files with equal canonical text are the *same text*. Common runs of it are independent of
+/// line width, capitals and markup.
 pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     struct CanonicalText(Vec<u8>);
     impl Sink for CanonicalText {
@@ -479,21 +481,21 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     text.0
 }
 
-/// A text is UTF-8 with damage, and not in another encoding, if it has so many characters beyond
-/// ASCII for each place where it is broken. A text that was cut within a letter has one such place;
-/// what is ISO 8859-1 has next to no such characters.
+/// A text is damaged UTF-8, and not in another encoding, if it has at least this many non-ASCII
+/// characters for each broken place. A text that was cut within a letter has one such place. ISO
+/// 8859-1 has next to no valid characters beyond ASCII.
 const FOR_EACH_BREAK: usize = 8;
 
-/// Hands the words of a whole text on. Of a text in UTF-8 the bytes of broken characters are
-/// characters of ISO 8859-1 each; of any other all bytes are, which a text that comes in pieces
-/// shows too late: there the broken characters alone are.
+/// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are
+/// read as ISO 8859-1. In any other text all bytes are. A text in pieces reveals its encoding too
+/// late, so there only the broken characters are read so.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = whole(bytes);
     tokens.update(bytes, sink);
     tokens.finish(sink);
 }
 
-/// Finds the words of this whole text.
+/// Returns a tokenizer for the encoding of a whole text.
 fn whole(bytes: &[u8]) -> Tokenizer {
     if is_utf8(bytes) {
         Tokenizer::default()
@@ -502,14 +504,14 @@ fn whole(bytes: &[u8]) -> Tokenizer {
     }
 }
 
-/// The same of data, of which the words of markup are words as well.
+/// Passes the words of data to `sink`, those of its markup included.
 pub(crate) fn tokenize_all(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = Tokenizer::without_markup();
     tokens.update(bytes, sink);
     tokens.finish(sink);
 }
 
-/// Whether a text is in UTF-8, damaged or not.
+/// Returns whether a text is in UTF-8, damaged or not.
 fn is_utf8(bytes: &[u8]) -> bool {
     if std::str::from_utf8(bytes).is_ok() {
         return true;
@@ -522,8 +524,8 @@ fn is_utf8(bytes: &[u8]) -> bool {
     characters >= breaks * FOR_EACH_BREAK
 }
 
-/// The samples of the words of a content without NUL, from all its bytes: of a text its signature,
-/// and what it is found by besides ([`Digest::besides`](crate::Digest::besides)).
+/// Samples the words of a whole content without NUL. Returns the signature, if it is text, and its
+/// extra fingerprints ([`Digest::besides`](crate::Digest::besides)).
 pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<Fingerprint>) {
     let sample = |mut shingler: Shingler| {
         let sampler = Sampler::new(&params.of_any_text());
@@ -543,8 +545,8 @@ pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<
     (shingled.is_text.then_some(shingles), besides)
 }
 
-/// Whether a content without NUL is text, and not data or a template of which words are a small
-/// part: [`Shingled::is_text`].
+/// Returns whether a content without NUL is text, and not data or a template with few words:
+/// [`Shingled::is_text`].
 pub fn is_text(bytes: &[u8]) -> bool {
     let mut shingler = Shingler::new();
     shingler.update(&bytes[..bytes.len().min(Shingler::DECIDED)], &mut |_| ());
