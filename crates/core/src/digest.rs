@@ -1,6 +1,6 @@
-//! What one pass over a file's bytes leaves behind.
+//! The result of one pass over a file's bytes.
 //!
-//! A [`Digest`] is everything the index keeps of a content; [`Digester`] makes it.
+//! A [`Digest`] is everything the index stores of a content; [`Digester`] makes it.
 
 mod digester;
 mod posted;
@@ -18,31 +18,31 @@ use crate::params::Params;
 use crate::sample::Signature;
 use crate::words;
 
-/// A run of equal consecutive chunks: almost always one, but a hole of a sparse file is millions
-/// of equal chunks and must cost one entry.
+/// A run of equal consecutive chunks. Almost always it is one chunk. But a hole of a sparse file is
+/// millions of equal chunks and must cost one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRun {
     /// MD5 of each chunk of the run.
     pub hash: ChunkHash,
     /// Bytes of each chunk of the run.
     pub len: u32,
-    /// How many times the chunk follows itself, at least 1.
+    /// The number of equal consecutive chunks, at least 1.
     pub count: u64,
-    /// All bytes of the chunk are equal (zeros, padding): such a chunk is stored and compared in
-    /// exact answers, but nominates nobody and is no evidence.
+    /// True if all bytes of the chunk are equal (zeros, padding). Such a chunk is stored and
+    /// compared in exact answers, but nominates no file and is no evidence.
     pub constant: bool,
 }
 
 impl ChunkRun {
-    /// Whether a run and the one behind it are one.
+    /// Returns whether this run and the next have the same chunk.
     pub fn goes_on_as(&self, next: &Self) -> bool {
         self.hash == next.hash && self.len == next.len
     }
 
-    /// Whether a chunk like this can be evidence that two files are related: not if all its bytes
-    /// are equal (padding and holes would tie everything to everything), and not below the 64 bytes
-    /// that make a run. What is no evidence has no posting, nominates nobody and counts as shared
-    /// nowhere.
+    /// Returns whether a chunk like this can be evidence that two files are related. It cannot if
+    /// all its bytes are equal, because padding and holes would relate everything. Nor can it below
+    /// the 64 bytes that make a run. A chunk that is no evidence has no posting, nominates no file
+    /// and never counts as shared.
     #[inline]
     pub const fn is_evidence(&self) -> bool {
         !self.constant && self.len as usize >= Params::WINDOW
@@ -54,8 +54,7 @@ impl ChunkRun {
 pub struct ChunkList(pub Vec<ChunkRun>);
 
 impl ChunkList {
-    /// Appends a chunk, or several equal ones, and joins them with the last run if they are the
-    /// same.
+    /// Appends a run of chunks, and joins it with the last run if they have the same chunk.
     pub fn push(&mut self, run: ChunkRun) {
         match self.0.last_mut() {
             Some(last) if last.goes_on_as(&run) => last.count += run.count,
@@ -63,7 +62,7 @@ impl ChunkList {
         }
     }
 
-    /// How many runs this list and another begin with, and how many both end with besides.
+    /// Counts the runs that both lists begin with, and of the others those that both end with.
     pub fn common_ends(&self, other: &Self) -> (usize, usize) {
         let same = |(a, b): &(&ChunkRun, &ChunkRun)| a == b;
         let start = self.0.iter().zip(&other.0).take_while(same).count();
@@ -74,8 +73,8 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
-    /// How many bytes two contents have in common at their beginning and at their end, in whole
-    /// runs of chunks.
+    /// Returns the bytes that two contents have in common at their beginning and at their end, in
+    /// whole runs of chunks.
     pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
         let (first, last) = self.common_ends(other);
         let bytes = |runs: &[ChunkRun]| {
@@ -88,7 +87,7 @@ impl ChunkList {
         ]
     }
 
-    /// Returns where a content has bytes that another one has not, in whole runs of chunks.
+    /// Returns where a content has bytes that another one does not have, in whole runs of chunks.
     ///
     /// Runs at their old positions are compared first, so that edits in place cost one pass. Only
     /// the others are looked up by their hash.
@@ -117,7 +116,7 @@ impl ChunkList {
         unlike
     }
 
-    /// Appends a list, which is empty then, and joins where they meet if that is one run.
+    /// Appends a list and leaves it empty; joins the runs at the seam if they have the same chunk.
     pub fn append(&mut self, next: &mut Self) {
         if self.0.is_empty() {
             std::mem::swap(self, next);
@@ -128,12 +127,12 @@ impl ChunkList {
         self.0.extend(runs);
     }
 
-    /// How many chunks there are, each repetition counted.
+    /// Counts the chunks, each repetition included.
     pub fn len_chunks(&self) -> u64 {
         self.0.iter().map(|run| run.count).sum()
     }
 
-    /// The bytes of all chunks: the size of the content.
+    /// Returns the bytes of all chunks: the size of the content.
     pub fn total_len(&self) -> ByteLen {
         self.0
             .iter()
@@ -141,7 +140,7 @@ impl ChunkList {
             .sum()
     }
 
-    /// The runs with the position of their first byte in the content.
+    /// Returns the runs with the position of their first byte in the content.
     pub fn positions(&self) -> impl Iterator<Item = (u64, &ChunkRun)> {
         self.0.iter().scan(0, |at, run| {
             let start = *at;
@@ -151,22 +150,22 @@ impl ChunkList {
     }
 }
 
-/// Text or not, as the contract defines it: no NUL in the first 8 KiB; and whether it is measured
-/// in words.
+/// The kind of a content. Text or not, as the contract defines it: no NUL in the first 8 KiB. Among
+/// texts it distinguishes those that are measured in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentKind {
     /// No bytes at all.
     Empty,
-    /// No NUL byte in the first 8 KiB, and words are enough of it to measure it in words.
+    /// No NUL byte in the first 8 KiB, and enough words to be measured in words.
     Text,
-    /// No NUL byte in the first 8 KiB, but words are a small part of it: encoded data, templates
-    /// full of attributes, drawings. It is measured in bytes.
+    /// No NUL byte in the first 8 KiB, but few words: encoded data, templates full of attributes,
+    /// drawings. It is measured in bytes.
     Data,
     /// Anything else.
     Binary,
 }
 
-/// Everything the index keeps of a content.
+/// Everything the index stores of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// Names the content as a whole.
@@ -177,58 +176,61 @@ pub struct Digest {
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// Its sampled fingerprints. Of a text that was just read as many as have posting lists
-    /// ([`Params::posted`]); the index keeps fewer of them as its signature ([`Digest::kept`]).
+    /// Its sampled fingerprints. A text that was just read has as many as have posting lists
+    /// ([`Params::posted`]); the index stores fewer of them as its signature ([`Digest::kept`]).
     pub signature: Signature,
-    /// Fingerprints that have posting lists besides. By these it is found, and nothing is estimated
-    /// by them: of data, and of texts that are mostly markup, the shingles of all words, tags
-    /// among them; of texts in letters of several bytes more of their shingles.
+    /// Extra fingerprints that have posting lists. They only find the content; nothing is estimated
+    /// from them. Data and texts that are mostly markup have the shingles of all words, tags
+    /// included. Texts in letters of several bytes have more of their shingles.
     pub besides: Vec<Fingerprint>,
-    /// Its words, if it is a text of enough of them: [`Shingled::words`](crate::words::Shingled).
+    /// The digest of its words, if it is a text with enough of them:
+    /// [`Shingled::words`](crate::words::Shingled).
     pub words: Option<WordsDigest>,
 }
 
-/// Runs of a chunk list, and those that take their place.
+/// Runs of a chunk list, and the runs that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEdit {
-    /// Of the list as it was. What is behind its end is no run.
+    /// The replaced runs of the old list. Numbers behind its end are ignored.
     pub runs: Range<u64>,
-    /// Their place is taken by these.
+    /// The runs that replace them.
     pub by: ChunkList,
 }
 
 impl ChunkEdit {
-    /// Whether nothing is replaced by nothing.
+    /// Returns whether the edit changes nothing.
     pub fn is_none(&self) -> bool {
         self.runs.is_empty() && self.by.0.is_empty()
     }
 }
 
-/// The digest of a content of which most is as in another one, without the chunks that both have:
-/// of a log of gigabytes to which a line was appended, and of an image in which a block was
-/// written, these are millions.
+/// The digest of a content that is mostly equal to another one, without the chunks that both have.
+/// For a log of gigabytes to which a line was appended, or an image in which a block was written,
+/// these are millions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.
     pub base: ContentDigest,
-    /// How its chunks become those of this content, in order; no two of them touch. A run that is
-    /// longer now because its chunk was put beside it is replaced as well.
+    /// The edits that turn its chunks into those of this content, in order; no two of them touch. A
+    /// run that grew because an equal chunk was inserted next to it is replaced as well.
     pub edits: Vec<ChunkEdit>,
-    /// How its posted fingerprints become those of this content; `None`: as if all were others.
+    /// The edit that turns its posted fingerprints into those of this content; `None`: all may
+    /// differ.
     pub fingerprints: Option<FingerprintEdit>,
     /// The digest of this content without chunks.
     pub digest: Box<Digest>,
 }
 
 impl EditedDigest {
-    /// The digest with all chunks; `None` if `base`, the chunks of the other content, are not.
+    /// Returns the digest with all chunks; `None` if `base` is not the chunk list of the other
+    /// content.
     pub fn whole(self, base: &ChunkList) -> Option<Box<Digest>> {
         let mut digest = self.digest;
         digest.complete(base, self.edits).then_some(digest)
     }
 }
 
-/// What is kept of a content to compare it.
+/// The part of a content's digest that comparisons need.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketch<'a> {
     /// Its size.
@@ -240,14 +242,13 @@ pub struct Sketch<'a> {
 }
 
 impl Digest {
-    /// The digest of bytes in memory. For many small files one after another
-    /// [`Digester::digest`] saves setting up.
+    /// Returns the digest of bytes in memory. For many small files one after another,
+    /// [`Digester::digest`] saves the setup.
     pub fn of(bytes: &[u8], params: &Params) -> Self {
         Digester::new(params).digest(bytes)
     }
 
-    /// Gives it the chunks that `base` becomes by these edits; `false` if that does not make up its
-    /// size.
+    /// Sets the chunks that `base` becomes by these edits; `false` if their length is not its size.
     pub fn complete(&mut self, base: &ChunkList, edits: Vec<ChunkEdit>) -> bool {
         let all = base.0.len();
         let in_list = |run: u64| usize::try_from(run).unwrap_or(all).min(all);
@@ -263,7 +264,7 @@ impl Digest {
         self.chunks.total_len() == self.size
     }
 
-    /// The signature that is kept of it.
+    /// Returns the signature that the index stores.
     pub fn kept(&self, params: &Params) -> Signature {
         match self.kind {
             ContentKind::Text => self.signature.thinned(&params.shingles),
@@ -271,13 +272,13 @@ impl Digest {
         }
     }
 
-    /// All its fingerprints that have posting lists.
+    /// Returns all its fingerprints that have posting lists.
     pub fn posted(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         let signature = self.signature.fingerprints.iter();
         signature.chain(&self.besides).copied()
     }
 
-    /// What comparing needs of it.
+    /// Returns the part that comparisons need.
     pub const fn sketch(&self) -> Sketch<'_> {
         Sketch {
             size: self.size,
@@ -288,7 +289,7 @@ impl Digest {
 }
 
 impl ContentKind {
-    /// How a kind is written: 0 empty, 1 text, 2 binary, 3 data.
+    /// Returns the number of a kind in files: 0 empty, 1 text, 2 binary, 3 data.
     pub const fn number(self) -> u8 {
         match self {
             Self::Empty => 0,
@@ -298,7 +299,7 @@ impl ContentKind {
         }
     }
 
-    /// The kind that is written so; `None`: none is.
+    /// Returns the kind with this number; `None`: no kind has it.
     pub const fn of_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Empty),
@@ -309,12 +310,12 @@ impl ContentKind {
         }
     }
 
-    /// Whether it has no NUL byte in its first 8 KiB, and some other byte: it has lines.
+    /// Returns whether it has lines: no NUL byte in its first 8 KiB, and some other byte.
     pub const fn has_lines(self) -> bool {
         matches!(self, Self::Text | Self::Data)
     }
 
-    /// The kind of a whole content.
+    /// Returns the kind of a whole content.
     pub fn of_whole(bytes: &[u8]) -> Self {
         match Self::of(bytes) {
             Self::Text if !words::is_text(bytes) => Self::Data,
@@ -322,11 +323,12 @@ impl ContentKind {
         }
     }
 
-    /// How many bytes tell text from binary.
+    /// The bytes at the start that distinguish text from binary.
     pub const LOOKED_AT: usize = 8 << 10;
 
-    /// The kind of a content that starts with these bytes, the first [`Self::LOOKED_AT`] or all
-    /// there are; never [`Self::Data`], which they do not tell from text.
+    /// Returns the kind of a content that starts with these bytes, the first [`Self::LOOKED_AT`] or
+    /// all there are. Never returns [`Self::Data`], which needs words to be distinguished from
+    /// text.
     pub fn of(head: &[u8]) -> Self {
         let head = &head[..head.len().min(Self::LOOKED_AT)];
         if head.is_empty() {

@@ -2,29 +2,29 @@
 //!
 //! # What is kept
 //!
-//! Every window of 64 bytes of a file has a rolling hash; a file at *level* k keeps the windows
+//! Every window of 64 bytes of a file has a rolling hash. A file at *level* k keeps the windows
 //! whose hash starts with k zero bits, one in 2^k. This is `Mod_n` with n = 2^k (Broder 1997,
 //! section "Estimating the resemblance and the containment"; `MOD_m` there). The kept set is a
-//! function of the *set* of windows alone, so where two files share a run of bytes they keep the
-//! same fingerprints inside it, and the shared part of the samples estimates the shared part of all
+//! function of the *set* of windows alone. Two files that share a run of bytes keep the same
+//! fingerprints inside it. So the shared part of the samples estimates the shared part of all
 //! windows without bias.
 //!
 //! # Choices
 //!
-//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i); here the level is
+//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i). Here the level is
 //!    the least one, not below [`SamplingParams::least_level`], at which at most
-//!    [`SamplingParams::most`] *distinct* fingerprints remain. Counting what is kept instead of the
-//!    size serves repetitive files (few distinct windows) as well as random ones, and bounds the
-//!    cost of a file in the index without any estimate.
+//!    [`SamplingParams::most`] *distinct* fingerprints remain. This counts fingerprints instead of
+//!    bytes, so it serves repetitive files (few distinct windows) as well as random ones. It also
+//!    bounds the cost of a file in the index without any estimate.
 //! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`, so files of
 //!    different sizes are compared at the greater of both levels: [`Signature::at_level`].
-//! 3. **The order is kept**: fingerprints stand in the order of their first occurrence. A set would
-//!    do for the ratio; the order also tells one replaced block from many scattered edits, which
-//!    [`crate::similarity`] needs to count bytes instead of windows.
-//! 4. **Windows of 64 equal bytes are never sampled**: padding and holes would tie every two files
-//!    together that contain any.
-//! 5. The window is 64 bytes, where the papers use about 20: long windows tell copied text from
-//!    common phrases; `docs/decisions/0003-window-and-rate.md` has the figures.
+//! 3. **The order is kept**: fingerprints are in the order of their first occurrence. A set would
+//!    be enough for the ratio. The order also distinguishes one replaced block from many scattered
+//!    edits, which [`crate::similarity`] needs to count bytes instead of windows.
+//! 4. **Windows of 64 equal bytes are never sampled**: padding and holes would relate all files
+//!    that contain any.
+//! 5. **The window is 64 bytes**, where the papers use about 20. Long windows distinguish copied
+//!    text from common phrases; `docs/decisions/0003-window-and-rate.md` has the figures.
 //!
 //! A file of fewer than 64 bytes has no window and an empty signature.
 
@@ -38,36 +38,36 @@ use crate::params::SamplingParams;
 pub struct Signature {
     /// Every kept fingerprint has at least this level: one window in 2^level was kept.
     pub level: u8,
-    /// The distinct fingerprints in the order of their first occurrence in the file, so that the
-    /// order tells contiguous sharing from scattered edits.
+    /// The distinct fingerprints in the order of their first occurrence in the file. The order
+    /// distinguishes contiguous sharing from scattered edits.
     pub fingerprints: Vec<Fingerprint>,
-    /// How much of it is said more than once, of a text of which that is known.
+    /// The share of repeated shingles, for a text where it is known.
     pub repeats: Option<Repeats>,
 }
 
-/// The share of its shingles that a text has said before, in 255ths: a sample of distinct ones does
-/// not tell.
+/// The share of a text's shingles that repeat an earlier one, in 255ths. A sample of distinct
+/// shingles does not reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeats(pub u8);
 
 impl Repeats {
     const ALL: f64 = 255.0;
 
-    /// Of a text with so many shingles, each as often as it has it, of which so many are distinct.
+    /// Computes the share from the number of all shingles (`said`) and of distinct ones.
     pub fn new(said: u64, distinct: u64) -> Self {
         let repeated = said.saturating_sub(distinct) as f64 / said.max(1) as f64;
         Self((repeated * Self::ALL).round() as u8)
     }
 
-    /// The share.
+    /// Returns the share.
     pub fn share(self) -> f64 {
         f64::from(self.0) / Self::ALL
     }
 }
 
 impl Signature {
-    /// The fingerprints that a sample at `level` keeps, in order. Complete only for a `level` not
-    /// below the signature's own: what was dropped cannot come back.
+    /// Returns the fingerprints that a sample at `level` keeps, in order. They are complete only
+    /// for a `level` not below the signature's own.
     pub fn at_level(&self, level: u8) -> impl Iterator<Item = Fingerprint> + '_ {
         self.fingerprints
             .iter()
@@ -75,13 +75,14 @@ impl Signature {
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
 
-    /// The sample of the same content by sparser rules: what a [`Sampler`] with these keeps of it.
+    /// Returns the sample of the same content by sparser rules, as a [`Sampler`] with these rules
+    /// makes it.
     #[must_use]
     pub fn thinned(&self, params: &SamplingParams) -> Self {
         Self::of_denser(self.level, &self.fingerprints, self.repeats, params)
     }
 
-    /// A sample by these rules, of a denser one.
+    /// Makes a sample by these rules from a denser one.
     fn of_denser(
         level: u8,
         fingerprints: &[Fingerprint],
@@ -94,12 +95,12 @@ impl Signature {
         }
         let mut level = level.max(params.least_level);
         let above = |level: u8| of_level[usize::from(level)..].iter().sum::<usize>();
-        // Ends: no fingerprint has a level above 35.
+        // This ends: no fingerprint has a level above 35.
         while above(level) > params.most(level) {
             level += 1;
         }
-        // Exactly as long as it is, for it is kept: and no more is asked of the allocator, which
-        // threads wait for.
+        // The exact length, because the sample is stored. A single allocation suffices; threads
+        // contend for the allocator.
         let mut kept = Vec::with_capacity(above(level));
         let is_kept = |fingerprint: &&Fingerprint| fingerprint.level() >= level;
         kept.extend(fingerprints.iter().filter(is_kept));
@@ -113,27 +114,27 @@ impl Signature {
 
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
 ///
-/// Holds at most `cap` fingerprints at any time: whenever one more arrives the level rises and
-/// those below it go. What is dropped is never needed again, because the number of distinct
-/// fingerprints at a level only grows with the file; so the result is the same as choosing the
-/// level with the whole file at hand, and independent of how the file was cut into pieces.
+/// Holds at most `cap` fingerprints at any time. Whenever one more arrives, the level rises and
+/// those below it are dropped. A dropped fingerprint is never needed again, because the number of
+/// distinct fingerprints at a level only grows with the file. So the result is that of choosing the
+/// level for the whole file, however the file was cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
     level: u8,
     order: Vec<Fingerprint>,
     seen: Seen,
-    /// Fingerprints that come next, none below the level.
+    /// Fingerprints that are inserted next, none below the level.
     waiting: Vec<Fingerprint>,
-    /// How many were pushed, those included that are not kept.
+    /// Counts the pushed fingerprints, dropped ones included.
     pushed: u64,
 }
 
-/// Fingerprints that are looked up together.
+/// Counts the fingerprints that are looked up together.
 const TOGETHER: usize = 32;
 
 impl Sampler {
-    /// A sampler for one file after another (see [`Self::take`]).
+    /// Makes a sampler for one file after another (see [`Self::take`]).
     pub fn new(params: &SamplingParams) -> Self {
         Self {
             params: *params,
@@ -145,8 +146,8 @@ impl Sampler {
         }
     }
 
-    /// A sampler that begins at a level, for a part of a file of which the rest is known to have
-    /// too many fingerprints below it.
+    /// Makes a sampler that begins at a level: for a part of a file whose other parts have too many
+    /// fingerprints below it.
     pub(crate) fn at_level(params: &SamplingParams, level: u8) -> Self {
         let mut sampler = Self::new(params);
         sampler.level = sampler.level.max(level);
@@ -159,27 +160,28 @@ impl Sampler {
         self.reset();
     }
 
-    /// The level that it begins a file with.
+    /// Returns the level at which a file begins.
     pub(crate) const fn least_level(&self) -> u8 {
         self.params.least_level
     }
 
-    /// How many fingerprints were pushed.
+    /// Returns the number of pushed fingerprints.
     pub(crate) const fn pushed(&self) -> u64 {
         self.pushed
     }
 
-    /// Says how many were pushed, those included that are not kept.
+    /// Sets the number of pushed fingerprints, dropped ones included.
     pub(crate) const fn set_pushed(&mut self, pushed: u64) {
         self.pushed = pushed;
     }
 
-    /// A level that a fingerprint must have to be kept at present. It only rises within a file.
+    /// Returns the level that a fingerprint currently needs to be kept. It only rises within a
+    /// file.
     pub const fn level(&self) -> u8 {
         self.level
     }
 
-    /// Counts so many fingerprints as pushed, all below the level.
+    /// Counts `count` fingerprints below the level as pushed.
     pub(crate) const fn leave_out(&mut self, count: u64) {
         self.pushed += count;
     }
@@ -202,7 +204,7 @@ impl Sampler {
         }
     }
 
-    /// Drops what is below a level, from now on too.
+    /// Raises the level, and drops the fingerprints below it.
     pub(crate) fn raise(&mut self, level: u8) {
         self.keep_waiting();
         if level > self.level {
@@ -213,8 +215,8 @@ impl Sampler {
         }
     }
 
-    /// Takes those that wait. A large set lies in no near cache, so all are looked up at once, and
-    /// one by one after that.
+    /// Inserts the fingerprints that wait. A large set is not in the near caches. So the slots of
+    /// all are loaded at once, before they are inserted one by one.
     pub(crate) fn keep_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         black_box(self.seen.glance(&waiting));
@@ -238,10 +240,10 @@ impl Sampler {
         }
     }
 
-    /// Raises the level until no more fingerprints are left than may be.
+    /// Raises the level until at most the allowed number of fingerprints is left.
     #[cold]
     fn thin(&mut self) {
-        // Ends: no fingerprint has a level above 35, so at 36 nothing is left.
+        // This ends: no fingerprint has a level above 35, so at 36 nothing is left.
         while self.order.len() > self.params.most(self.level) {
             self.level += 1;
             let level = self.level;
@@ -251,7 +253,7 @@ impl Sampler {
         self.refill();
     }
 
-    /// Leaves in the set what is in order.
+    /// Reduces the set to the fingerprints in `order`.
     fn refill(&mut self) {
         if self.seen.is_small() {
             self.seen.clear();
@@ -263,12 +265,12 @@ impl Sampler {
         }
     }
 
-    /// Whether anything can be kept.
+    /// Returns whether anything can be kept.
     pub(crate) const fn samples(&self) -> bool {
         self.params.cap > 0
     }
 
-    /// The signature of what was pushed; the sampler is then as new, its memory kept.
+    /// Returns the signature of the pushed fingerprints and resets the sampler; keeps the memory.
     pub fn take(&mut self) -> Signature {
         self.keep_waiting();
         let signature = Signature {
@@ -280,7 +282,7 @@ impl Sampler {
         signature
     }
 
-    /// [`Self::take`], by sparser rules.
+    /// As [`Self::take`], by sparser rules.
     pub fn take_thinned(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();
         let signature = Signature::of_denser(self.level, &self.order, None, params);
@@ -288,8 +290,8 @@ impl Sampler {
         signature
     }
 
-    /// [`Self::take_thinned`], of a text of which all fingerprints of the least level were pushed,
-    /// as often as it has them.
+    /// As [`Self::take_thinned`], for a text. All fingerprints of the least level must have been
+    /// pushed, as often as they occur.
     pub fn take_text(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();
         let sparser = self.level - self.params.least_level;
@@ -304,9 +306,9 @@ impl Sampler {
     /// Forgets everything pushed; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            // After a large file the set is small again, for clearing it costs every file after.
-            // One that was filled may be again: parts of a large file follow each other, and a new
-            // set is made by doubling it, in memory that comes page by page.
+            // After a large file the set is made small again, because clearing a large set costs
+            // every file after it. A set that was filled stays large: parts of a large file follow
+            // each other. A new set would grow by doubling, in memory that is mapped page by page.
             if self.seen.is_small() || self.seen.is_filled(self.order.len()) {
                 self.seen.clear();
             } else {
@@ -320,20 +322,20 @@ impl Sampler {
     }
 }
 
-/// A set of fingerprints: open addressing at most half full. Fingerprints are hashes already, so
+/// A set of fingerprints: open addressing, at most half full. Fingerprints are hashes already, so
 /// their low bits are the address.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Fingerprints have 32 bits.
     slots: Vec<u32>,
-    /// Whether the fingerprint is in it that stands for a free slot.
+    /// True if the set has the fingerprint whose value marks a free slot.
     has_free: bool,
 }
 
 impl Seen {
     const FREE: u32 = 0;
 
-    /// Room for what most files keep.
+    /// Room for the fingerprints of most files.
     const FIRST: usize = 256;
 
     fn with_room_for(count: usize) -> Self {
@@ -348,12 +350,12 @@ impl Seen {
         self.has_free = false;
     }
 
-    /// Whether it fits the first-level cache.
+    /// Returns whether the set fits the first-level cache.
     const fn is_small(&self) -> bool {
         self.slots.len() <= 4 << 10
     }
 
-    /// What stands where these fingerprints belong: loads that wait for nothing.
+    /// Loads the slots where these fingerprints belong. The loads do not depend on each other.
     fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
         let mask = self.slots.len() - 1;
         fingerprints.iter().fold(0, |all, fingerprint| {
@@ -361,8 +363,8 @@ impl Seen {
         })
     }
 
-    /// The same in a set with twice the room. In the order of the slots, so that they are written
-    /// in that order too.
+    /// Copies the set into one with twice the room. Slots are read in order, so that they are
+    /// written in order, too.
     fn grown(&self) -> Self {
         let mut all = Self::with_room_for(self.slots.len());
         all.has_free = self.has_free;
@@ -372,14 +374,14 @@ impl Seen {
         all
     }
 
-    /// Leaves those of a level or more, in the memory that is there: a set of another's would be
+    /// Keeps the fingerprints of a level or more, in the same memory: that of a new set would be
     /// mapped page by page.
     fn retain_level(&mut self, level: u8) {
         let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
         self.has_free &= is_kept(Self::FREE);
-        // Half of the slots are free, and nothing lies across one. So behind it each may be taken
-        // out and put in again: it comes to where it was, or before, and what is behind it is not
-        // looked at before its turn.
+        // Half of the slots are free, and no probe sequence crosses a free slot. So, starting
+        // behind one, each fingerprint can be removed and inserted again. It is placed at its old
+        // slot or an earlier one, never at one that is still to be visited.
         let free = self.slots.iter().position(|&slot| slot == Self::FREE);
         let first = free.map_or(0, |free| free + 1);
         for at in (first..self.slots.len()).chain(0..first) {
@@ -390,17 +392,17 @@ impl Seen {
         }
     }
 
-    /// Whether so many are half of what there is room for.
+    /// Returns whether `count` fingerprints fill half of the slots.
     const fn is_full(&self, count: usize) -> bool {
         2 * count >= self.slots.len()
     }
 
-    /// Whether so many are a part of what there is room for that pays for clearing it.
+    /// Returns whether `count` fingerprints are enough to make clearing the slots worth its cost.
     const fn is_filled(&self, count: usize) -> bool {
         16 * count >= self.slots.len()
     }
 
-    /// Whether the fingerprint is new.
+    /// Inserts a fingerprint and returns whether it is new.
     #[inline]
     fn insert(&mut self, fingerprint: Fingerprint) -> bool {
         let fingerprint = fingerprint.0 as u32;
@@ -432,8 +434,8 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the least level at which at most `cap` distinct ones remain; nothing is
-    /// sampled of nothing.
+    /// The definition: the least level at which at most `cap` distinct ones remain; with a cap of 0
+    /// nothing is sampled.
     fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
         let all = if params.cap == 0 { &[] } else { all };
         for level in params.least_level.. {
@@ -527,7 +529,7 @@ mod tests {
                 .map(|_| Fingerprint(random.draw() >> 32))
                 .collect();
             all[50_000] = Fingerprint(0);
-            // Some stand twice, near and far.
+            // Some occur twice, near and far.
             for _ in 0..20_000 {
                 let (from, to) = (random.below(all.len()), random.below(all.len()));
                 all[to] = all[from];

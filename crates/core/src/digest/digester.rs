@@ -27,84 +27,84 @@ use crate::params::{Params, SamplingParams};
 use crate::sample::{Sampler, Signature};
 use crate::words::{Shingled, Shingler, without_line_ends};
 
-/// Makes the [`Digest`] of bytes handed over in pieces of any size.
+/// Makes the [`Digest`] of bytes that arrive in pieces of any size.
 ///
-/// # How the bytes go through
+/// # Data flow
 ///
-/// 1. In blocks of `BLOCK` bytes, each scanned for cuts and samples, hashed whole, and then hashed
-///    chunk by chunk while it is still in the processor's cache.
-/// 2. MD5 wants many chunks at a time. Chunks are kept pending until `BATCH` bytes of them are
+/// 1. Bytes are processed in blocks of `BLOCK` bytes. Each is scanned for cuts and samples, hashed
+///    whole, and then hashed chunk by chunk while it is still in the processor's cache.
+/// 2. MD5 is fastest on many chunks at a time. Chunks stay pending until they have `BATCH` bytes
 ///    together or the content ends; a small file is one batch.
-/// 3. A chunk is hashed where its bytes lie: in the caller's piece if it lies there whole, and from
-///    `kept` only if it began in an earlier piece. So pieces of a batch and more are hardly copied.
-/// 4. All memory stays for the next file: a digester that has seen a large file allocates for a
-///    small one only what its digest holds.
+/// 3. A chunk is hashed where its bytes are: in the caller's piece if it is there whole, and in
+///    `kept` only if it began in an earlier piece. So pieces larger than a batch are hardly copied.
+/// 4. All memory is reused for the next file. After a large file, a digester allocates for a small
+///    one only what its digest holds.
 ///
-/// Invariant between calls: `kept` are the bytes from `kept_from` up to the position; all pending
-/// chunks and the chunk under way lie in it.
+/// Invariant between calls: `kept` has the bytes from `kept_from` up to the position. All pending
+/// chunks and the current chunk are in it.
 #[derive(Clone, Debug)]
 pub struct Digester {
     chunker: Chunker,
     sampler: Sampler,
     shingler: Shingler,
-    /// What the shingler knows of a content that came at once.
+    /// The shingler's result for a content that arrived at once.
     shingled: Option<Shingled>,
-    /// Windows of encoded data, of which lines are no part.
+    /// Windows of encoded data, without line ends.
     joined: Chunker,
     encoded: Sampler,
-    /// Samples of shingles, as many as have posting lists: the signature, if it is a text.
+    /// Samples of shingles, as many as have posting lists; the signature, if it is text.
     texts: Sampler,
     posted: SamplingParams,
-    /// More samples of shingles in letters of several bytes.
+    /// Extra samples of shingles in letters of several bytes.
     more: Sampler,
-    /// Words and shingles of HTML and XML with all tags, as long as that may be most of it.
+    /// Words and shingles of HTML and XML with all tags, while tags may still be most of it.
     plain: Shingler,
     tags: Sampler,
     code: CodeSampler,
-    /// Samples of machine code: the signature, if it is an executable.
+    /// Samples of machine code; the signature, if it is an executable.
     codes: Sampler,
     content: ContentHasher,
     kind: KindFinder,
-    /// All of the content comes at once.
+    /// True if the whole content arrives at once.
     whole: bool,
     kept: Vec<u8>,
     kept_from: u64,
-    /// Complete, not hashed yet, in order; each is one chunk.
+    /// Complete chunks that are not hashed yet, in order; each is one chunk.
     pending: Vec<Cut>,
     hashes: Vec<ChunkHash>,
-    /// Runs of the content that was resumed, before those in `chunks`.
+    /// Runs of the resumed content that are before those in `chunks`.
     runs_before: u64,
     chunks: ChunkList,
-    /// Sampling of windows.
+    /// The sampling of windows.
     windows: SamplingParams,
-    /// What is kept of stretches, if it is.
+    /// The recorder of stretches, if they are recorded.
     recorder: Option<Box<Recorder>>,
 }
 
-/// Where a [`Digester`] stood in a content, without the chunks before it but the last. A file that
-/// grows is digested from here on ([`Digester::resume`]): what is scanned once more is the chunk
-/// under way.
+/// The state of a [`Digester`] inside a content, without the chunks before it but the last. A file
+/// that grows is digested from here on ([`Digester::resume`]). Only the current chunk is scanned
+/// again.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     digester: Box<Digester>,
 }
 
 impl Checkpoint {
-    /// Bytes of the content before it.
+    /// Returns the bytes of the content before it.
     pub const fn position(&self) -> u64 {
         self.digester.position()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimates the bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         self.digester.kept.capacity() + Self::USUAL
     }
 
-    /// The memories of three scans, and the samples of a large text (measured: 1.4 MB).
+    /// The memory of three scans and of the samples of a large text (measured: 1.4 MB).
     const USUAL: usize = 3 << 19;
 }
 
-/// What a content is, and the samples of that.
+/// The kind of a content and its samples.
 struct Sampled {
     kind: ContentKind,
     signature: Signature,
@@ -112,22 +112,22 @@ struct Sampled {
     words: Option<WordsDigest>,
 }
 
-/// Bytes scanned and hashed in one go.
+/// Bytes that are scanned and hashed in one go.
 const BLOCK: usize = 256 << 10;
 
 /// Bytes of a content that are scanned before the level of its samples may rise.
 const FIRST_PIECE: u64 = 4 << 10;
 
-/// Bytes of pending chunks that are enough for a batch: some 130 of the usual size, and half a
-/// block, so that a whole block never waits for the next one.
+/// Bytes of pending chunks that are enough for a batch: some 130 chunks of the usual size. It is
+/// half a block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
-/// So many chunks are put together without asking for memory, which threads wait for: most files
-/// have no more.
+/// The most chunks whose bytes are collected without an allocation, because threads contend for the
+/// allocator. Most files have no more.
 const FEW_CHUNKS: usize = 64;
 
 impl Digester {
-    /// A digester at the start of a content.
+    /// Makes a digester at the start of a content.
     pub fn new(params: &Params) -> Self {
         Self {
             chunker: Chunker::sampling(params),
@@ -157,7 +157,7 @@ impl Digester {
         }
     }
 
-    /// Bytes taken since the start of the content.
+    /// Returns the bytes taken since the start of the content.
     pub const fn position(&self) -> u64 {
         self.chunker.position()
     }
@@ -178,8 +178,8 @@ impl Digester {
         }
     }
 
-    /// Takes `count` zero bytes: a hole of a sparse file. The same as [`Self::update`] with that
-    /// many zeros, but O(1) in time and memory beyond a few chunks.
+    /// Takes `count` zero bytes: a hole of a sparse file. The result is that of [`Self::update`]
+    /// with that many zeros, but in O(1) time and memory beyond a few chunks.
     pub fn update_zeros(&mut self, count: u64) {
         let mut left = count;
         while left > 0 {
@@ -193,7 +193,7 @@ impl Digester {
     fn take_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
-        // Behind what decides whether it is text, one zero ends a word as well as many.
+        // Behind the bytes that decide whether it is text, one zero ends a word as well as many do.
         let mut decides = count.clamp(1, Shingler::DECIDED as u64) as usize;
         while decides > 0 {
             let zeros = decides.min(1 << 10);
@@ -235,13 +235,13 @@ impl Digester {
         self.keep_zeros(self.position() - hole.end());
     }
 
-    /// The digest of what was taken. The digester is then at the start of another content.
+    /// Returns the digest of the bytes taken. The digester is then at the start of another content.
     pub fn finish(&mut self) -> Digest {
         let content = mem::take(&mut self.content).finish();
         self.finish_with(&[], content)
     }
 
-    /// The digest of a whole content in memory; drops what was taken before.
+    /// Returns the digest of a whole content in memory; drops what was taken before.
     ///
     /// As [`Self::update`] and [`Self::finish`], with one copy less.
     pub fn digest(&mut self, bytes: &[u8]) -> Digest {
@@ -255,8 +255,8 @@ impl Digester {
         self.finish_with(&bytes[last..], content)
     }
 
-    /// The same of bytes whose content digest is known, which is `content`: of few bytes it is not
-    /// made again.
+    /// Returns the digest of bytes whose content digest is known to be `content`. For few bytes it
+    /// is not computed again.
     pub fn digest_named(&mut self, bytes: &[u8], content: ContentDigest) -> Digest {
         if bytes.len() > BLOCK {
             return self.digest(bytes);
@@ -267,10 +267,11 @@ impl Digester {
         self.finish_with(bytes, content)
     }
 
-    /// Where the digester stands, to go on from there when more bytes have come; it goes on itself.
+    /// Saves the state, to resume from it when more bytes have arrived. The digester itself can
+    /// continue.
     pub fn checkpoint(&mut self) -> Checkpoint {
-        // The chunks are kept with the content that ends here, and are most of all. What follows
-        // may become one run with the last of them.
+        // The chunks stay with the content that ends here, and are most of the memory. Only the
+        // last is copied, because the next bytes may extend its run.
         let chunks = mem::take(&mut self.chunks);
         let mut digester = Box::new(self.clone());
         if let Some((&last, before)) = chunks.0.split_last() {
@@ -281,13 +282,13 @@ impl Digester {
         Checkpoint { digester }
     }
 
-    /// Goes on from a checkpoint and drops what was taken. What it has made at the end is the
-    /// [`Self::finish_grown`] of the content that ended at the checkpoint.
+    /// Resumes from a checkpoint and drops what was taken. [`Self::finish_grown`] then returns the
+    /// digest, based on the content that ended at the checkpoint.
     pub fn resume(&mut self, checkpoint: &Checkpoint) {
         self.clone_from(&checkpoint.digester);
     }
 
-    /// The digest of what was taken, of which the beginning is the content `base`, resumed at its
+    /// Returns the digest of the bytes taken, based on the content `base` that was resumed at its
     /// end. The digester is then at the start of another content.
     pub fn finish_grown(&mut self, base: ContentDigest) -> EditedDigest {
         let runs = self.runs_before..u64::MAX;
@@ -301,7 +302,7 @@ impl Digester {
         }
     }
 
-    /// Drops what was taken, keeps the memory.
+    /// Drops what was taken and keeps the memory.
     pub fn reset(&mut self) {
         self.forget_stretches();
         self.chunker.reset();
@@ -355,8 +356,8 @@ impl Digester {
         }
         let mut rest = block;
         while !rest.is_empty() {
-            // The level rises by one whenever there is twice as much, and the samples below it are
-            // most of what a scan finds.
+            // The level rises by one whenever the position doubles. Most samples of a scan are
+            // below it.
             let piece = chunker.position().max(FIRST_PIECE).min(rest.len() as u64);
             let (piece, behind) = rest.split_at(piece as usize);
             chunker.raise_level(sampler.level());
@@ -367,14 +368,14 @@ impl Digester {
         }
     }
 
-    /// Whether it is known to be text that is measured in words.
+    /// Returns whether the content is known to be text that is measured in words.
     fn is_text(&self) -> bool {
         let shingled = self.shingled.map(|shingled| shingled.is_text);
         self.kind.is_text(self.whole)
             && (!self.texts.samples() || shingled.or(self.shingler.is_text()) == Some(true))
     }
 
-    /// Samples the windows of what is encoded data, or may still turn out to be.
+    /// Samples the windows of encoded data, or of what may still turn out to be.
     fn sample_joined(&mut self, block: &[u8]) {
         let known = self.shingled.map(|shingled| shingled.is_encoded);
         let is_encoded = known.or(self.shingler.is_encoded()).unwrap_or(true);
@@ -390,12 +391,12 @@ impl Digester {
         });
     }
 
-    /// Whether shingles are sampled.
+    /// Returns whether shingles are sampled.
     const fn samples_words(&self) -> bool {
         !self.kind.nul && self.texts.samples()
     }
 
-    /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
+    /// Samples the shingles of a text. Zeros separate words; one does as well as a thousand.
     fn words(&mut self, bytes: &[u8]) {
         if !self.samples_words() {
             return;
@@ -415,14 +416,14 @@ impl Digester {
         }
     }
 
-    /// Samples the shingles of markup and all.
+    /// Samples the shingles of all words, markup included.
     fn all_words(&mut self, bytes: &[u8]) {
         let Self { plain, tags, .. } = self;
         plain.update(bytes, &mut |sample| tags.push(sample));
         plain.besides().for_each(drop);
     }
 
-    /// Samples what the last words make.
+    /// Ends the words and samples the last shingles.
     fn finish_words(&mut self) -> Shingled {
         let Self {
             shingler,
@@ -436,8 +437,8 @@ impl Digester {
         shingled
     }
 
-    /// What the content is and the samples of that: shingles of a text, windows of anything else,
-    /// of code without its distances. And what it is found by besides, and what names its words.
+    /// Returns the kind of the content, its samples and the digest of its words. A text is sampled
+    /// by shingles, code by instructions without distances, anything else by windows.
     fn sampled(&mut self) -> Sampled {
         let kind = self.kind.finish();
         if kind != ContentKind::Text {
@@ -489,15 +490,15 @@ impl Digester {
         }
     }
 
-    /// Bytes of the pending chunks.
+    /// Returns the bytes of the pending chunks.
     fn pending_len(&self) -> usize {
         self.pending
             .first()
             .map_or(0, |first| (self.chunker.start() - first.start) as usize)
     }
 
-    /// Deals with `block`, the bytes up to the position that are not in `kept`: hashes the pending
-    /// chunks if it is `time`, and keeps what is needed later.
+    /// Processes `block`, the bytes up to the position that are not in `kept`. It hashes the
+    /// pending chunks if it is `time`, and keeps the bytes that are needed later.
     fn hash(&mut self, block: &[u8], time: bool) {
         let mut block = block;
         if time {
@@ -508,7 +509,7 @@ impl Digester {
                 self.kept.clear();
                 block = &block[(start - block_from) as usize..];
             } else {
-                // The chunk under way began before the block, so none ended in it.
+                // The current chunk began before the block, so no chunk ended in it.
                 self.kept.drain(..(start - self.kept_from) as usize);
             }
             self.kept_from = start;
@@ -516,13 +517,13 @@ impl Digester {
         self.kept.extend_from_slice(block);
     }
 
-    /// Keeps zeros that are not handed over as bytes.
+    /// Keeps zeros that were not passed as bytes.
     fn keep_zeros(&mut self, count: u64) {
         self.kept.resize(self.kept.len() + count as usize, 0);
     }
 
-    /// Hashes all pending chunks; `block` are the bytes behind the kept ones. Afterwards the bytes
-    /// of a chunk that began in `kept` and ended in `block` lie in `kept` too.
+    /// Hashes all pending chunks; `block` has the bytes behind those in `kept`. Afterwards the
+    /// bytes of a chunk that began in `kept` and ended in `block` are in `kept`, too.
     fn flush(&mut self, block: &[u8]) {
         let block_from = self.kept_from + self.kept.len() as u64;
         if let Some(seam) = self.pending.iter().rfind(|cut| cut.start < block_from)
@@ -570,7 +571,7 @@ impl Digester {
         }
     }
 
-    /// The digest; `block` are the last bytes, scanned already, that are not in `kept`.
+    /// Returns the digest; `block` has the last bytes, scanned already, that are not in `kept`.
     fn finish_with(&mut self, block: &[u8], content: ContentDigest) -> Digest {
         debug_assert!(self.recorder.is_none(), "stretches are put together first");
         let size = ByteLen(self.position());
@@ -594,7 +595,7 @@ impl Digester {
     }
 }
 
-/// Whether all bytes are equal.
+/// Returns whether all bytes are equal.
 fn constant(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| Some(byte) == bytes.first())
 }

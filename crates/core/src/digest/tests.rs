@@ -1,4 +1,4 @@
-//! The one pass against doing each thing on its own.
+//! The single pass, compared with separate implementations of each part.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::params::{ChunkParams, SamplingParams};
 use crate::sample::Sampler;
 use crate::words::Shingler;
 
-/// Everything by its definition.
+/// Computes each part by its definition.
 fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut chunks = ChunkList::default();
     let mut at = 0;
@@ -44,7 +44,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     let mut words = None;
     let mut repeats = None;
     let mut besides = Vec::new();
-    // Who samples nothing looks for no words.
+    // With a cap of 0, words are not read.
     if kind == ContentKind::Text && params.posted.cap == 0 {
         sampler = Sampler::new(&params.posted);
     } else if kind == ContentKind::Text {
@@ -57,7 +57,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
             texts.push(sample);
             all.push(sample);
         };
-        // What the first pass found besides is forgotten.
+        // Drops the extra samples of the first pass.
         shingler.reset();
         shingler.update(bytes, &mut push);
         shingler.finish(&mut push);
@@ -112,7 +112,7 @@ fn params() -> impl Strategy<Value = Params> {
         })
 }
 
-/// A part of a file and how it is handed over.
+/// A part of a file and how it is passed.
 #[derive(Clone, Debug)]
 enum Part {
     Bytes(Vec<u8>),
@@ -151,7 +151,7 @@ proptest! {
         params in params(),
     ) {
         let mut digester = Digester::new(&params);
-        // One digester for all: nothing of a file may be left when the next begins.
+        // One digester for all: no state of a file may be left when the next begins.
         for parts in files {
             let bytes = whole(&parts);
             let expected = plainly(&bytes, &params);
@@ -176,8 +176,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// A file that grew is digested from where it ended as it is from its start, however often it
-    /// grows and whatever is read between.
+    /// A file that grew has the same digest from its old end as from its start, however often it
+    /// grows and whatever is digested in between.
     #[test]
     fn what_grows_is_digested_from_its_end(parts in parts(), params in params()) {
         let mut digester = Digester::new(&params);
@@ -316,8 +316,8 @@ fn windows_of_equal_bytes_are_never_sampled() {
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);
 }
 
-/// The level property on real digests: what two files share, their samples share at the greater
-/// level, however much larger one is.
+/// Samples of real digests nest: what two files share, their samples share at the greater level,
+/// whatever their sizes.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();
@@ -375,9 +375,9 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
     let old = list(&[(1, 1), (2, 1), (3, 2), (4, 1)]);
     let cases: [(Pairs<u8>, Pairs<u64>); 7] = [
         (&[(1, 1), (2, 1), (3, 2), (4, 1)], &[]),
-        // In place, at both ends.
+        // Replaced in place, at both ends.
         (&[(9, 1), (2, 1), (3, 2), (8, 1)], &[(0, 19), (57, 75)]),
-        // What is put in moves all behind it; neighbours are one.
+        // Inserted chunks move everything behind them; neighbours are one range.
         (
             &[(1, 1), (7, 1), (8, 2), (2, 1), (3, 2), (4, 1)],
             &[(11, 64)],
@@ -386,7 +386,7 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
             &[(1, 1), (7, 1), (2, 1), (3, 2), (4, 1), (6, 1)],
             &[(11, 28), (80, 96)],
         ),
-        // What is taken out, exchanged or repeated is not new.
+        // Removed, exchanged or repeated chunks are not new.
         (&[(1, 1), (3, 2), (4, 1)], &[]),
         (&[(4, 1), (3, 9), (2, 1), (1, 1)], &[]),
         (&[], &[]),
@@ -398,7 +398,7 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
     assert_eq!(pairs(all), [(0, old.total_len().0)]);
 }
 
-/// Whatever side of the line between text and data it is on, and however it comes.
+/// The same holds on both sides of the line between text and data, in pieces or whole.
 #[test]
 fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     let params = Params::default();
@@ -417,7 +417,7 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
             ContentKind::Text,
             false,
         ),
-        // A part of one is one.
+        // A part of markup is markup.
         (drawing(9, "")[6..].to_vec(), ContentKind::Data, true),
         (drawing(200, "")[30..].to_vec(), ContentKind::Data, true),
     ] {
@@ -430,7 +430,7 @@ fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     }
 }
 
-/// Encoded data has no words, and a program has windows alone.
+/// Encoded data has no words, and a program has only windows.
 #[test]
 fn what_has_no_words_is_found_by_nothing_besides() {
     let line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX\n";
