@@ -1,25 +1,27 @@
-//! Machine code: what is sampled of executables.
+//! Machine code: the sampling of executables.
 //!
-//! Two builds of one program have the same instructions at other addresses: a function grew, and
-//! every call and every jump across it, every reference to data has another distance in its four
-//! bytes. Every window of 64 bytes holds several of them, so hardly one survives.
+//! Two builds of one program have the same instructions at other addresses. If a function grows,
+//! every call, jump or reference across it has another distance in its four bytes. Every window of
+//! 64 bytes has several of them, so hardly one survives.
 //!
-//! # What is done
+//! # Method
 //!
-//! Before windows are sampled, the distances in code are set to zero: of x86 the 32-bit operands of
-//! `call`, `jmp` and the conditional jumps, and those of references relative to the instruction
-//! pointer; of ARM64 the operands of `b`, `bl` and `adrp`. The filters of xz make distances
-//! absolute instead (two calls of one function become equal); that helps a compressor within one
-//! file, but absolute addresses move from build to build as distances do. Only what is sampled is
-//! changed: chunks, shared bytes and everything exact are about the bytes as they are.
+//! Before windows are sampled, the distances in code are set to zero. For x86 these are the 32-bit
+//! operands of `call`, `jmp` and the conditional jumps, and those of references relative to the
+//! instruction pointer. For ARM64 they are the operands of `b`, `bl` and `adrp`. The filters of xz
+//! make distances absolute instead, so that two calls of one function become equal. That helps a
+//! compressor within one file, but absolute addresses change from build to build as distances do.
+//! Only the samples change. Chunks, shared bytes and all exact figures are about the original
+//! bytes.
 //!
 //! # Choices
 //!
-//! 1. **Where**: in the executable segments that the program header of an ELF file names; it stands
-//!    at the beginning, where a stream has it. Data between them is sampled as it is.
-//! 2. **No disassembler.** What follows an opcode's byte and is a small distance (the uppermost
-//!    byte 0 or 255) is taken for one. Some are none; but the decision rests on the bytes around it
-//!    alone, so equal code is changed equally wherever it stands, which is all that sampling needs.
+//! 1. **Where**: in the executable segments that the program header of an ELF file names. The
+//!    header is at the beginning, so a stream has it in time. Data between segments is sampled
+//!    unchanged.
+//! 2. **No disassembler.** A small distance (the uppermost byte 0 or 255) behind the byte of an
+//!    opcode is set to zero. Some of these are not distances. But the decision depends only on the
+//!    bytes around it, so equal code is changed equally everywhere. Sampling needs no more.
 
 use std::ops::Range;
 
@@ -27,16 +29,16 @@ use crate::hash::rolling::Scanner;
 use crate::ids::Fingerprint;
 use crate::params::Params;
 
-/// So many bytes at the beginning tell where code is.
+/// The bytes at the beginning that show where code is.
 const HEAD: usize = 4096;
 
-/// How an ELF file begins.
+/// The first bytes of an ELF file.
 const MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// The most program headers that are looked at.
+/// The most program headers that are examined.
 const MOST_SEGMENTS: usize = 64;
 
-/// Bytes that a decision needs behind the first.
+/// The bytes that a decision needs behind the first.
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
@@ -49,9 +51,9 @@ pub(crate) struct CodeSampler {
 
 #[derive(Clone, Debug)]
 enum CodeState {
-    /// The beginning is not known yet.
+    /// The beginning is not complete yet.
     Beginning,
-    /// No executable.
+    /// Not an executable.
     Other,
     Code(CallFilter),
 }
@@ -60,13 +62,13 @@ enum CodeState {
 #[derive(Clone, Debug)]
 struct CallFilter {
     machine: Machine,
-    /// Where code lies in the file, ascending.
+    /// The ranges of code in the file, ascending.
     code: Vec<Range<u64>>,
     /// The position of the first held byte.
     at: u64,
     /// Bytes that wait for those behind them.
     held: Vec<u8>,
-    /// So many of them are a distance.
+    /// The number of held bytes that belong to a distance.
     zero: usize,
     /// The byte before them.
     before: u8,
@@ -95,24 +97,25 @@ impl CodeSampler {
         self.state = CodeState::Beginning;
     }
 
-    /// Whether this is known to be an executable: then its samples are those of this sampler.
+    /// Returns whether this is known to be an executable; this sampler then has its samples.
     pub(crate) const fn is_code(&self) -> bool {
         matches!(self.state, CodeState::Code(_))
     }
 
-    /// Whether this is known to be no executable.
+    /// Returns whether this is known not to be an executable.
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self.state, CodeState::Other)
     }
 
-    /// Takes the next bytes; `sample` gets the fingerprints of the windows that are complete now.
+    /// Takes the next bytes; `sample` receives the fingerprints of the windows that are complete
+    /// now.
     pub(crate) fn update(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
         if matches!(self.state, CodeState::Other) {
             return;
         }
         let mut bytes = bytes;
         if matches!(self.state, CodeState::Beginning) {
-            // Told before anything is copied: of most files this is all that is done.
+            // Checked before anything is copied: most files need no more than this.
             let rest = MAGIC.get(self.head.len()..).unwrap_or_default();
             if !bytes.iter().zip(rest).all(|(byte, magic)| byte == magic) {
                 self.state = CodeState::Other;
@@ -129,12 +132,13 @@ impl CodeSampler {
         self.take(bytes, sample);
     }
 
-    /// Takes so many zeros.
+    /// Takes this many zeros.
     pub(crate) fn update_zeros(&mut self, count: u64, sample: &mut impl FnMut(Fingerprint)) {
         if matches!(self.state, CodeState::Other) {
             return;
         }
-        // Zeros are no instruction: behind a few of them nothing is held but zeros.
+        // Zeros decode to no instruction. After `HEAD + AHEAD` of them the buffer holds only zeros,
+        // so the rest can be skipped.
         let few = count.min(HEAD as u64 + AHEAD as u64);
         self.update(&vec![0; few as usize], sample);
         if let CodeState::Code(filter) = &mut self.state {
@@ -146,7 +150,7 @@ impl CodeSampler {
         }
     }
 
-    /// The end of the content.
+    /// Ends the content.
     pub(crate) fn finish(&mut self, sample: &mut impl FnMut(Fingerprint)) {
         if matches!(self.state, CodeState::Beginning) {
             self.begin(sample);
@@ -157,7 +161,7 @@ impl CodeSampler {
         }
     }
 
-    /// The beginning is known.
+    /// Decides by the complete beginning whether this is code, and takes it.
     fn begin(&mut self, sample: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
         self.state = segments(&head).map_or(CodeState::Other, |(machine, code)| {
@@ -177,7 +181,7 @@ impl CodeSampler {
 
     fn take(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
         if let CodeState::Code(filter) = &mut self.state {
-            // Pieces, so that memory does not grow with what is handed over.
+            // In pieces, so that memory does not grow with the input.
             for piece in bytes.chunks(1 << 16) {
                 filter.update(piece);
                 scan(&mut self.scanner, &mut filter.out, sample);
@@ -209,7 +213,7 @@ impl CallFilter {
         self.held.clear();
     }
 
-    /// Passes the first held bytes on; `AHEAD` more are there.
+    /// Passes the first held bytes on; at least `AHEAD` more must be held.
     fn pass(&mut self, count: usize) {
         for at in 0..count {
             let byte = self.held[at];
@@ -251,10 +255,10 @@ impl CallFilter {
     }
 }
 
-/// How many bytes behind the first of these are a distance.
+/// Counts the bytes behind the first that are a distance.
 ///
-/// The byte that stands before a distance is looked at, whatever it is: an opcode, the second byte
-/// of one, or what names the operands (mod = 0, r/m = 5: relative to the instruction pointer).
+/// The byte before a distance decides. It is an opcode, the second byte of one, or the byte of the
+/// operands (mod = 0, r/m = 5: relative to the instruction pointer).
 fn x86(before: u8, bytes: &[u8]) -> usize {
     let relative = |byte: u8| byte & 0xc7 == 0x05;
     let call = matches!(bytes[0], 0xe8 | 0xe9);
@@ -267,7 +271,8 @@ fn x86(before: u8, bytes: &[u8]) -> usize {
     }
 }
 
-/// The one byte that is left of an instruction without its distance; `None` if it has no distance.
+/// Returns the one byte that is left of an instruction without its distance; `None` if it has no
+/// distance.
 const fn arm64(word: u32) -> Option<u8> {
     let uppermost = (word >> 24) as u8;
     match word >> 26 {
@@ -279,8 +284,8 @@ const fn arm64(word: u32) -> Option<u8> {
     }
 }
 
-/// The processor and the places of the code in an ELF file that begins like this; `None` if the
-/// processor is not known.
+/// Returns the processor and the ranges of the code in an ELF file with this beginning; `None` if
+/// the processor is not known.
 fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const LITTLE: u8 = 1;
     const WIDE: u8 = 2;
@@ -303,8 +308,8 @@ fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
         183 => Machine::Arm64,
         _ => return None,
     };
-    // Where the table is, the size and number of its entries, and in these: flags, offset, size in
-    // the file.
+    // The offset of the table, and the size and number of its entries. Each entry has flags, an
+    // offset, and a size in the file.
     let wide = head[4] == WIDE;
     let (table, entry, count) = if wide {
         (number(32, 8)?, number(54, 2)?, number(56, 2)?)
@@ -365,7 +370,7 @@ mod tests {
         all
     }
 
-    /// Instructions with a call in every ten bytes or so, of functions that lie elsewhere in
+    /// Instructions with a call in every ten bytes or so, of functions that have other addresses in
     /// another build.
     fn build(moved: u32) -> Vec<u8> {
         let mut random = Random::new(1);
@@ -390,7 +395,7 @@ mod tests {
         assert!(of_a.len() > 500, "{}", of_a.len());
         let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
         assert!(shared * 10 > of_a.len() * 9, "{shared} of {}", of_a.len());
-        // As bytes they have nothing in common but the header.
+        // As bytes they share only the header.
         let params = Params::default();
         let plain = |file: &[u8]| {
             let mut all = Vec::new();
@@ -410,7 +415,7 @@ mod tests {
     fn what_is_no_program_has_no_samples_here() {
         assert!(samples(&[&[7; 9000]]).is_empty());
         assert!(samples(&[b"\x7fEL"]).is_empty());
-        // Cut short, an unknown machine, a table that lies nowhere.
+        // Cut short, an unknown machine, a table outside the file.
         let file = program(62, &build(0));
         assert!(samples(&[&file[..60]]).is_empty());
         assert!(samples(&[&program(8, &build(0))]).is_empty());

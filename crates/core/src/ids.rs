@@ -74,7 +74,7 @@ pub struct ChunkHash(pub [u8; 16]);
 
 impl ChunkHash {
     /// The first 40 bits, big-endian: the key of the chunk in posting lists. Two chunks with one
-    /// key are told apart by the full hash in the contents' chunk lists.
+    /// key are distinguished by the full hash in the contents' chunk lists.
     pub fn posting_key(self) -> u64 {
         let b = self.0;
         u64::from_be_bytes([0, 0, 0, b[0], b[1], b[2], b[3], b[4]])
@@ -88,10 +88,10 @@ pub struct ContentDigest(pub [u8; 32]);
 
 /// Names a canonical text: 128 bits of all its words in order ([`crate::words`]).
 ///
-/// Two contents with one are the *same text*, whatever their markup, capitals and line widths. The
-/// hash is quick and made for honest texts: whoever wants two that collide can make them, and all
-/// they get is a wrong [`Relation::SameText`](crate::Relation::SameText). What is identical is told
-/// by [`ContentDigest`] alone.
+/// Two contents with equal digests are the *same text*, whatever their markup, capitals and line
+/// widths. The hash is fast and made for honest texts. Collisions can be made on purpose, but only
+/// cause a wrong [`Relation::SameText`](crate::Relation::SameText). Only [`ContentDigest`] decides
+/// what is identical.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WordsDigest(pub [u8; 16]);
 
@@ -112,7 +112,7 @@ printed_in_hex!(
     Display for WordsDigest, Debug for WordsDigest
 );
 
-/// The bytes of a hash that was printed.
+/// Parses the hexadecimal form of a hash.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != N || !rest.is_empty() {
@@ -132,9 +132,9 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
 /// own leading zeros continue the count: see [`Fingerprint::level`].
 ///
-/// Only 32, because every bit takes a hundredth of the postings. Of the ten million fingerprints of
-/// a kernel tree one in fifty is another's by accident. What that nominates is proven, or has no
-/// second fingerprint in common.
+/// It has only 32 bits, because every bit takes a hundredth of the postings. Of the ten million
+/// fingerprints of a kernel tree, one in fifty equals another by accident. A file that such a
+/// collision nominates is proven on its content, or has no second fingerprint in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
@@ -144,7 +144,7 @@ impl Fingerprint {
     /// The least level any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
 
-    /// The fingerprint of a window with this rolling hash, or `None` if its level is below
+    /// Returns the fingerprint of a window with this rolling hash, or `None` if its level is below
     /// [`Self::BASE_LEVEL`].
     pub const fn of_hash(hash: u64) -> Option<Self> {
         if hash >> (64 - Self::BASE_LEVEL as u32) != 0 {
@@ -153,9 +153,10 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// The number of leading zero bits of the hash (as far as the 32 bits tell): a file at
-    /// sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the `Mod_n`
-    /// of Broder 1997 section 3 with n = 2^k), so samples of files at different levels nest.
+    /// Returns the number of leading zero bits of the hash, up to the 32 bits of the fingerprint. A
+    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the
+    /// `Mod_n` of Broder 1997 section 3 with n = 2^k). So samples of files at different levels
+    /// nest.
     pub const fn level(self) -> u8 {
         Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8
     }
@@ -164,8 +165,8 @@ impl Fingerprint {
 /// A share between 0 and 1: a containment or a resemblance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(
-    /// One more than the bits of the fraction, whose order is that of fractions from 0 on. So a
-    /// score that may be missing takes no more memory than one that is there: there are millions.
+    /// The bits of the fraction plus one; their order is that of fractions from 0 on. So an
+    /// optional score takes no more memory than a score: there are millions.
     NonZeroU64,
 );
 
@@ -174,10 +175,10 @@ impl Score {
     pub const ONE: Self = Self::of(1.0);
     /// None of it.
     pub const ZERO: Self = Self::of(0.0);
-    /// All of it, of contents that are not identical: only those say 1.
+    /// The greatest score of contents that are not identical; only identical ones have 1.
     pub const ALL_BUT_IDENTICAL: Self = Self::of(0.999_999);
 
-    /// Of a fraction that is neither negative nor `-0`.
+    /// Makes a score of a fraction that is neither negative nor `-0`.
     const fn of(fraction: f64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(fraction.to_bits()))
     }
@@ -192,7 +193,7 @@ impl Score {
         f64::from_bits(self.0.get() - 1)
     }
 
-    /// Whole percents, rounded down; at most 99 unless `identical`.
+    /// Returns whole percents, rounded down; at most 99 unless `identical`.
     ///
     /// The contract keeps 100 % for identical files: a file wholly inside another shows 99.
     pub fn percent(self, identical: bool) -> u8 {

@@ -1,49 +1,49 @@
-//! From the share of a file's windows that another file has to the share of its words or bytes.
+//! Converts the shared part of a file's windows to the shared part of its words or bytes.
 //!
 //! # Windows are not bytes
 //!
 //! A file has W windows of w pieces (five words, or 64 bytes), and the other one has a part p of
 //! them. Call a maximal run of missing windows between two shared ones a *gap*. A gap of g windows
-//! leaves g - (w - 1) pieces uncovered: one replaced byte makes a gap of 64 windows and costs one
-//! byte, a replaced block of 10,000 bytes one of 10,063 and costs 10,000. So of N missing windows
-//! in G gaps
+//! leaves g - (w - 1) pieces uncovered. One replaced byte makes a gap of 64 windows and costs one
+//! byte. A replaced block of 10,000 bytes makes one of 10,063 and costs 10,000. So of N missing
+//! windows in G gaps
 //!
 //! ```text
 //! uncovered = N - (w-1)·G                                                              (1)
 //! ```
 //!
-//! Samples tell p without bias, and of G little. What is known of G are its ends:
+//! Samples estimate p without bias, but reveal little about G. Its extremes are known:
 //!
-//! * *Blocks*: few gaps, all long. The share covered is p.
-//! * *Edits*: single pieces, each replaced by chance, apart from the others. Each stays with the
-//!   chance q, and a window with p = q^w. Runs of n pieces that stayed end with the chance 1 - q
-//!   after each, so that the share in runs of at least n is
+//! *Blocks*: few gaps, all long. The share covered is p.
+//! *Edits*: single pieces, replaced at random and independently. Each piece stays with probability
+//! q, and a window with p = q^w. A run of pieces that stayed ends with probability 1 - q after
+//! each. So the share in runs of at least n is
 //!
 //!   ```text
 //!   n·q^n - (n-1)·q^(n+1),     for n = w:   w·p - (w-1)·p^(1+1/w)                      (2)
 //!   ```
-//! * *Seams*: nothing is replaced, but something is put in between two pieces, or they were brought
-//!   together from elsewhere. Only the w - 1 places inside a window can break it, and with p =
-//!   q^(w-1) the share is w·p - (w-1)·p^(1+1/(w-1)). At equal distances seams leave all, down to
-//!   windows that are a part 1/w of all; by chance they leave .79 (words) at p = 1/2.
+//! *Seams*: nothing is replaced, but something is inserted between two pieces, or they were brought
+//! together from elsewhere. Only the w - 1 places inside a window can break it. With p = q^(w-1)
+//! the share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave everything covered, down
+//! to windows that are a part 1/w of all. Random ones leave .79 (words) at p = 1/2.
 //!
 //! # The answer
 //!
-//! Bytes in common chunks are shared, whatever lies beside them. With a part c of the file in such
+//! Bytes in common chunks are shared, whatever is beside them. With a part c of the file in such
 //! chunks, p is at least c, and a part r = (p-c) / (1-c) of the rest is shared. The *estimate* is
-//! between blocks and edits by the order of the samples: if edits are scattered, missing samples
-//! stand singly, with as many runs as chance makes; if there are blocks, there are few runs. The
-//! *lower end* takes blocks, where (1) counts only the gaps that were seen; the *upper end* takes
-//! seams in all that is not in common chunks.
+//! between blocks and edits, by the order of the samples. If edits are scattered, missing samples
+//! are single, with as many runs as chance makes. If there are blocks, there are few runs. The
+//! *lower end* assumes blocks, where (1) counts only the gaps that were seen. The *upper end*
+//! assumes seams in everything outside common chunks.
 
 use crate::params::Params;
 use crate::similarity::WINDOW;
 use crate::similarity::pattern::Pattern;
 
-/// Bytes of a word of text with what separates it from the next.
+/// Bytes of a word of text with its separator.
 const WORD: f64 = 6.0;
 
-/// What windows consist of, and from which length on runs count.
+/// The pieces of windows, and the least length of a run that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// Pieces of a window: w.
@@ -69,28 +69,29 @@ impl Grain {
         run: WINDOW,
     };
 
-    /// The share covered where edits left this share of the windows.
+    /// Returns the share covered where edits left this share of the windows.
     fn after_edits(self, windows: f64) -> f64 {
         let stay = windows.powf(1.0 / self.window);
         stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
     }
 
-    /// The most that seams leave covered: if half of the windows are left all, if fewer as much
-    /// more than chance leaves.
+    /// Returns the most that seams leave covered. With half of the windows left it is all. With
+    /// fewer it is more than chance leaves, in the same ratio.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));
         (by_chance(windows.min(0.5)) / by_chance(0.5)).min(1.0)
     }
 
-    /// The share covered, of a file of which this share of the windows is shared, and this share of
-    /// the bytes lies in common chunks. One sample is taken of so many windows.
+    /// Estimates the share covered of a file that shares this part of its windows and has this part
+    /// of its bytes in common chunks. `spacing` is the number of windows for one sample.
     pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
-        // An edit breaks a whole window, and with it all the samples of that.
+        // An edit breaks a whole window, and with it all samples of it.
         let runs = missing * following * (spacing / self.window).min(1.0);
-        // Few runs say little: what is mostly shared was edited, and else there are blocks.
+        // Few runs are weak evidence: a file that is mostly shared was edited, any other has
+        // blocks.
         let scattered = samples.runs as f64 + ENDS * windows * windows;
         let scattered = (scattered / (runs + ENDS)).min(1.0);
         beside(windows, chunks, |rest| {
@@ -98,14 +99,14 @@ impl Grain {
         })
     }
 
-    /// The least if at least this share of the windows is shared.
+    /// Returns the least share covered if at least this share of the windows is shared.
     pub(super) fn least(self, windows: f64, samples: &Pattern, spacing: f64) -> f64 {
         let all = (samples.total as f64 * spacing).max(1.0);
         let free = (self.window - 1.0) * samples.breaks as f64 / all;
         (windows + free).min(self.after_edits(windows))
     }
 
-    /// The most if at most this share of the windows is shared.
+    /// Returns the greatest share covered if at most this share of the windows is shared.
     pub(super) fn most(self, windows: f64, chunks: f64) -> f64 {
         beside(windows, chunks, |rest| self.after_seams(rest))
     }
@@ -114,7 +115,7 @@ impl Grain {
 /// Runs of missing samples that any file may have: those at its ends.
 const ENDS: f64 = 2.0;
 
-/// What is covered in common chunks, and beside them by this function of the share of windows.
+/// Adds what is covered in common chunks, and beside them by this function of the share of windows.
 fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     let chunks = chunks.min(windows);
     if chunks >= 1.0 {
@@ -124,9 +125,9 @@ fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     chunks + (1.0 - chunks) * covered(rest)
 }
 
-/// The share of a text's words in runs of at least five that another text has, if single words were
-/// edited at random and this share of its shingles is left. No estimate comes to more of two texts
-/// without a common chunk.
+/// Returns the share of a text's words in runs of at least five that another text has, if words
+/// were edited at random and this share of its shingles is left. No estimate of two texts without a
+/// common chunk exceeds it.
 pub fn words_in_runs(shingles: f64) -> f64 {
     Grain::WORDS.after_edits(shingles.clamp(0.0, 1.0))
 }
@@ -137,7 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// Which of so many pieces stay, one in `of` not, and which windows of five are left.
+    /// Draws pieces of which one in `of` is replaced; returns those that stay and the windows of
+    /// five that are left.
     fn edited(of: usize, random: &mut Random) -> (Vec<bool>, Vec<bool>) {
         let words: Vec<bool> = (0..200_000).map(|_| random.below(of) > 0).collect();
         let shared = words.windows(5).map(|of| of.iter().all(|&w| w)).collect();
@@ -149,7 +151,7 @@ mod tests {
         of.filter(|&is| is).count() as f64 / all
     }
 
-    /// Which pieces lie in a run of so many that stayed.
+    /// Marks the pieces in runs of at least `least` that stayed.
     fn in_runs(words: &[bool], least: usize) -> Vec<bool> {
         let runs = words.chunk_by(|a, b| a == b);
         runs.flat_map(|run| vec![run[0] && run.len() >= least; run.len()])
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// Between two pieces something is put in, by chance: a window has four such places inside.
+    /// Inserts between two pieces at random: a window has four such places inside.
     #[test]
     fn seams_leave_no_more_than_is_said() {
         let mut random = Random::new(8);

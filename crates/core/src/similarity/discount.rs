@@ -1,8 +1,8 @@
 //! Common text counts for less: the discount by frequency.
 //!
 //! Text that more than 1,000 contents have is no evidence at all (Broder 1997, section 4.1). A
-//! licence that 400 files carry is just below that line and as little a sign of kinship. So below
-//! the line a shared piece counts the less the more contents have it:
+//! licence that 400 files carry is just below that limit and as little a sign of kinship. So below
+//! the limit, a shared piece counts the less the more contents have it:
 //!
 //! ```text
 //! w(df) = 1                                          df ≤ FREE
@@ -11,66 +11,66 @@
 //! ```
 //!
 //! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity"),
-//! with the cut-off in the place of the number of documents: the weight then meets the cut-off
+//! with the limit in the place of the number of documents. So the weight reaches 0 at the limit
 //! without a step, and does not change when unrelated files are added.
 //!
 //! # From weights to a score
 //!
-//! Let S be the shared part of a file, U the rest, ω the mean weight of the shared pieces. As
-//! with boilerplate and templates, what does not count is neither shared nor missing:
+//! Let S be the shared part of a file, U the rest, ω the mean weight of the shared pieces. As with
+//! boilerplate and templates, discounted text counts neither as shared nor as missing:
 //!
 //! ```text
 //! raw = S / (S + U)          discounted = ωS / (ωS + U) = raw·ω / (1 - raw·(1 - ω))
 //! ```
 //!
-//! So 0 ≤ discounted ≤ raw, with equality where nothing shared is common; it falls with every df;
-//! and a hundred versions of one text stay a family: where nothing is missing, nothing else
-//! decides. The frequencies of what is *not* shared are not needed, which makes this free: those of
-//! the subject's pieces are known from nomination.
+//! So 0 ≤ discounted ≤ raw, with equality where nothing shared is common, and it falls with every
+//! df. A hundred versions of one text stay a family: where nothing is missing, the score stays 1.
+//! The frequencies of pieces that are *not* shared are not needed. So the discount is free:
+//! nomination already knows those of the subject's pieces.
 //!
 //! # Choice of FREE and POWER
 //!
-//! Pairs of two kernel trees (78,500 files each, every 60th and every 37th file with up to 40
-//! partners) that have a relation by the raw score; judged by their bytes without the comment at
-//! the head of both: 1,722 and 3,187 pairs share nothing else (a twentieth at most), 1,187 and
-//! 1,869 share a quarter or more of the rest. What keeps a relation (25 %) after the discount, in
-//! percent:
+//! The sample is pairs of two kernel trees (78,500 files each, every 60th and every 37th file with
+//! up to 40 partners) that have a relation by the raw score. They were judged by their bytes
+//! without the comment at the head of both. 1,722 and 3,187 pairs share nothing else (a twentieth
+//! at most); 1,187 and 1,869 share a quarter or more of the rest. The percentage that keeps a
+//! relation (25 %) after the discount:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
-//!   16      1     59    58         94    95        the plain logarithm hardly tells them apart
+//!   16      1     59    58         94    95        the plain logarithm hardly separates them
 //!   32      2     47    45         95    97        the square: tf·idf on both sides of a cosine
 //!   32      4     31    23         92    95
 //!   64      6     33    29         94    97        chosen
 //!   64     12      -    22          -    96        nearly a threshold, at some 120 contents
 //! ```
 //!
-//! Text of many versions has a df of tens, frames one of hundreds; what lies between is best told
-//! apart by a steep fall. Beyond 6 the gain is small and the weight of one text would jump with a
-//! few files more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs`
-//! prints the table.
+//! Text of many versions has a df of tens, frames have one of hundreds; a steep fall separates them
+//! best. Beyond 6 the gain is small, and the weight of one text would jump with a few files more or
+//! less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the table.
 
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::similarity::chunks::Common;
 use crate::similarity::{NoBoilerplate, Sketch};
 
-/// So many contents may have a piece before it counts for less.
+/// The most contents that may have a piece of full weight.
 pub const FREE: u32 = 64;
 
-/// How steeply the weight falls beyond [`FREE`].
+/// The steepness of the fall beyond [`FREE`].
 pub const POWER: i32 = 6;
 
-/// Knows how many contents have a piece, among those that a question is about.
+/// Returns how many of the contents in question have a piece.
 pub trait Frequency {
-    /// The contents with a chunk of this [`crate::ChunkHash::posting_key`]. For counts up to
-    /// [`FREE`] any of them will do.
+    /// Counts the contents with a chunk of this [`crate::ChunkHash::posting_key`]. Up to [`FREE`]
+    /// the count need not be exact.
     fn chunk(&self, key: u64) -> u32;
-    /// The contents with this fingerprint.
+    /// Counts the contents with this fingerprint.
     fn fingerprint(&self, fingerprint: Fingerprint) -> u32;
 }
 
-/// What a piece counts that so many contents have, 0..=1; `limit` is the cut-off of boilerplate.
+/// Returns the weight, 0..=1, of a piece that this many contents have; `limit` is the limit of
+/// boilerplate.
 pub fn weight(contents: u32, limit: u32) -> f64 {
     if contents <= FREE {
         1.0
@@ -82,26 +82,26 @@ pub fn weight(contents: u32, limit: u32) -> f64 {
     }
 }
 
-/// How rare what a pair shares is.
+/// The rarity of what a pair shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rarity {
     /// ω: the mean weight of the shared pieces, by bytes; 1 if nothing is shared.
     pub weight: f64,
-    /// How many contents have the common part of it: the median, by what each piece loses. 0 if
-    /// nothing is discounted.
+    /// The number of contents that have the discounted pieces: the median, weighted by what each
+    /// piece loses. 0 if nothing is discounted.
     pub contents: u32,
 }
 
-/// The rarity of what two contents share by an estimate. Pieces of more contents than `limit` are
-/// boilerplate: they are not in the raw score either and are left aside.
+/// Computes the rarity of what two contents share by an estimate. Pieces of more contents than
+/// `limit` are boilerplate: they are not in the raw score either, and are ignored.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
     let mut pieces = shared_pieces(a, b, frequency);
     pieces.retain(|&(contents, _)| contents <= limit);
     rarity_of(pieces, limit)
 }
 
-/// The rarity of all that two contents share: boilerplate is in a score that was measured on the
-/// contents, and counts nothing.
+/// Computes the rarity of all that two contents share. A score that was measured on the contents
+/// includes boilerplate, which has weight 0.
 pub fn rarity_of_all(
     a: &Sketch<'_>,
     b: &Sketch<'_>,
@@ -111,8 +111,7 @@ pub fn rarity_of_all(
     rarity_of(shared_pieces(a, b, frequency), limit)
 }
 
-/// [`rarity`] and [`rarity_of_all`] of two contents, of which what they have in common is looked
-/// for once.
+/// Computes [`rarity`] and [`rarity_of_all`] of two contents with one search for the shared pieces.
 pub fn rarities(
     a: &Sketch<'_>,
     b: &Sketch<'_>,
@@ -125,7 +124,8 @@ pub fn rarities(
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
-/// For each piece in common how many contents have it, and the bytes that it speaks for.
+/// Returns for each common piece the number of contents that have it, and the bytes that it
+/// represents.
 fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> Vec<(u32, f64)> {
     let mut pieces: Vec<(u32, f64)> = Vec::new();
     let level = a.signature.level.max(b.signature.level);
@@ -145,16 +145,16 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
     pieces
 }
 
-/// The rarity of pieces that all speak for the same, with what each weighs known beforehand.
+/// Computes the rarity of pieces of equal weight, with a table of what each loses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
-    /// What a piece loses that so many contents have, as far as there is room for it.
+    /// What a piece loses by the number of contents that have it, up to 65,536.
     losses: Vec<f64>,
 }
 
 impl Rarities {
-    /// For pieces of which more than `limit` contents have none that counts.
+    /// Makes the table; pieces that more than `limit` contents have lose all.
     pub(super) fn new(limit: u32) -> Self {
         let losses = (0..=limit.min(1 << 16)).map(|contents| 1.0 - weight(contents, limit));
         Self {
@@ -163,9 +163,9 @@ impl Rarities {
         }
     }
 
-    /// The rarity of so many pieces; `None` if none of them is common. `common` says how many
-    /// contents have one and how many pieces these have, ascending, of those that more than
-    /// [`FREE`] have.
+    /// Computes the rarity of `all` pieces; `None` if none of them is common. For the pieces that
+    /// more than [`FREE`] contents have, `common` yields the number of contents and of pieces,
+    /// ascending.
     pub(super) fn of(
         &self,
         all: u64,
@@ -192,7 +192,7 @@ impl Rarities {
     }
 }
 
-/// The rarity of pieces of which so many contents have each, and that speak for so much.
+/// Computes the rarity of pieces, each with its number of contents and of bytes.
 fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
     pieces.sort_unstable_by_key(|&(contents, _)| contents);
     let all: f64 = pieces.iter().map(|&(_, bytes)| bytes).sum();
@@ -216,9 +216,9 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
-    /// The rarity of what is shared by the words of a content of this size: this share of them is
-    /// shared, and this part was found to count nothing. It is never less; `None`: what is left is
-    /// too little to tell it from what stands beside common text.
+    /// Returns the rarity of what is shared by the words of a content of this size, where `lost` of
+    /// the share was found to be common text. It is never less than before. `None`: the rest is too
+    /// little to be distinguished from the surroundings of common text.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);
@@ -229,7 +229,7 @@ impl Rarity {
         })
     }
 
-    /// The score after the discount: never above the raw one.
+    /// Returns the score after the discount; it is never above the raw one.
     pub fn discounted(&self, raw: Score) -> Score {
         let raw_share = raw.get();
         let rest = 1.0 - raw_share * (1.0 - self.weight);

@@ -1,28 +1,27 @@
-//! The measures of a pair from what the index keeps of both files.
+//! The measures of a pair, from what the index stores of both files.
 //!
 //! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
-//!    levels, where both are complete. Boilerplate leaves numerator and denominator alike.
-//! 2. **Containment** is meant of words in runs of at least five, or of bytes in runs of at least
-//!    64, and estimated so: [`super::coverage`] has the derivation. In bytes it is never less than
-//!    what common chunks prove, `shared_bytes / size`. In words chunks prove nothing, because they
-//!    have markup in them.
-//! 3. **Resemblance** is shared / union: of windows the plain ratio of the samples, which has no
-//!    bias, of shingles 1 / (1/p + 1/q - 1), if p and q are the shares of one and of the other.
-//!    Of a text and data there are no samples to compare, and chunks alone speak.
-//! 4. **Too little evidence is none.** One common window is a phrase, a path, a line of a licence.
-//!    A pair with fewer than two common fingerprints and no common chunk shares nothing (0). A file
-//!    with fewer than two usable samples could never show more, so unless a chunk speaks for it
-//!    nothing is said of it: `None`, as for files under 256 bytes.
-//! 5. **Few samples are weighed down**, by half a sample of prior expectation: 2 of 2 is 80 %, 8 of
+//!    levels, where both are complete. Boilerplate is removed from numerator and denominator alike.
+//! 2. **Containment** is defined by words in runs of at least five, or by bytes in runs of at least
+//!    64. It is estimated so, too: [`super::coverage`] has the derivation. In bytes it is never
+//!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
+//!    because they include markup.
+//! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
+//!    unbiased. For shingles it is 1 / (1/p + 1/q - 1), if p and q are the shares of both. A text
+//!    and data have no comparable samples; only chunks count.
+//! 4. **Too little evidence is no evidence.** One common window is a phrase, a path, a line of a
+//!    licence. A pair with fewer than two common fingerprints and no common chunk shares nothing
+//!    (0). A file with fewer than two usable samples could never share more. Without a common chunk
+//!    its measure is `None`, as for files under 256 bytes.
+//! 5. **Few samples are weighed down** by half a sample of prior expectation. 2 of 2 is 80 %, 8 of
 //!    8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap that
 //!    shares one line below a file that shares pages.
-//! 6. **Intervals** have two ends of one kind: the ends of the share of samples (Wilson), taken to
-//!    what this share leaves at least and at most ([`super::coverage`]). What lies between is true
-//!    whatever the edits, so an end is wrong only if the edits are of the worst kind for it, and
-//!    then once in 40 times. A pair is looked at because it has
-//!    samples in common, so toward less one sample fewer counts.
-//! 7. **What a file says more than once** its samples, which are of distinct pieces, know nothing
-//!    of ([`Repeated`]). It has its part in what is shown, and none in what nominates.
+//! 6. **Intervals** take the interval of the share of samples (Wilson). Its ends become the least
+//!    and the greatest coverage that they allow ([`super::coverage`]). The interval holds for all
+//!    kinds of edits. An end is wrong only for the worst kind, and then once in 40 times. A pair is
+//!    examined because it shares samples, so the lower end counts one sample fewer.
+//! 7. **Repetitions within a file** are not in its samples, which are of distinct pieces
+//!    ([`Repeated`]). They are part of the figures shown, not of nomination.
 //!
 //! `tests/estimates.rs` checks the intervals by kind of edit.
 
@@ -36,14 +35,14 @@ use crate::similarity::{
     Boilerplate, Estimated, Interval, Measures, Sketch, Unit, WINDOW, too_small,
 };
 
-/// Fewest common fingerprints that are evidence without a common chunk.
+/// The fewest common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
 
-/// How many samples the expectation from chunks alone is worth: half a one, after Jeffreys. It
-/// keeps two samples of two from being 100 %.
+/// The weight of the expectation from chunks alone, in samples: one half, after Jeffreys. It keeps
+/// two samples of two from being 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
-/// Standard errors of an interval that holds 19 cases of 20.
+/// The standard errors of an interval that holds 19 cases of 20.
 const ERRORS: f64 = 1.96;
 
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
@@ -58,21 +57,21 @@ pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerpl
     estimate_prepared(&a, &b, Compared::Texts(Unit::Words), boilerplate)
 }
 
-/// What two contents are estimated by, which their kinds decide.
+/// The samples that a pair of kinds is estimated from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// Both are texts, and their containments are shares of this.
+    /// Both are texts; their containments are shares of this unit.
     Texts(Unit),
     /// Both have windows.
     Windows,
-    /// The same of two binaries: what these repeat is padding and tables.
+    /// Both are binaries with windows. Their repetitions are padding and tables.
     Binaries,
-    /// One has shingles and the other windows: chunks alone speak of both.
+    /// One has shingles and the other windows, so only chunks are comparable.
     TextAndData,
 }
 
 impl Compared {
-    /// Of contents of these kinds, two texts in this unit.
+    /// Chooses by the kinds of both contents, and by this unit for two texts.
     pub fn of(a: ContentKind, b: ContentKind, texts: Unit) -> Self {
         let is_text = |kind: ContentKind| kind == ContentKind::Text;
         match (is_text(a), is_text(b)) {
@@ -98,7 +97,7 @@ impl Compared {
     }
 }
 
-/// The measures of contents that were made ready with the same boilerplate.
+/// Estimates contents that were prepared with the same boilerplate.
 pub fn estimate_prepared(
     a: &Prepared,
     b: &Prepared,
@@ -108,8 +107,8 @@ pub fn estimate_prepared(
     PreparedPair::of(a, b, compared, boilerplate).measures(Side::containment)
 }
 
-/// What is shown of a pair that is not read, of contents that were made ready with the same
-/// boilerplate: with what is said more than once, and where the true figures lie.
+/// Estimates the figures shown for a pair that is not read: with repetitions and intervals. Both
+/// contents must be prepared with the same boilerplate.
 pub fn estimate_shown(
     a: &Prepared,
     b: &Prepared,
@@ -119,20 +118,20 @@ pub fn estimate_shown(
     PreparedPair::of(a, b, compared, boilerplate).shown()
 }
 
-/// What two sketches have in common.
+/// The common pieces of two sketches.
 struct PreparedPair {
     compared: Compared,
-    /// Bytes of common chunks; `None`: there is none.
+    /// Bytes of common chunks; `None`: no chunk is common.
     proven: Option<ByteLen>,
     a: Side,
     b: Side,
 }
 
-/// The evidence as it lies in one of the files.
+/// The evidence in one of the files.
 struct Side {
     grain: Grain,
     size: ByteLen,
-    /// The share of its bytes that common chunks prove; of words nothing.
+    /// The share of its bytes that common chunks prove; 0 in words.
     proven: f64,
     /// The share of the bytes in common chunks, every occurrence counted.
     chunks: f64,
@@ -177,17 +176,17 @@ impl PreparedPair {
         too_small(self.a.size) || too_small(self.b.size)
     }
 
-    /// There is too little in common to be evidence.
+    /// Returns whether too little is common to be evidence.
     const fn is_unrelated(&self) -> bool {
         self.proven.is_none() && self.a.samples.shared < LEAST_SHARED
     }
 
-    /// Whether anything can be said of a side.
+    /// Returns whether this side has enough samples for a measure.
     const fn is_known(&self, side: &Side) -> bool {
         !self.is_unrelated() || side.samples.total >= LEAST_SHARED
     }
 
-    /// The measures, the containments by this function.
+    /// Computes the measures, the containments by this function.
     fn measures(&self, containment: impl Fn(&Side) -> f64) -> Measures {
         let of = |side: &Side| {
             let is_known = !self.is_too_small() && self.is_known(side);
@@ -220,7 +219,7 @@ impl PreparedPair {
         }
     }
 
-    /// How many samples both have together.
+    /// Counts the samples of both together.
     const fn union(&self) -> u64 {
         self.a.samples.total + self.b.samples.missing()
     }
@@ -250,20 +249,20 @@ impl PreparedPair {
     }
 }
 
-/// An interval that has the estimate in it.
+/// Widens an interval to include the estimate.
 fn around((low, high): (f64, f64), share: Score) -> (Score, Score) {
     (Score::new(low).min(share), Score::new(high).max(share))
 }
 
-/// The resemblance of two contents that share these parts of their pieces.
+/// Computes the resemblance of two contents that share these parts of their pieces.
 fn joined(of_a: f64, of_b: f64) -> f64 {
     let both = of_a * of_b;
     let union = of_a + of_b - both;
     if union > 0.0 { both / union } else { 0.0 }
 }
 
-/// From where to where the share of all may lie if so many samples of these are shared. If all are,
-/// all may be.
+/// Returns the interval of the share of all pieces, if `shared` of `of` samples are shared. If all
+/// samples are shared, the upper end is 1.
 fn ends(shared: u64, of: u64) -> (f64, f64) {
     let all = of as f64;
     let low = wilson(shared.saturating_sub(1) as f64 / all.max(1.0), all, ERRORS).0;
@@ -273,8 +272,8 @@ fn ends(shared: u64, of: u64) -> (f64, f64) {
     (low, wilson(shared as f64 / all, all, ERRORS).1)
 }
 
-/// What a file says more than once, as a share of it: of that the samples, which are of distinct
-/// pieces, know nothing.
+/// The share of a file that repeats earlier pieces. The samples, which are of distinct pieces, do
+/// not have it.
 #[derive(Clone, Copy)]
 struct Repeated {
     share: f64,
@@ -283,30 +282,30 @@ struct Repeated {
     said: Said,
 }
 
-/// What is said more than once.
+/// The nature of the repetitions.
 #[derive(Clone, Copy)]
 enum Said {
     /// Padding and tables, which other binaries have as well.
     Padding,
-    /// What is shared if one of so many places is, each as likely as any place.
+    /// Repeated pieces. One counts as shared if one of this many places is, each as likely as any
+    /// place.
     Places(f64),
 }
 
 impl Repeated {
-    /// How likely it is that padding is shared; else as much of it is as of the rest.
+    /// The probability that padding is shared; otherwise it is shared as the rest is.
     const PADDING: f64 = 0.9;
 
-    /// A text says again what stands together as well as what stands apart. Where two texts share
-    /// .05, .25, .5 and .75 of their words, the share of what they say again is greater by .04,
-    /// .17, .25 and .28 of the rest in T4 and T8, by .1, .48, .66 and .6 in T2; by this .02, .13,
-    /// .29 and .5.
+    /// A text repeats passages as well as single pieces. Where two texts share .05, .25, .5 and .75
+    /// of their words, repetitions are shared more, by this part of the rest: .04, .17, .25 and .28
+    /// in T4 and T8, .1, .48, .66 and .6 in T2. This constant gives .02, .13, .29 and .5.
     const OF_WORDS: Said = Said::Places(1.5);
 
-    /// Data say the same tags and frames of records in many places: of drawings it is .1 to .2, .45
-    /// to .66, .6 and .84, and .1, .44, .75 and .94 by this.
+    /// Data repeat the tags and frames of records in many places. For drawings the parts are .1 to
+    /// .2, .45 to .66, .6 and .84. This constant gives .1, .44, .75 and .94.
     const OF_WINDOWS: Said = Said::Places(3.0);
 
-    /// A missing piece may be said in so many more places.
+    /// A missing piece may be repeated in this many more places.
     const AGAIN: f64 = 9.0;
 
     fn of(content: &Prepared, compared: Compared) -> Self {
@@ -332,7 +331,7 @@ impl Repeated {
         }
     }
 
-    /// What a share of what is distinct comes to.
+    /// Returns the expected share of all pieces for a share of the distinct ones.
     fn mean(self, share: f64) -> f64 {
         let likely = match self.said {
             Said::Padding => share + Self::PADDING * (1.0 - share),
@@ -341,14 +340,14 @@ impl Repeated {
         share + self.share * (likely - share)
     }
 
-    /// What it comes to at least, if what is missing is said in more places than the rest.
+    /// Returns the least share of all pieces, if missing pieces are repeated more than others.
     fn least(self, share: f64) -> f64 {
         let repeated = (self.share - 2.0 * self.deviation).max(0.0);
         let missing = (1.0 - share) * (1.0 - repeated);
         1.0 - missing - repeated.min(Self::AGAIN * missing)
     }
 
-    /// What it comes to at most, if all that is repeated is shared.
+    /// Returns the greatest share of all pieces, if all repeated pieces are shared.
     fn most(self, share: f64) -> f64 {
         let repeated = (self.share + 2.0 * self.deviation).min(1.0);
         share + repeated * (1.0 - share)
@@ -356,9 +355,9 @@ impl Repeated {
 }
 
 impl Side {
-    /// The share of its distinct windows. Without samples it is what chunks alone let expect: their
-    /// share, and half of the rest when that is large, since most of what they miss then lies
-    /// beside small edits.
+    /// Estimates the share of its distinct windows. Without samples, chunks give the expectation:
+    /// their share, and up to half of the rest if their share is large. Most of what they miss is
+    /// then beside small edits.
     fn windows(&self) -> f64 {
         let c = self.chunks;
         let expected = c + (1.0 - c) * 0.5 * c.sqrt();
@@ -366,14 +365,14 @@ impl Side {
         (self.samples.shared as f64 + PRIOR_WEIGHT * expected) / count
     }
 
-    /// From where to where it may lie.
+    /// Returns the interval of that share.
     fn window_interval(&self) -> (f64, f64) {
         ends(self.samples.shared, self.samples.total)
     }
 
-    /// The share covered of a file that shares these windows.
+    /// Returns the share covered of a file that shares these windows.
     fn covered(&self, windows: f64) -> f64 {
-        // All windows of common chunks are shared, but for those over their ends.
+        // All windows of common chunks are shared, except those across their ends.
         let windows = if self.proven > 0.0 {
             windows.max(self.chunks)
         } else {
@@ -385,17 +384,17 @@ impl Side {
         likely.max(self.proven)
     }
 
-    /// The containment by what is distinct.
+    /// Returns the containment of distinct pieces.
     fn containment(&self) -> f64 {
         self.covered(self.windows())
     }
 
-    /// The containment with what is said more than once.
+    /// Returns the containment with repetitions.
     fn shown(&self) -> f64 {
         self.covered(self.repeated.mean(self.windows()))
     }
 
-    /// From where to where that may lie.
+    /// Returns the interval of the containment with repetitions.
     fn interval(&self) -> (f64, f64) {
         let (low, high) = self.window_interval();
         let low = self.repeated.least(low).max(self.proven);

@@ -1,23 +1,23 @@
-//! Frames: what a dozen otherwise different contents share in one piece.
+//! Frames: text that a dozen otherwise different contents share in one piece.
 //!
-//! Thirty invoices have a letterhead in common, thirty mails a disclaimer. How many contents have a
-//! piece does not tell that from a text of thirty versions. What tells is that a frame is all or
-//! nothing: whoever has a part of it has all of it, and what else he has nobody shares. Versions of
-//! a text have each another part of it, and near-copies have nothing else.
+//! Thirty invoices share a letterhead, thirty mails a disclaimer. The number of contents that have
+//! a piece does not distinguish a frame from a text of thirty versions. Two properties do: a
+//! content has all of a frame or nothing of it, and nobody shares the rest of the content. Each
+//! version of a text has a different part of it, and near-copies have nothing else.
 //!
-//! So the samples of a content are judged by who has them. A *neighbour* has an eighth of those
-//! that a dozen contents have.
+//! So the samples of a content are judged by the contents that have them. A *neighbour* has an
+//! eighth of those that a dozen contents have.
 //!
-//! 1. What nine of ten neighbours have is a frame, if next to no samples are had by more than a
-//!    half of them and by less than that.
-//! 2. It is taken out, and the same is asked of what is left: below the letterhead of a company
-//!    stands that of a department.
-//! 3. Next to no samples may be left over that are neither in a frame nor with few.
-//! 4. A quarter of the samples, and enough to tell, are with less than a dozen contents. Else next
-//!    to nothing is left to judge by, and the content has no frame.
+//! 1. Samples that nine of ten neighbours have are a frame, if next to no samples are in more than
+//!    half of the neighbours but in fewer than that.
+//! 2. The frame is removed, and the rest is judged again: the letterhead of a department is in
+//!    fewer contents than that of its company.
+//! 3. Next to no samples may be left that are neither in a frame nor in few contents.
+//! 4. A quarter of the samples, and at least six, are in fewer than a dozen contents. Otherwise too
+//!    little is left for a judgement, and the content has no frame.
 //!
-//! In the judgement of a pair counts what is in the frames of both: a form and what was filled in
-//! are kin, for the form has nothing else.
+//! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
+//! stay related, because the form has no other text.
 
 use std::collections::HashMap;
 
@@ -25,25 +25,26 @@ use crate::ids::{ContentId, Fingerprint};
 use crate::sample::Signature;
 use crate::similarity::discount::Rarity;
 
-/// What fewer contents have is no frame.
+/// The least number of contents that have a frame.
 pub const LEAST: usize = 12;
 
-/// So much of the common samples has a neighbour.
+/// The share of the common samples that a neighbour has.
 const NEIGHBOURLY: f64 = 0.125;
 
-/// So many of the neighbours have what is a frame.
+/// The share of the neighbours that have a sample of a frame.
 const NEARLY_ALL: f64 = 0.9;
 
-/// What more of them have and less than [`NEARLY_ALL`] is neither a frame nor another one.
+/// A sample in more than this share of them and less than [`NEARLY_ALL`] is neither of the frame
+/// nor of another one.
 const HALF: f64 = 0.5;
 
-/// What more of the first neighbours have is with many.
+/// A sample in more than this share of the first neighbours is in many.
 const MANY: f64 = 0.35;
 
-/// So many samples, for one of the frame, may be neither of it nor with few.
+/// The most samples, for each of the frame, that are neither of it nor in few contents.
 const NEITHER: f64 = 0.2;
 
-/// So much of the samples is with less than [`LEAST`] contents, and so many of them.
+/// The least share, and number, of samples in fewer than [`LEAST`] contents.
 const REST: (f64, usize) = (0.25, 6);
 
 /// A sample, and the contents that have it.
@@ -55,19 +56,19 @@ pub struct HeldSample {
     pub holders: Vec<ContentId>,
 }
 
-/// The samples of a content that are its frame, ascending, and how many contents have each.
+/// The samples of a content that are its frame, ascending, and the number of contents with each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame(Vec<(Fingerprint, u32)>);
 
 impl Frame {
-    /// Whether enough samples are with few contents that a content may have a frame; `common`: so
-    /// many of `all` are with [`LEAST`] or more.
+    /// Returns whether enough samples are in few contents for a content to have a frame. `common`
+    /// of `all` samples are in [`LEAST`] contents or more.
     pub fn is_possible(common: usize, all: usize) -> bool {
         let rest = all.saturating_sub(common);
         common > 1 && rest >= REST.1 && rest as f64 >= REST.0 * all as f64
     }
 
-    /// The frame of a content, by all its samples.
+    /// Finds the frame of a content from all its samples.
     pub fn of(samples: &[HeldSample]) -> Self {
         let is_common = |held: &&HeldSample| held.holders.len() >= LEAST;
         let mut left: Vec<&HeldSample> = samples.iter().filter(is_common).collect();
@@ -107,12 +108,12 @@ impl Frame {
         Self(frame)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no frame.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a sample is in it.
+    /// Returns whether a sample is in it.
     pub fn has(&self, sample: Fingerprint) -> bool {
         self.contents(sample).is_some()
     }
@@ -122,15 +123,15 @@ impl Frame {
         at.ok().map(|at| self.0[at].1)
     }
 
-    /// What is in both.
+    /// Returns the samples in both frames.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let parts = self.0.iter().filter(|part| other.has(part.0));
         Self(parts.copied().collect())
     }
 
-    /// How rare what two contents share is if the frame counts nothing; `None` if nothing of that
-    /// is in the frame.
+    /// Computes the rarity of what two contents share, with weight 0 for the frame; `None` if
+    /// nothing shared is in the frame.
     pub fn rarity(&self, a: &Signature, b: &Signature) -> Option<Rarity> {
         let level = a.level.max(b.level);
         let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
@@ -148,7 +149,7 @@ impl Frame {
     }
 }
 
-/// How many neighbours there are, and of each sample which share of them has it.
+/// Returns the number of neighbours, and for each sample the share of them that have it.
 fn shares(samples: &[&HeldSample]) -> Option<(usize, Vec<f64>)> {
     let mut had: HashMap<ContentId, usize> = HashMap::new();
     for &holder in samples.iter().flat_map(|held| &held.holders) {
@@ -196,7 +197,7 @@ mod tests {
                 .len(),
             20
         );
-        // Below it stands one of fewer contents.
+        // Inside it is a frame of fewer contents.
         assert_eq!(
             frame(|n, sample| sample < 12 || sample < 20 && n < 14)
                 .0
@@ -209,10 +210,10 @@ mod tests {
     fn neither_near_copies_nor_versions_nor_few_have_a_frame() {
         assert!(frame(|_, sample| sample < 36).is_empty());
         assert!(frame(|n, sample| n < 11 && sample < 20).is_empty());
-        // Each has another two thirds of a text.
+        // Each has different two thirds of a text.
         let scattered = |n: u32, sample| (u64::from(n) * 7 + sample * 11) % 19 < 12;
         assert!(frame(|n, sample| sample < 28 && scattered(n, sample)).is_empty());
-        // Each goes on where the one before ended.
+        // Each starts one sample later than the one before.
         assert!(frame(|n, sample| sample < 29 && sample >= u64::from(n)).is_empty());
     }
 }

@@ -2,29 +2,27 @@
 //!
 //! # The definitions
 //!
-//! Two texts are measured in words. A word of a is *covered* if it lies in a run of at least five
-//! words that b has too, and the containment of a in b is the share of a's words that are. Their
-//! resemblance is that of their sets of five-word shingles (Broder 1997, section 2). Of anything
-//! else the containments are shares of bytes in runs of at least 64 that the other has too, and the
-//! resemblance is that of the sets of 64-byte windows ([`runs`]).
+//! Two texts are measured in words. A word of a is *covered* if it is in a run of at least five
+//! words that b has, too. The containment of a in b is the share of a's words that are covered.
+//! Their resemblance is that of their sets of five-word shingles (Broder 1997, section 2). For any
+//! other pair the containments are shares of bytes in runs of at least 64 that the other has, too.
+//! The resemblance is that of the sets of 64-byte windows ([`runs`]).
 //!
 //! # How words are compared
 //!
-//! 1. **No position is guessed.** A word lies in a run of five words that b has if and only if one
-//!    of the five shingles over it is one of b's *set* of shingles. So the sets say all: those in
-//!    common are marked in both, and each text is walked once along its marks. No run is extended,
-//!    none is preferred to another, and what is said of (a, b) is said of (b, a) with the sides
-//!    exchanged.
-//! 2. **Each text is cut into words once** ([`ShingledText`]), whatever it is compared with. Its
-//!    distinct shingles are numbered in the order of their first occurrence; a table of open
-//!    addressing finds a number, and the walk sees numbers alone.
-//! 3. **Shingles are compared by 64-bit hashes**: among a million of them a false equality has a
-//!    chance of 10^-7, and then moves a figure by 10^-6.
-//! 4. **What is template is left out of both** ([`TemplateShingles`]): its shingles are in no set,
-//!    and the words under them have no length, so that they count nothing wherever words are
-//!    counted.
-//! 5. **Tables and encoded data**, where lines are no accident or nothing but that, have measures
-//!    of their own if both contents are such ([`ComparedText`], [`ComparedBytes`]).
+//! 1. **No position is guessed.** A word is in a run of five words that b has if and only if one of
+//!    the five shingles over it is in b's *set* of shingles. So the sets are enough: common
+//!    shingles are marked in both, and each text is walked once along its marks. No run is extended
+//!    or preferred to another. The result for (b, a) is that for (a, b) with the sides exchanged.
+//! 2. **Each text is cut into words once** ([`ShingledText`]), for all its comparisons. Its
+//!    distinct shingles are numbered in the order of their first occurrence. An open-addressing
+//!    table finds a number, and the walk uses only numbers.
+//! 3. **Shingles are compared by 64-bit hashes**. Among a million of them, the probability of a
+//!    false equality is 10^-7, and it moves a figure by 10^-6.
+//! 4. **Templates are removed from both** ([`TemplateShingles`]): their shingles are in no set. The
+//!    words under them have length 0, so that they never count.
+//! 5. **Tables and encoded data**, where lines are significant or mere layout, have measures of
+//!    their own if both contents are such ([`ComparedText`], [`ComparedBytes`]).
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -48,20 +46,19 @@ pub use members::ProvableMembers;
 /// Words in a shingle, the least length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
-/// A run of so many bytes of words is a *passage*: some twenty words that nobody writes twice by
-/// chance. `docs/similarity.md` has what a greater and a smaller one find, and what they show
-/// besides.
+/// The least bytes of words in a run that is a *passage*: some twenty words that nobody writes
+/// twice by chance. `docs/similarity.md` compares greater and smaller lengths.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
-/// Two texts repeat what they share, as records do the words they begin with, if in each it comes
-/// to so many words for one distinct shingle; runs of five words come to five at most.
+/// Two texts repeat what they share, as records do, if each has this many covered words for one
+/// distinct shingle. Runs of five words have five at most.
 const REPEATED: u64 = 8;
 
-/// The bytes of a passage of such texts, of which what is repeated counts next to nothing. The
-/// tables of two bases begin with the same statement, which is no quotation either.
+/// The bytes of a passage in such texts, where repeated words count next to nothing. The tables of
+/// two databases begin with the same statement, which is no quotation either.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
-/// In the place of the number of a shingle of a template.
+/// Replaces the number of a template shingle.
 const OF_TEMPLATE: u32 = u32::MAX;
 
 /// A text as its shingles.
@@ -75,11 +72,11 @@ pub struct ShingledText {
     /// four words has one.
     order: Vec<u32>,
     lengths: WordLengths,
-    /// Where each of several texts ends: no shingle lies across an end.
+    /// The end of each of several texts: no shingle crosses an end.
     texts: Vec<TextEnd>,
 }
 
-/// How many shingles and words there are up to the end of a text, and what names its own words.
+/// The number of shingles and words up to the end of a text, and the digest of its own words.
 #[derive(Clone, Copy, Debug)]
 struct TextEnd {
     shingles: usize,
@@ -88,27 +85,27 @@ struct TextEnd {
 }
 
 impl ShingledText {
-    /// The text of a content, from all its bytes.
+    /// Cuts the text of a content from all its bytes.
     ///
     /// # Memory
     ///
-    /// Some 25 bytes a word.
+    /// Takes some 25 bytes a word.
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_all(&[bytes])
     }
 
-    /// Several texts as one, in any order: each begins and ends by itself.
+    /// Joins several texts to one, in any order; no run crosses from one to the next.
     pub fn of_all(texts: &[&[u8]]) -> Self {
         Self::without(&TemplateShingles::default(), texts)
     }
 
-    /// The same without what is template.
+    /// As [`Self::of_all`], without templates.
     pub fn without(template: &TemplateShingles, texts: &[&[u8]]) -> Self {
         let collected = texts.iter().map(|bytes| CollectedWords::of(bytes));
         Self::of_collected(collected.collect(), template)
     }
 
-    /// Texts of which the words are known, without what is template.
+    /// Joins texts whose words are known, without templates.
     fn of_collected(collected: Vec<CollectedWords>, template: &TemplateShingles) -> Self {
         let all = collected.iter().map(|text| text.shingles.len()).sum();
         let mut joined = Self {
@@ -157,24 +154,24 @@ impl ShingledText {
         });
     }
 
-    /// How many words it has that are no template.
+    /// Counts its words that are not template.
     pub fn words(&self) -> u64 {
         self.lengths.words()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimates the bytes of memory that it takes.
     pub const fn memory(&self) -> usize {
         8 * self.distinct.capacity()
             + 4 * (self.table.capacity() + self.order.capacity())
             + self.lengths.memory()
     }
 
-    /// How many distinct shingles it has that are no template.
+    /// Counts its distinct shingles that are not template.
     pub fn distinct(&self) -> u64 {
         self.distinct.len() as u64
     }
 
-    /// What names its words, if it is one text and they are enough to judge it.
+    /// Returns the digest of its words, if it is one text with enough words to be judged.
     pub fn digest(&self) -> Option<WordsDigest> {
         match &self.texts[..] {
             [text] => text.digest,
@@ -182,12 +179,12 @@ impl ShingledText {
         }
     }
 
-    /// Its distinct shingles.
+    /// Returns its distinct shingles.
     pub fn shingles(&self) -> &[u64] {
         &self.distinct
     }
 
-    /// The number of a shingle.
+    /// Returns the number of a shingle.
     #[inline]
     fn number(&self, shingle: u64) -> Option<u32> {
         let mask = self.table.len() - 1;
@@ -201,11 +198,11 @@ impl ShingledText {
         }
     }
 
-    /// The share of its words that stand nearest to these samples. How many words a sample speaks
-    /// for cannot be told from the sample alone: a header of 300 words has 38 samples on average,
-    /// and may have 30 or 46.
+    /// Weighs each word by the nearest sample and returns the weighted share. The number of words
+    /// that a sample represents does not follow from the level alone. A header of 300 words has 38
+    /// samples on average, and may have 30 or 46.
     ///
-    /// `worth` says of each sample of this level, in any order, what its words count, 0..=1.
+    /// `worth` returns the weight, 0..=1, of the words of each sample of this level, in any order.
     pub fn share_nearest(&self, level: u8, worth: impl Fn(Fingerprint) -> f64) -> f64 {
         let (mut sum, mut from, mut last) = (0.0, 0, None);
         let mut first = (0, 0);
@@ -235,7 +232,7 @@ impl ShingledText {
         sum / self.words().max(1) as f64
     }
 
-    /// What is covered if the shingles of these numbers are the other's, too.
+    /// Returns what is covered if the other text has the shingles of these numbers, too.
     fn covered(&self, common: &BitSet) -> Covered {
         let mut walk = CoverWalk::of(&self.lengths);
         let (mut first_shingle, mut first_word) = (0, 0);
@@ -258,8 +255,8 @@ impl ShingledText {
         walk.covered
     }
 
-    /// The bytes of the run of these shingles where they are most: of each shingle those of its
-    /// first word, over how often the text has it.
+    /// Returns the bytes of the heaviest run of these shingles. Each shingle counts the bytes of
+    /// its first word, divided by how often the text has it.
     fn heaviest(&self, common: &BitSet) -> f64 {
         let mut times = vec![0_u32; self.distinct.len()];
         for &number in self.order.iter().filter(|&&number| number != OF_TEMPLATE) {
@@ -284,32 +281,32 @@ impl ShingledText {
     }
 }
 
-/// What two texts have in common: counts, so that nothing is rounded before it is shown.
+/// What two texts have in common, as counts, so that nothing is rounded before it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonText {
-    /// Words of a and of b in runs of at least five that the other has too.
+    /// Words of a and of b in runs of at least five that the other has, too.
     pub covered: (u64, u64),
     /// All words of a and of b.
     pub words: (u64, u64),
-    /// Bytes of a and of b in those runs, with one for what separates a word from the next.
+    /// Bytes of a and of b in those runs, with one for each separator.
     pub bytes: (u64, u64),
-    /// Bytes of the longest of those runs, in the text where it is shorter: one phrase that a text
+    /// Bytes of the longest of those runs, in the text where it is shorter. A phrase that one text
     /// repeats all over is no long run of the other.
     pub longest: u64,
-    /// One of those runs is a [`PASSAGE`] that is not repeated all over both.
+    /// True if one of those runs is a [`PASSAGE`] that is not repeated all over both.
     pub has_passage: bool,
     /// Distinct shingles in common.
     pub shared: u64,
     /// Distinct shingles of a and of b.
     pub distinct: (u64, u64),
-    /// Both are the same words in the same order, and enough of them to judge.
+    /// True if both have the same words in the same order, and enough of them to judge.
     pub is_same: bool,
 }
 
 impl CommonText {
-    /// What two texts have in common.
+    /// Compares two texts.
     pub fn of(a: &ShingledText, b: &ShingledText) -> Self {
-        // The one with fewer shingles asks the other for each.
+        // Looks up the shingles of the smaller set in the larger one.
         let swap = a.distinct.len() > b.distinct.len();
         let (few, many) = if swap { (b, a) } else { (a, b) };
         let (mut in_few, mut in_many) = (BitSet::default(), BitSet::default());
@@ -349,18 +346,18 @@ impl CommonText {
         }
     }
 
-    /// The larger share of words in common runs.
+    /// Returns the larger share of words in common runs.
     pub(super) fn containment(&self) -> f64 {
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
     }
 
-    /// The measures of two texts that are not identical, of contents of these sizes.
+    /// Returns the measures of two texts that are not identical, of contents of these sizes.
     pub fn measures(&self, sizes: (ByteLen, ByteLen)) -> Measures {
         let judged = !too_small(sizes.0) && !too_small(sizes.1);
         let union = self.distinct.0 + self.distinct.1 - self.shared;
         let share = |part, of| judged.then(|| share(part, of));
-        // Bytes of words in UTF-8 may be more than the file has in its own encoding.
+        // Words in UTF-8 may have more bytes than the file in its own encoding.
         let bytes = |bytes: u64, size: ByteLen| bytes.min(size.0);
         let (in_a, in_b) = (bytes(self.bytes.0, sizes.0), bytes(self.bytes.1, sizes.1));
         Measures {
@@ -372,7 +369,7 @@ impl CommonText {
     }
 }
 
-/// What of the smaller of two contents is shared; of equally large ones the less.
+/// Returns what is shared of the smaller of two contents; of equal sizes, the lesser.
 fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     match sizes.0.cmp(&sizes.1) {
         Ordering::Less => shared.0,
@@ -381,12 +378,12 @@ fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     }
 }
 
-/// A share of contents that are not identical.
+/// Returns a share of contents that are not identical.
 fn share(part: u64, of: u64) -> Score {
     Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
 }
 
-/// The unit of a pair: words if both have a text to compare, unless bytes are asked for.
+/// Returns the unit of a pair: words if both are texts, unless bytes are asked for.
 pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     match (a, b, asked) {
         (ContentKind::Text, ContentKind::Text, Unit::Words) => Unit::Words,
@@ -394,8 +391,8 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     }
 }
 
-/// Whether one of two contents is a text and the other data: what is kept of them to estimate by is
-/// of two sorts, but by words they are found.
+/// Returns whether one of two contents is a text and the other data. Their stored samples are of
+/// two sorts, so estimates cannot compare them, but words still find the pair.
 pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
     matches!(
         (a, b),
@@ -403,7 +400,7 @@ pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
     )
 }
 
-/// A content that is measured against others: cut into words when that is first needed.
+/// A content to be measured against others; cut into words on first use.
 #[derive(Debug)]
 pub struct Provable {
     kind: ContentKind,
@@ -411,22 +408,22 @@ pub struct Provable {
     text: OnceLock<ComparedText>,
 }
 
-/// What two contents that are not identical turned out to be.
+/// The result for two contents that are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proven {
     /// Their measures.
     pub measures: Measures,
-    /// What these are shares of.
+    /// The unit of the containments.
     pub unit: Unit,
-    /// They are the same text.
+    /// True if they are the same text.
     pub is_same_text: bool,
-    /// They are two texts with a [`PASSAGE`] in common, or a text and data that have as many bytes
-    /// in common.
+    /// True for two texts with a [`PASSAGE`] in common, or a text and data with as many bytes in
+    /// common.
     pub has_passage: bool,
 }
 
 impl Proven {
-    /// The same pair seen from b.
+    /// Returns the same pair seen from b.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -435,7 +432,7 @@ impl Proven {
         }
     }
 
-    /// Two texts that are not identical, of contents of these sizes.
+    /// Measures two texts that are not identical, of contents of these sizes.
     pub fn in_words(a: &ComparedText, b: &ComparedText, sizes: (ByteLen, ByteLen)) -> Self {
         let (common, is_same_text) = a.common(b);
         Self {
@@ -444,7 +441,7 @@ impl Proven {
         }
     }
 
-    /// The same, by what they have in common.
+    /// As [`Self::in_words`], from what they have in common.
     pub fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             measures: common.measures(sizes),
@@ -454,7 +451,7 @@ impl Proven {
         }
     }
 
-    /// Two contents of these kinds that are not identical, by their bytes.
+    /// Measures two contents of these kinds that are not identical by their bytes.
     pub fn in_bytes(
         (a, a_kind): (&ComparedBytes, ContentKind),
         (b, b_kind): (&ComparedBytes, ContentKind),
@@ -472,7 +469,7 @@ impl Proven {
 }
 
 impl Provable {
-    /// The content of a file of this kind.
+    /// Makes the content of a file of this kind.
     pub const fn new(kind: ContentKind, bytes: Vec<u8>) -> Self {
         Self {
             kind,
@@ -481,7 +478,7 @@ impl Provable {
         }
     }
 
-    /// The same without what is template: of a text its words as well as its bytes.
+    /// As [`Self::new`], without templates: in a text neither words nor bytes of them count.
     pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
         let text = OnceLock::new();
         if !templates.is_empty() && kind == ContentKind::Text {
@@ -494,17 +491,17 @@ impl Provable {
         }
     }
 
-    /// The bytes that are measured.
+    /// Returns the measured bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.all()
     }
 
-    /// How many there are.
+    /// Returns the number of measured bytes.
     pub const fn size(&self) -> ByteLen {
         self.bytes.size()
     }
 
-    /// Its words, if it is a text.
+    /// Returns its words, if it is a text.
     pub fn words(&self) -> Option<&ShingledText> {
         (self.kind == ContentKind::Text).then(|| self.text().words())
     }
@@ -513,7 +510,7 @@ impl Provable {
         self.text.get_or_init(|| ComparedText::of(self.bytes()))
     }
 
-    /// Measures this content, a, and another, b, in words if both are texts, unless bytes are asked
+    /// Measures this content, a, and another, b: in words if both are texts, unless bytes are asked
     /// for.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         match unit_of(self.kind, other.kind, asked) {

@@ -7,20 +7,19 @@
 //!
 //! Three choices:
 //!
-//! 1. **A template is two sets of pieces**, chunks and fingerprints. The paper has chunks only.
-//!    Those miss every frame that is shorter than a chunk or of which an edit has spoilt each;
-//!    sampled fingerprints see it in proportion.
-//! 2. **A template of texts is all their common shingles besides** ([`TemplateShingles`]). In words
-//!    nothing else says what is template. In bytes the words under them are left out where they
-//!    stand, so that a text has one payload, in whichever unit it is measured.
-//! 3. **The pieces are taken out before anything is computed** ([`Templates::strip`]), not asked
-//!    for while it is. What is left is the chunk list, the signature and the size of the payload,
-//!    so that nomination, percentages, minimum evidence and "too small to judge" are about the
-//!    payload, whatever the question.
+//! 1. **A template is two sets of pieces**, chunks and fingerprints. The paper has only chunks.
+//!    These miss every frame that is shorter than a chunk, or in which an edit has changed each
+//!    chunk. Sampled fingerprints detect it in proportion.
+//! 2. **A template of texts also has all their common shingles** ([`TemplateShingles`]). In words,
+//!    only these decide what is template. In bytes, the words that they cover are removed where
+//!    they occur. So a text has one payload, in whichever unit it is measured.
+//! 3. **The pieces are removed before anything is computed** ([`Templates::strip`]). The rest is
+//!    the chunk list, the signature and the size of the payload. So nomination, percentages,
+//!    minimum evidence and "too small to judge" are about the payload in every question.
 //!
-//! A template of which no shingle is known, of files that are no texts or one that was marked
-//! before there were any, leaves its pieces out of the bytes of a text before these are cut into
-//! words ([`Templates::worded`]).
+//! A template may have no known shingles: its files are not texts, or it was marked before shingles
+//! existed. Its pieces are removed from the bytes of a text before these are cut into words
+//! ([`Templates::worded`]).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -39,33 +38,34 @@ mod shingles;
 
 pub use shingles::{CommonShingles, TemplateShingles};
 
-/// Two windows of a template so many bytes apart have template between them. At the densest
-/// sampling a stretch of so many windows has no sample with a chance of e^-8.
+/// Two windows of a template at most this many bytes apart have template between them. At the
+/// densest sampling, a stretch of this many windows has no sample with probability e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
-    /// Its chunks with their lengths in bytes: ascending, distinct, all of them evidence otherwise.
+    /// Its chunks with their lengths in bytes: ascending, distinct, each long enough to be
+    /// evidence.
     pub chunks: Vec<(ChunkHash, u32)>,
     /// Its fingerprints: ascending, distinct.
     pub fingerprints: Vec<Fingerprint>,
-    /// Its shingles, all of them: ascending, distinct.
+    /// All its shingles: ascending, distinct.
     pub shingles: Vec<u64>,
 }
 
-/// Whether so many among some have what at least this share (0..=1) of them must have.
+/// Returns whether `having` of `among` is at least this share (0..=1).
 fn is_enough(having: usize, among: usize, share: f64) -> bool {
-    // Millionths are all that a share on the command line has.
+    // A share on the command line is given in millionths at most.
     having > 0 && having as f64 >= share * among as f64 - 1e-6
 }
 
 impl Template {
-    /// The pieces that at least `share` (0..=1) of these contents have, and at least one.
+    /// Returns the pieces that at least `share` (0..=1) of these contents have, and at least one.
     ///
-    /// A content whose signature has a higher level than a fingerprint cannot show it: such
-    /// contents have no say in it, but at least half of all must have one, and two if there are
-    /// two. So the dense samples of the smaller contents are used as far as most contents are
+    /// A content cannot show a fingerprint below the level of its signature. So only the other
+    /// contents count for a fingerprint. It must occur in at least half of all contents, and in two
+    /// if there are two. So the dense samples of small contents are used if most contents are
     /// small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
@@ -102,12 +102,12 @@ impl Template {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether it has no pieces.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.fingerprints.is_empty() && self.shingles.is_empty()
     }
 
-    /// Bytes of its chunks, each once.
+    /// Returns the bytes of its chunks, each counted once.
     pub fn bytes(&self) -> ByteLen {
         self.chunks
             .iter()
@@ -138,8 +138,8 @@ impl Pieces {
         self.chunks.contains(&(run.hash, run.len))
     }
 
-    /// Where they lie in some bytes: the chunks, the windows, and what lies between two windows
-    /// that begin no more than `JOINED` bytes apart: of these only a sample is known.
+    /// Returns the ranges of the template in some bytes: chunks, windows, and the bytes between two
+    /// windows that begin at most `JOINED` bytes apart. Only a sample of the windows is known.
     fn ranges(&self, bytes: &[u8], params: &Params) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {
@@ -166,7 +166,7 @@ impl Pieces {
     }
 }
 
-/// What is in none of these ranges, which come in any order.
+/// Returns the bytes in none of these ranges, which are in any order.
 fn left(bytes: &[u8], mut out: Vec<Range<usize>>) -> Cow<'_, [u8]> {
     if out.is_empty() {
         return Cow::Borrowed(bytes);
@@ -183,22 +183,22 @@ fn left(bytes: &[u8], mut out: Vec<Range<usize>>) -> Cow<'_, [u8]> {
     Cow::Owned(left)
 }
 
-/// What all templates are made of. None is a template by default.
+/// The pieces of all templates; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Templates {
-    /// What files are chunked and sampled with.
+    /// The parameters by which files are chunked and sampled.
     params: Params,
-    /// Of all templates. All samples of shingles are among the fingerprints.
+    /// The pieces of all templates. The fingerprints include all samples of shingles.
     pieces: Pieces,
     /// The posting keys of the chunks.
     keys: HashSet<u64>,
     shingles: TemplateShingles,
-    /// Of the templates of which no shingle is known.
+    /// The pieces of the templates without known shingles.
     wordless: Pieces,
 }
 
 impl Templates {
-    /// No template yet, of files that are chunked and sampled with these parameters.
+    /// Makes a set without templates, for files that are chunked and sampled with these parameters.
     pub fn new(params: &Params) -> Self {
         Self {
             params: *params,
@@ -222,33 +222,33 @@ impl Templates {
         }
     }
 
-    /// Whether there is none at all.
+    /// Returns whether there are no templates.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.shingles.is_empty()
     }
 
-    /// Whether it is known of each shingle of a text whether it is template.
+    /// Returns whether the shingles of all templates are known.
     pub fn are_all_in_words(&self) -> bool {
         self.wordless.is_empty()
     }
 
-    /// How many fingerprints are template: at most so many were taken from any signature.
+    /// Counts the fingerprints of templates: at most this many were removed from any signature.
     pub fn fingerprints(&self) -> usize {
         self.pieces.fingerprints.len()
     }
 
-    /// The shingles that are template.
+    /// Returns the shingles of templates.
     pub const fn shingles(&self) -> &TemplateShingles {
         &self.shingles
     }
 
-    /// What of a text is cut into words: all but the pieces of templates that have no shingles.
-    /// What of these words is template, [`Self::shingles`] tell.
+    /// Removes the pieces of templates without shingles from a text. The rest is cut into words;
+    /// [`Self::shingles`] has those that are template.
     pub fn worded<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }
 
-    /// [`Self::payload`] of bytes that are not needed otherwise.
+    /// As [`Self::payload`], for bytes that the caller gives up.
     pub fn into_payload(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.payload(&bytes) {
             Cow::Borrowed(_) => bytes,
@@ -256,15 +256,15 @@ impl Templates {
         }
     }
 
-    /// The bytes without what is template, for measures that are computed on bytes: without the
-    /// templates' chunks and windows, and without their words where they stand.
+    /// Returns the bytes without templates, for measures on bytes. It removes the templates' chunks
+    /// and windows, and the words that their shingles cover.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut out = self.pieces.ranges(bytes, &self.params);
         out.extend(self.word_ranges(bytes));
         left(bytes, out)
     }
 
-    /// Where the words that are template lie in some bytes.
+    /// Returns the ranges of words that template shingles cover.
     fn word_ranges(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         if self.shingles.is_empty() || !ContentKind::of(bytes).has_lines() {
             return Vec::new();
@@ -282,13 +282,13 @@ impl Templates {
         ranges
     }
 
-    /// Takes what is template out of both lists of a content of `size` bytes and returns the bytes
-    /// of its payload.
+    /// Removes templates from both lists of a content of `size` bytes and returns the bytes of its
+    /// payload.
     ///
-    /// The bytes taken out are those of the template's chunks, or the share of the samples that are
-    /// template, whichever is more: chunks prove their bytes and miss what lies beside them,
-    /// samples see all of it, but roughly. The chunk list has gaps afterwards, so the positions of
-    /// its chunks mean nothing any more.
+    /// The number of removed bytes is that of the template's chunks or of its share of the samples,
+    /// whichever is more. Chunks prove their bytes and miss the bytes beside them. Samples estimate
+    /// all of it. Afterwards the chunk list has gaps, so the positions of its chunks have no
+    /// meaning.
     pub fn strip(
         &self,
         size: ByteLen,

@@ -1,8 +1,9 @@
-//! Which directory holds which contents.
+//! The contents of each directory.
 
 use super::forest::{Forest, Node};
 
-/// A share in millionths, rounded down: sums of bytes made with it depend on no order.
+/// A share in millionths, rounded down. So sums of bytes computed from shares do not depend on the
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
@@ -16,12 +17,12 @@ impl Share {
 
     const MILLION: u32 = 1_000_000;
 
-    /// So many millionths; more than a million is all.
+    /// Makes a share of this many millionths; more than a million is all.
     pub fn from_millionths(millionths: u32) -> Self {
         Self(millionths.min(Self::MILLION))
     }
 
-    /// `part` of `whole`; all of nothing is nothing.
+    /// Returns `part` of `whole`, or zero if `whole` is.
     pub fn of(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self::ZERO;
@@ -31,12 +32,12 @@ impl Share {
         Self(share.min(million) as u32)
     }
 
-    /// The share in millionths, 0..=1,000,000.
+    /// Returns the share in millionths, 0..=1,000,000.
     pub const fn millionths(self) -> u32 {
         self.0
     }
 
-    /// So much of so many bytes, rounded down.
+    /// Returns this share of `of` bytes, rounded down.
     pub fn bytes(self, of: u64) -> u64 {
         (u128::from(of) * u128::from(self.0) / u128::from(Self::MILLION)) as u64
     }
@@ -45,31 +46,32 @@ impl Share {
 /// A file: one content, in one directory or (with hard links) in several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its content, a place in the list of sizes.
+    /// Its content, an index into the list of sizes.
     pub content: u32,
-    /// The directories that it lies directly in.
+    /// The directories directly above it.
     pub places: Vec<Node>,
 }
 
-/// A content that lies partly in another.
+/// A content that is partly contained in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
     /// The content.
     pub of: u32,
     /// The other.
     pub to: u32,
-    /// How much of `of` lies in `to`.
+    /// The share of `of` that is in `to`.
     pub share: Share,
 }
 
-/// How many directories may hold a content that makes pairs of directories.
+/// Limits on the directories of a content that makes pairs of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Up to so many, each is paired with each; links of contents that more hold are not followed.
+    /// Up to this many directories are paired with each other. Links of contents with more are not
+    /// followed.
     pub every: usize,
-    /// Beyond, a directory is paired with so many before it and so many after it.
+    /// Beyond that, a directory is paired with this many before it and after it.
     pub window: usize,
-    /// A content that more directories hold is ubiquitous and makes no pair.
+    /// A content in more directories is ubiquitous and makes no pair.
     pub most: usize,
 }
 
@@ -83,7 +85,7 @@ impl Default for Limits {
     }
 }
 
-/// So many files of one content directly in a directory; fewer than none where hard links meet.
+/// The number of files of one content directly in a directory; negative where hard links meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) node: u32,
@@ -99,11 +101,11 @@ pub struct Holdings {
     pub(super) limits: Limits,
     /// By node, then content.
     pub(super) entries: Vec<Entry>,
-    /// Those of `entries` whose content more than `every` directories hold.
+    /// Those of `entries` whose content is in more than `every` directories.
     pub(super) frequent: Vec<Entry>,
-    /// The directories directly with each content, ascending: `holders[content]`.
+    /// The directories directly above each content, ascending: `holders[content]`.
     holders: Vec<Vec<u32>>,
-    /// Where each content's links are, best first: `links[content]`.
+    /// The links of each content, best first: `links[content]`.
     links: Vec<Vec<(Share, u32)>>,
     files: Vec<u64>,
     bytes: Vec<u64>,
@@ -111,9 +113,8 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// The files of `forest`; `sizes` are those of the contents in bytes. Links between equal
-    /// contents mean nothing, nor do those of contents that more than [`Limits::every`] directories
-    /// hold.
+    /// Makes the files of `forest`; `sizes` are those of the contents in bytes. Links between equal
+    /// contents are ignored, and those of contents in more than [`Limits::every`] directories.
     pub fn new(
         forest: Forest,
         sizes: Vec<u64>,
@@ -199,22 +200,22 @@ impl Holdings {
         }
     }
 
-    /// The directories.
+    /// Returns the directories.
     pub const fn forest(&self) -> &Forest {
         &self.forest
     }
 
-    /// Files at and below a directory, each once.
+    /// Counts the files at and below a directory, each once.
     pub fn files(&self, below: Node) -> u64 {
         self.files[below.index()]
     }
 
-    /// Their bytes.
+    /// Returns the bytes of these files.
     pub fn bytes(&self, below: Node) -> u64 {
         self.bytes[below.index()]
     }
 
-    /// The bytes of those whose contents more than [`Limits::every`] directories hold.
+    /// Returns the bytes of those whose contents are in more than [`Limits::every`] directories.
     pub(super) fn frequent_bytes(&self, below: Node) -> u64 {
         self.frequent_bytes[below.index()]
     }
@@ -227,12 +228,12 @@ impl Holdings {
         self.holders(content).len() > self.limits.every
     }
 
-    /// The contents that hold a part of this one, best first.
+    /// Returns the contents that have a part of this one, best first.
     pub(super) fn links(&self, content: u32) -> &[(Share, u32)] {
         &self.links[content as usize]
     }
 
-    /// Whether a file at or below a directory has this content.
+    /// Returns whether a file at or below a directory has this content.
     pub fn has(&self, below: Node, content: u32) -> bool {
         let span = self.forest.span(below);
         let holders = self.holders(content);
@@ -240,7 +241,7 @@ impl Holdings {
         holders.get(at).is_some_and(|&holder| holder < span.end)
     }
 
-    /// Whether every file below each of two directories has an equal below the other.
+    /// Returns whether every file below each of two directories has an equal below the other.
     pub fn identical(&self, a: Node, b: Node) -> bool {
         let covers = |a: Node, b: Node| {
             let entries = within(&self.entries, self.forest.span(a));
@@ -250,7 +251,7 @@ impl Holdings {
     }
 }
 
-/// Those of the entries (in the order of nodes) that lie in a span of nodes.
+/// Returns the entries (in the order of nodes) in a span of nodes.
 pub(super) fn within(entries: &[Entry], span: std::ops::Range<u32>) -> &[Entry] {
     let from = entries.partition_point(|entry| entry.node < span.start);
     let to = entries.partition_point(|entry| entry.node < span.end);

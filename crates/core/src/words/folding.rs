@@ -1,30 +1,30 @@
-//! Letters to words, words to shingles: all that is kept of a text while it goes by.
+//! Folds letters to words and words to shingles: the whole state of a text in a stream.
 
 use crate::hash::shingles::{SHINGLE, ShingleChain, WordEnd, fold, hash, small};
 use crate::ids::WordsDigest;
 use crate::params::LEAST_JUDGED;
 use crate::words::Short;
 
-/// So many letters of a word count for how much of a file is text: a longer run is a hash, a line
-/// of encoded data or an identifier made by a program.
+/// The most letters of a word that count for the share of words in a file. A longer run is a hash,
+/// a line of encoded data or a generated identifier.
 const COUNTED: u64 = 16;
 
-/// A shingle is sampled once more for so many bytes that only continue letters of its last word,
-/// and at most so often more. A Russian word has some six such bytes, a Georgian one twelve, and a
-/// character of Chinese two.
+/// A shingle is sampled once more for this many continuation bytes in its last word, and at most
+/// `MOST_MORE` times. A Russian word has some six such bytes, a Georgian one twelve, and a Chinese
+/// character two.
 const CONTINUED: u8 = 5;
 const MOST_MORE: u8 = 3;
 
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
-    /// The hash of the letters before the last up to 16, these, and how many bytes they are.
+    /// The hash of the letters before the last up to 16, these letters, and their number of bytes.
     word: u64,
     sixteen: u128,
     bytes: usize,
-    /// Letters of the word under way.
+    /// Letters of the current word.
     letters: u64,
-    /// Bytes of UTF-8 that only continue these.
+    /// Bytes of UTF-8 that continue these.
     continued: u8,
     pub(super) chain: ShingleChain,
     /// The letters of all words so far, of each at most [`COUNTED`].
@@ -43,7 +43,7 @@ impl Folding {
             for &byte in &bytes[..length] {
                 self.byte(byte);
             }
-            // Apart from letters of ASCII that have these bytes.
+            // Distinguishes it from ASCII letters with the same bytes.
             self.byte(0xff);
             let continued = 1 + u8::from(letter > 0x7ff) + u8::from(letter > 0xffff);
             self.continued = self.continued.saturating_add(continued);
@@ -61,36 +61,36 @@ impl Folding {
         self.bytes += 1;
     }
 
-    /// Whether a word is under way.
+    /// Returns whether a word has begun.
     #[inline]
     pub(crate) const fn in_word(&self) -> bool {
         self.bytes > 0
     }
 
-    /// Ends the word, if there is one: the shingle that it completes, if it does.
+    /// Ends the word, if there is one, and returns the shingle that it completes.
     #[inline]
     pub(crate) fn word(&mut self) -> Option<u64> {
         let word = self.take_word()?;
         self.add(word)
     }
 
-    /// How often the shingle that ends with the word under way is sampled besides, each time by
-    /// another hash.
+    /// Returns how many extra samples, each by another hash, are taken of the shingle that ends
+    /// with the current word.
     ///
-    /// A letter beyond ASCII has two bytes and more, so 500 bytes have half as many words, and of
-    /// these as many samples are wanted. Which letters a shingle has is told by its last word.
+    /// A letter beyond ASCII has two bytes or more. So 500 bytes have half as many words, and need
+    /// twice the samples of each. The last word of a shingle stands for the letters of all of them.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)
     }
 
-    /// Ends the word, if there is one: its hash.
+    /// Ends the word, if there is one, and returns its hash.
     #[inline]
     pub(super) fn take_word(&mut self) -> Option<u64> {
         self.take_end().map(WordEnd::hash)
     }
 
-    /// Ends the word, if there is one: what its hash is made of.
+    /// Ends the word, if there is one, and returns the input of its hash.
     #[inline]
     pub(super) fn take_end(&mut self) -> Option<WordEnd> {
         if !self.in_word() {
@@ -103,39 +103,39 @@ impl Folding {
         Some(end)
     }
 
-    /// A whole word at once.
+    /// Adds a whole word at once.
     #[inline]
     pub(crate) fn short_word(&mut self, word: Short) -> Option<u64> {
         self.length += word.length as u64;
         self.add(fold(0, small(word.letters)))
     }
 
-    /// A word of letters of ASCII, at least one.
+    /// Adds a word of ASCII letters, at least one.
     pub(crate) fn ascii_word(&mut self, letters: &[u8]) -> Option<u64> {
         let end = self.ascii_end(letters);
         self.add(end.hash())
     }
 
-    /// What the hash of a word of letters of ASCII, at least one, is made of.
+    /// Returns the input of the hash of a word of ASCII letters, at least one.
     pub(super) fn ascii_end(&mut self, letters: &[u8]) -> WordEnd {
         self.length += (letters.len() as u64).min(COUNTED);
         WordEnd::of(letters)
     }
 
-    /// The next word.
+    /// Adds the next word.
     #[inline]
     fn add(&mut self, word: u64) -> Option<u64> {
         self.chain.push(word);
         self.shingle()
     }
 
-    /// The shingle that the last word completed, if it did.
+    /// Returns the shingle that the last word completed, if it did.
     #[inline]
     pub(super) fn shingle(&self) -> Option<u64> {
         (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
     }
 
-    /// The digest that names the words, if they have enough bytes to be judged.
+    /// Returns the digest of the words, if they have enough bytes to be judged.
     pub(crate) fn digest(&self) -> Option<WordsDigest> {
         let length = self.length + self.chain.words;
         (length >= LEAST_JUDGED.0).then(|| {
@@ -148,7 +148,7 @@ impl Folding {
         })
     }
 
-    /// The one shingle of a text of one to four words.
+    /// Returns the one shingle of a text of one to four words.
     pub(crate) fn short(&self) -> Option<u64> {
         (1..SHINGLE as u64)
             .contains(&self.chain.words)

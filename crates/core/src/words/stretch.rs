@@ -1,34 +1,34 @@
-//! A text in stretches: what is counted of each, and put together for all.
+//! A text in stretches: the counts of each stretch, and their sum for the whole text.
 //!
-//! All that a [`Shingler`] knows of a text is a sum over its words, but for the few bytes and words
-//! around where it stands. So the sums of stretches make that of the text, and a stretch that has
-//! not changed is not looked at again.
+//! The state of a [`Shingler`] is a sum over its words, except for the few bytes and words around
+//! its position. So the sums of stretches make that of the text, and an unchanged stretch is not
+//! read again.
 
 use super::{Folding, LineLayout, Shingler, Tokenizer};
 use crate::hash::shingles::{SHINGLE, name_of_both};
 
-/// Where a shingler stands in the words around it: two that stand alike make the same shingles from
-/// there on.
+/// The state of a shingler in the words around its position. Two shinglers with equal states make
+/// the same shingles from there on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShinglerStanding {
     tokens: Tokenizer,
     folding: Folding,
 }
 
-/// What the words of a stretch come to: of those that end in it.
+/// Sums over the words that end in a stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WordSums {
     words: u64,
-    /// What names them.
+    /// The parts of their digest.
     all: [u64; 2],
-    /// Their letters, as far as they count.
+    /// Their letters, of each word at most 16.
     length: u64,
-    /// Bytes that only continue a character.
+    /// Bytes that continue a character.
     continued: u64,
 }
 
 impl WordSums {
-    /// The sums of this stretch and the next one.
+    /// Adds the sums of the next stretch.
     pub(crate) fn and(self, next: &Self) -> Self {
         Self {
             words: self.words + next.words,
@@ -40,15 +40,15 @@ impl WordSums {
 }
 
 impl Shingler {
-    /// Whether it is known that this is text in words alone: no table, no encoded data, and not
-    /// mostly markup.
+    /// Returns whether this is known to be plain words: no table, no encoded data, and not mostly
+    /// markup.
     pub(crate) fn is_in_words(&self) -> bool {
         self.is_text() == Some(true)
             && !self.may_be_mostly_markup()
             && matches!(self.layout, Some(LineLayout::Plain))
     }
 
-    /// Where it stands, of a text that is in words, right after [`Self::take_sums`].
+    /// Returns the state in a text of plain words, right after [`Self::take_sums`].
     pub(crate) fn standing(&self) -> ShinglerStanding {
         ShinglerStanding {
             tokens: self.tokens.standing(),
@@ -56,14 +56,14 @@ impl Shingler {
         }
     }
 
-    /// Goes on from where another shingler stood, in a text of which it knows the beginning.
+    /// Continues from the state of another shingler, in a text whose beginning this one has read.
     pub(crate) fn go_on(&mut self, standing: &ShinglerStanding) {
         self.tokens = standing.tokens.clone();
         self.folding = standing.folding.clone();
         self.counted_before = self.folding.chain.words;
     }
 
-    /// Takes out what the words since the last call come to.
+    /// Takes the sums over the words since the last call.
     pub(crate) fn take_sums(&mut self) -> WordSums {
         let chain = &mut self.folding.chain;
         let sums = WordSums {
@@ -77,7 +77,7 @@ impl Shingler {
         sums
     }
 
-    /// Puts in what all words of the text so far come to.
+    /// Sets the sums over all words of the text so far.
     pub(crate) fn put_sums(&mut self, sums: &WordSums) {
         let chain = &mut self.folding.chain;
         (chain.words, chain.all) = (sums.words, sums.all);

@@ -1,5 +1,5 @@
-//! A large content in stretches: what each comes to is kept while it is digested, and stretches
-//! that are known need not be digested. What a stretch is: [`super::stretches`].
+//! Records the state of a large content by stretches while it is digested. Known stretches need not
+//! be digested again. [`super::stretches`] defines a stretch.
 //!
 //! ```text
 //! first reading              keep_stretches, update ..., finish_large
@@ -9,8 +9,8 @@
 //!                            finish_large
 //! ```
 //!
-//! A digester that keeps stretches has only the sums of the stretch under way. At the end those of
-//! all are put in, and it is where it would be without.
+//! A digester that records stretches has only the sums of the current stretch. At the end it adds
+//! those of all, and has the state of a digester that did not record.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,35 +24,35 @@ use crate::params::SamplingParams;
 use crate::sample::Sampler;
 use crate::words::WordSums;
 
-/// Bytes of a stretch, as long as there are few: to digest so many takes some 20 ms.
+/// Bytes of a stretch, while there are few. Digesting it takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// Of more stretches every two become one: these have some 4 KB each, and the samples.
+/// The most stretches; then every two become one. Each has some 4 KB, and the samples.
 pub(super) const MOST: usize = 256;
 
-/// What a digester keeps of the stretches so far.
+/// The state of the stretches so far.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     pub(super) stretches: Vec<Arc<Stretch>>,
     pub(super) pieces: Vec<Piece>,
-    /// Where the stretch under way began, and where it ends.
+    /// The start and the end of the current stretch.
     pub(super) from: u64,
     pub(super) until: u64,
-    /// Bytes of stretches.
+    /// Bytes of a stretch.
     pub(super) length: u64,
-    /// So many stretches are too many.
+    /// The number of stretches at which they are joined.
     pub(super) most: usize,
     /// The samples of all stretches, for their level.
     pub(super) samples: Option<[Sampler; 2]>,
-    /// All stretches.
+    /// The hash of all stretches.
     pub(super) content: ContentHasher,
-    /// Stretches begin within blocks of the content, so it is hashed besides what they are.
+    /// True if stretches begin within blocks of the content, so that it is hashed separately.
     pub(super) hashes_twice: bool,
     pub(super) beginning: Option<Arc<Digester>>,
     pub(super) revised: Option<Revised>,
 }
 
-/// Samples that are kept of all stretches for a content that is sampled so.
+/// Returns the sampling of all stretches together, for a content with this sampling.
 const fn wide(params: &SamplingParams, level: u8) -> SamplingParams {
     let most = match params.cap {
         0 => 0,
@@ -78,7 +78,7 @@ impl Recorder {
         }
     }
 
-    /// The next stretch is one that is known, by its number.
+    /// Adds a known stretch, by its number.
     pub(super) fn push_known(&mut self, stretch: Arc<Stretch>, number: usize) {
         match self.pieces.last_mut() {
             Some(Piece::Kept(kept)) => kept.end = number + 1,
@@ -87,7 +87,7 @@ impl Recorder {
         self.push(stretch);
     }
 
-    /// The next stretch is new. Its chunks are taken out, and their memory may stay.
+    /// Adds a new stretch. Its chunks are moved out, and their memory may be reused.
     fn push_new(&mut self, stretch: Arc<Stretch>, chunks: &mut ChunkList) {
         match self.pieces.last_mut() {
             Some(Piece::New(all)) => all.append(chunks),
@@ -111,7 +111,7 @@ impl Recorder {
         self.until = self.from + self.length;
     }
 
-    /// The levels that samples of the next stretch have at least.
+    /// Returns the least levels that samples of the next stretch can have.
     pub(super) fn levels(&self) -> [u8; 2] {
         let known = self.revised.as_ref().map(|revised| revised.known.levels());
         let all = self
@@ -123,25 +123,26 @@ impl Recorder {
 }
 
 impl Digester {
-    /// Begins a content of which the stretches are kept.
+    /// Begins a content whose stretches are recorded.
     pub fn keep_stretches(&mut self) {
         self.keep_stretches_of(LENGTH, MOST);
     }
 
-    /// The same, of so many bytes at first and at most so many.
+    /// As [`Self::keep_stretches`], with stretches of `length` bytes at first, and at most `most`.
     pub(crate) fn keep_stretches_of(&mut self, length: u64, most: usize) {
         self.begin_first();
         self.recorder = Some(Box::new(Recorder::new(None, length, most)));
     }
 
-    /// Stands at the beginning of the first stretch.
+    /// Prepares for the first stretch.
     pub(super) fn begin_first(&mut self) {
         self.reset();
         self.content = ContentHasher::keeping_blocks();
         self.sample_widely(None, [0; 2]);
     }
 
-    /// How many of the next bytes belong to the stretch under way. One that is full ends.
+    /// Returns how many of the next bytes belong to the current stretch. A full stretch is ended
+    /// first.
     pub(super) fn room(&mut self, next: u64) -> u64 {
         let is_full = |recorder: &Recorder| self.position() >= recorder.until;
         if self.recorder.as_deref().is_some_and(is_full) {
@@ -153,7 +154,7 @@ impl Digester {
         }
     }
 
-    /// The same of zeros: of any number of whole blocks of them one stretch is made.
+    /// As [`Self::room`] for zeros: any number of whole blocks of zeros is one stretch.
     pub(super) fn room_for_zeros(&mut self, next: u64) -> u64 {
         let room = self.room(next);
         let position = self.position();
@@ -166,7 +167,7 @@ impl Digester {
         }
     }
 
-    /// Hashes what is digested for the content as well, if its blocks are not those of stretches.
+    /// Hashes bytes for the content as well, if its blocks are not those of stretches.
     pub(super) fn hash_content(&mut self, hash: impl FnOnce(&mut ContentHasher)) {
         if let Some(recorder) = self.recorder.as_deref_mut()
             && recorder.hashes_twice
@@ -175,14 +176,14 @@ impl Digester {
         }
     }
 
-    /// Drops what is kept of stretches.
+    /// Drops the recorded stretches.
     pub(super) fn forget_stretches(&mut self) {
         if self.recorder.take().is_some() {
             self.sample_as_usual(None);
         }
     }
 
-    /// Samples from here on as for a content without stretches, from these levels on.
+    /// Samples from here on as for a content without stretches, from these levels.
     pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
         let of_any_text = self.posted.of_any_text();
         let (text, levels) = from.map_or((true, [0; 2]), |(beginning, levels)| {
@@ -194,7 +195,7 @@ impl Digester {
         self.sampler = Sampler::at_level(&self.windows, level(false, 0));
     }
 
-    /// Samples as usual what was sampled widely so far.
+    /// Restores the usual sampling of what was sampled densely so far.
     pub(super) fn sample_as_before(&mut self) {
         let of_any_text = self.posted.of_any_text();
         let usual = |wide: &mut Sampler, params: &SamplingParams| {
@@ -212,7 +213,7 @@ impl Digester {
         usual(&mut self.sampler, &self.windows);
     }
 
-    /// Whether the content is of a kind that has stretches: its beginning has told.
+    /// Returns whether the content is of a kind that has stretches, as its beginning shows.
     fn has_stretches(&self) -> bool {
         if self.kind.is_text(false) {
             self.texts.samples() && self.shingler.is_in_words()
@@ -221,7 +222,7 @@ impl Digester {
         }
     }
 
-    /// Puts the stretch under way with the others.
+    /// Ends the current stretch and records it.
     pub(super) fn end_stretch(&mut self) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -262,7 +263,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// The levels for the stretches behind this one.
+    /// Returns the levels for the stretches behind this one.
     fn level_behind(&self, recorder: &mut Recorder, stretch: &Stretch) -> [u8; 2] {
         if recorder.revised.is_some() {
             let known = recorder.levels();
@@ -284,7 +285,7 @@ impl Digester {
         recorder.levels()
     }
 
-    /// Samples the next stretch of a text, of a binary, or of what is not known to be either.
+    /// Samples the next stretch densely: as text, as binary, or as both if that is not known.
     fn sample_widely(&mut self, is_text: Option<bool>, levels: [u8; 2]) {
         let begin = |sampler: &mut Sampler, params: &SamplingParams, level: u8| {
             sampler.begin(&wide(params, level.max(params.least_level)));
@@ -299,7 +300,7 @@ impl Digester {
         }
     }
 
-    /// Takes the samples of the stretch under way.
+    /// Takes the samples of the current stretch.
     fn take_samples(&mut self, is_text: bool) -> [StretchSample; 2] {
         let take = |sampler: &mut Sampler| {
             let pushed = sampler.pushed();
@@ -318,7 +319,7 @@ impl Digester {
         }
     }
 
-    /// Where the digester stands, right after all chunks were hashed that are complete.
+    /// Returns the state of the digester, right after all complete chunks were hashed.
     fn standing(&self) -> Standing {
         let is_text = self.kind.is_text(false);
         Standing {
@@ -328,7 +329,7 @@ impl Digester {
         }
     }
 
-    /// Stands where another digester stood, in a content with this beginning.
+    /// Restores the state of another digester, in a content with this beginning.
     pub(super) fn stand(
         &mut self,
         beginning: &Self,

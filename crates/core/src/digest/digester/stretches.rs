@@ -1,24 +1,23 @@
-//! A large content in stretches: what each comes to, so that one that is as it was before is only
+//! A large content in stretches. The results of each are kept, so that an unchanged stretch is only
 //! hashed when the content has changed.
 //!
-//! # What a stretch is
+//! # Definition
 //!
-//! All that a digest holds is put together from what its parts hold: chunks stand in a row, sums of
-//! words are added ([`WordSums`]), samples are the samples of all parts at one level. What a part
-//! holds depends on what stands before it only by the few bytes and words around where it begins:
-//! its [`Standing`]. So a stretch that begins at an equal standing and has equal bytes comes to
-//! what it came to before, wherever it is.
+//! The digest of a content is put together from its parts. Chunks are concatenated, sums of words
+//! are added ([`WordSums`]), and samples are those of all parts at one level. A part depends on
+//! what is before it only by the few bytes and words around its beginning: its [`Standing`]. So a
+//! stretch with an equal standing and equal bytes has the same results, anywhere.
 //!
 //! # Choices
 //!
-//! 1. **Which contents**: texts in words, and binaries that are no executables. The rows of tables,
-//!    encoded data, markup without words and machine code have more states; those are read anew.
-//! 2. **Samples of a stretch are denser** than those of the content need be, at most twice as many
-//!    of all stretches together and `SPARE` more. When some of them go, those that come in their
-//!    place at a lower level are at hand; if they should not be, nothing is known
-//!    ([`Stretches`] gives no digest), and the content is digested anew.
-//! 3. **Chunks are not kept**: they are in the index. A stretch knows how many runs of them it has,
-//!    the first and the last, which is enough to say which of the stored ones stay ([`ChunkEdit`]).
+//! 1. **Which contents**: texts in words, and binaries that are not executables. Table rows,
+//!    encoded data, markup without words and machine code have more state; they are read again.
+//! 2. **Samples of a stretch are denser** than the content needs: at most twice as many for all
+//!    stretches together, and `SPARE` more. When some are removed, those that replace them at a
+//!    lower level are available. If they are not, [`Stretches`] gives no digest, and the content is
+//!    digested again.
+//! 3. **Chunks are not kept**: they are in the index. A stretch has the number of its runs, the
+//!    first and the last. These show which of the stored runs stay ([`ChunkEdit`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,23 +29,23 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// So many more samples are kept of all stretches than twice those of the content.
+/// The samples that are kept of all stretches beyond twice those of the content.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// Its bytes: whole blocks, but at the end of the content, and where what is behind it stands
-    /// farther behind than it did.
+    /// Its length in bytes: whole blocks, except at the end of the content, and where the next
+    /// stretch moved back.
     pub(super) len: u64,
     /// Counted from its beginning.
     pub(super) blocks: Vec<BlockRun>,
     /// The chunks that end in it; `None`: none does.
     pub(super) runs: Option<RunSpan>,
     pub(super) words: WordSums,
-    /// Its samples, and more of its shingles.
+    /// Its samples, and the extra samples of its shingles.
     pub(super) samples: [StretchSample; 2],
-    /// How it ends.
+    /// The state at its end.
     pub(super) end: Arc<Standing>,
 }
 
@@ -55,7 +54,7 @@ impl Stretch {
         self.len.is_multiple_of(BLOCK)
     }
 
-    /// This stretch, which is whole blocks, and the next one as one.
+    /// Joins this stretch, which is whole blocks, and the next.
     fn and(&self, next: &Self) -> Self {
         let mut blocks = self.blocks.clone();
         next.blocks
@@ -82,13 +81,13 @@ impl Stretch {
     }
 }
 
-/// Where a digester stands in the bytes around it, wherever in a content that is.
+/// The state of a digester in the bytes around its position, independent of the position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) chunker: ChunkerStanding,
-    /// The bytes of the chunk under way.
+    /// The bytes of the current chunk.
     pub(super) under_way: Box<[u8]>,
-    /// Of a text.
+    /// The state of the words of a text.
     pub(super) words: Option<ShinglerStanding>,
 }
 
@@ -97,9 +96,9 @@ pub(super) struct Standing {
 pub(super) struct StretchSample {
     /// They are complete from this level on.
     pub(super) level: u8,
-    /// Of 32 bits each.
+    /// They have 32 bits each.
     pub(super) fingerprints: Vec<u32>,
-    /// How many there were before they were thinned, each as often as it came.
+    /// The number of samples before they were thinned, repetitions included.
     pub(super) pushed: u64,
 }
 
@@ -132,7 +131,7 @@ impl StretchSample {
     }
 }
 
-/// Runs of chunks in a row.
+/// Runs of consecutive chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunSpan {
     pub(super) count: u64,
@@ -149,7 +148,7 @@ impl RunSpan {
         })
     }
 
-    /// Where these and the next meet, they may be one run.
+    /// Joins two spans. The runs at the seam may be one.
     pub(super) fn of_both(these: Option<Self>, next: Option<Self>) -> Option<Self> {
         let (Some(these), Some(next)) = (these, next) else {
             return these.or(next);
@@ -178,18 +177,18 @@ impl RunSpan {
 #[derive(Debug)]
 pub struct Stretches {
     pub(super) all: Vec<Arc<Stretch>>,
-    /// New stretches are so long, in bytes.
+    /// The length of new stretches in bytes.
     pub(super) length: u64,
-    /// The digester behind the beginning of the content, which has told what it is.
+    /// The digester behind the beginning of the content, which decided its kind.
     pub(super) beginning: Arc<Digester>,
     /// The chunk that ends with the content.
     pub(super) last_chunk: Option<ChunkRun>,
-    /// They reach to the end of the content.
+    /// True if they reach the end of the content.
     pub(super) are_whole: bool,
 }
 
 impl Stretches {
-    /// The same without what reaches to the end, for a content that begins as this one does.
+    /// Returns the stretches before the end, for a content that begins as this one does.
     #[must_use]
     pub fn of_beginning(&self) -> Self {
         let most = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
@@ -202,16 +201,17 @@ impl Stretches {
         }
     }
 
-    /// Bytes of memory that they take, about.
+    /// Estimates the bytes of memory that they take.
     pub fn bytes(&self) -> usize {
         let stretches: usize = self.all.iter().map(|stretch| stretch.bytes()).sum();
         stretches + Self::OF_BEGINNING
     }
 
-    /// The memories of a digester's scans.
+    /// The memory of a digester's scans.
     const OF_BEGINNING: usize = 160 << 10;
 
-    /// Whether blocks of the content are those of the stretches. Its end may lie in a block.
+    /// Returns whether blocks of the content are those of the stretches. Its end may be inside a
+    /// block.
     pub(super) fn are_blocks(&self) -> bool {
         let before_end = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
         self.all[..before_end]
@@ -219,13 +219,14 @@ impl Stretches {
             .all(|stretch| stretch.is_blocks())
     }
 
-    /// The level from which on the samples of all stretches are complete.
+    /// Returns the level from which on the samples of all stretches are complete.
     pub(super) fn levels(&self) -> [u8; 2] {
         levels(&self.all)
     }
 
-    /// Which runs of the chunks of this content others take the place of, in a content of these
-    /// pieces: stretches of this one each, or other chunks. Stretches that come last are the last.
+    /// Returns the edits that turn this content's chunks into those of a content of these pieces:
+    /// stretches of this one, or other chunks. A last piece of stretches must include the last
+    /// stretch.
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
@@ -262,7 +263,7 @@ impl Stretches {
                 by.push(span.last);
             }
         }
-        // Of what is kept at the end the first run may be all there is, and that waits in `by`.
+        // The first run kept at the end may be all of it, and is already in `by`.
         let all = self.all.iter().map(|stretch| stretch.runs);
         let all = all.chain([RunSpan::of_chunk(self.last_chunk)]);
         let all = all
@@ -276,7 +277,7 @@ impl Stretches {
         edits
     }
 
-    /// For each stretch the number of the run that its first run is, or is a part of.
+    /// Returns for each stretch the number of the run that its first run is, or is a part of.
     fn spans(&self) -> Vec<u64> {
         let mut before: Option<RunSpan> = None;
         let spans = self.all.iter().map(|stretch| {
@@ -303,7 +304,7 @@ impl RunSpan {
 }
 
 /// Drops the samples that are complete for some of these stretches only. Those of the beginning
-/// were taken when it was all there was: of a large text that is most of what a stretch has.
+/// were taken with few stretches, so in a large text they are most of a stretch's samples.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
@@ -316,7 +317,7 @@ pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     }
 }
 
-/// The level from which on the samples of all these stretches are complete.
+/// Returns the level from which on the samples of all these stretches are complete.
 pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     [0, 1].map(|k| {
         let levels = stretches.iter().map(|stretch| stretch.samples[k].level);
@@ -324,7 +325,7 @@ pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     })
 }
 
-/// Of these stretches every two are one from now on, unless the first is no whole blocks.
+/// Joins every two of these stretches, unless the first is not whole blocks.
 pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     let mut all = std::mem::take(stretches).into_iter().peekable();
     while let Some(one) = all.next() {
@@ -336,7 +337,7 @@ pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
 /// Where the chunks of a part of a content are.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// These stretches of the content before, one at least.
+    /// In these stretches of the old content, at least one.
     Kept(Range<usize>),
     /// Here.
     New(ChunkList),

@@ -1,14 +1,14 @@
-//! Messages to lanes.
+//! Distributes messages to lanes.
 //!
-//! A message is a *body*, its whole blocks where they lie, and a *tail*: its last bytes and the
-//! padding of RFC 1321, sections 3.1 and 3.2, one block or two. First all bodies, then all tails:
+//! A message is a *body*, its whole blocks in place, and a *tail*: its last bytes and the padding
+//! of RFC 1321, sections 3.1 and 3.2, one block or two. First all bodies are hashed, then all
+//! tails:
 //!
-//! 1. *Bodies* have all lengths. All lanes go as many blocks as the one with the fewest left has;
-//!    then whoever is through takes the next body. The longest come first: so those in work
-//!    together have nearly equal lengths and end together, which saves stops, and at the very end,
-//!    when there is nothing left to take, only short ones are under way.
-//! 2. *Tails* have two lengths, and so need no taking of turns at all. They are the only bytes
-//!    copied.
+//! 1. *Bodies* have all lengths. All lanes advance by the number of blocks that the lane with the
+//!    fewest has left. Then each finished lane takes the next body. The longest come first, so
+//!    bodies in progress together have nearly equal lengths and end together. This saves stops, and
+//!    only short bodies are left when the queue is empty.
+//! 2. *Tails* have two lengths, and need no scheduling. They are the only bytes copied.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -19,13 +19,13 @@ use super::constants::{BLOCK, INITIAL};
 /// The words A, B, C, D of all lanes.
 pub(super) type LaneState<const LANES: usize> = [[u32; LANES]; 4];
 
-/// Bodies of as many blocks or more are not told apart by length.
+/// Bodies of at least this many blocks are one length class.
 const LONG: usize = 255;
 
 /// Appends the MD5 of each message to `out`, in order.
 ///
-/// `compress` takes each lane as many blocks further as it is told, over the lane's input, which
-/// has no fewer.
+/// `compress` advances each lane by the given number of blocks of its input, which has at least
+/// that many.
 pub(super) fn md5_many<const LANES: usize>(
     messages: &[&[u8]],
     out: &mut Vec<ChunkHash>,
@@ -47,7 +47,7 @@ fn bodies<const LANES: usize>(
     let order = longest_first(messages);
     let mut queue = order.iter().map(|&message| message as usize);
     let mut state: LaneState<LANES> = [[0; LANES]; 4];
-    // What a lane works for, and what is left of it: whole blocks, at least one.
+    // The message of each lane, and its remaining whole blocks, at least one.
     let mut works_for = [None; LANES];
     let mut inputs: [&[u8]; LANES] = [&[]; LANES];
     loop {
@@ -68,7 +68,7 @@ fn bodies<const LANES: usize>(
             }
         }
         if idle {
-            // Lanes without work repeat that of another, for nobody.
+            // Idle lanes repeat the input of a busy one; their result is ignored.
             let Some(busy) = works_for.iter().position(Option::is_some) else {
                 return;
             };
@@ -125,8 +125,8 @@ fn tails<const LANES: usize>(
     }
 }
 
-/// The last bytes of a message, the bit, zeros, and the length in bits; and before these as many of
-/// the message's other bytes as make it possible to copy always the same number.
+/// The last bytes of a message, the bit, zeros, and the length in bits. In front are enough other
+/// bytes of the message to always copy the same number.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 
@@ -151,13 +151,14 @@ impl Tail {
     }
 }
 
-/// So many messages are put in order without asking for memory, which threads wait for.
+/// The most messages that are sorted without an allocation, because threads contend for the
+/// allocator.
 const FEW: usize = 256;
 
-/// The messages that have a body, those with the longest bodies first.
+/// Returns the messages that have a body, those with the longest bodies first.
 fn longest_first(messages: &[&[u8]]) -> SmallVec<[u32; FEW]> {
     let class = |message: &&[u8]| (message.len() / BLOCK).min(LONG);
-    // Where each class begins: after all longer ones.
+    // The start of each class: after all longer ones.
     let mut starts = [0; LONG + 1];
     for message in messages {
         starts[class(message)] += 1;
@@ -181,7 +182,7 @@ fn body(message: &[u8]) -> &[u8] {
     &message[..message.len() / BLOCK * BLOCK]
 }
 
-/// The padding is a bit and eight bytes of length at least.
+/// Counts the blocks of a tail. The padding is at least a bit and eight bytes of length.
 fn tail_blocks(message: &[u8]) -> usize {
     if message.len() % BLOCK < BLOCK - 8 {
         1

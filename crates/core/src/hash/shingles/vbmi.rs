@@ -1,9 +1,10 @@
-//! Words with AVX-512: eight at a time, found, hashed and joined.
+//! Words with AVX-512: eight at a time are found, hashed and joined.
 //!
-//! 1. *Letters*: a mask of a block tells where words begin and end. Its numbers, compressed by that
-//!    mask, are the places; and one permutation moves the letters of eight words to their lanes.
-//! 2. *Shingles*: with `s_n` the last n words joined, `s_2n` is `s_n` and `s_n` of n words before,
-//!    multiplied; and the five words of a shingle are a word and the four before it.
+//! 1. *Letters*: a mask of a block marks the letters, and so where words begin and end. The numbers
+//!    of its bytes, compressed by that mask, are the places. One permutation moves the letters of
+//!    eight words to their lanes.
+//! 2. *Shingles*: with `s_n` the last n words joined, `s_2n` combines `s_n` with the multiplied
+//!    `s_n` of n words before. The five words of a shingle are a word and the four before it.
 //! 3. *All words*: each lane joins every eighth word, and the lanes are joined at the end.
 #![allow(unsafe_code)]
 
@@ -33,12 +34,12 @@ const OF_EIGHT: [u64; 2] = [
     power(OF_ALL[1], LANES as u64),
 ];
 
-/// The kernels. Whoever has one is on a processor that has their instructions.
+/// The kernels. A value proves that the processor has their instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vbmi(());
 
 impl Vbmi {
-    /// `None`: this processor has not got the instructions.
+    /// Returns `None` if the processor does not have the instructions.
     pub(super) fn detect() -> Option<Self> {
         let is_available = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -51,9 +52,9 @@ impl Vbmi {
         is_available.then_some(Self(()))
     }
 
-    /// The words of the blocks that `bytes` begin with: how many bytes were taken, and the letters
-    /// of their words, of each at most 16. Ends where the batch is full, and before a block that
-    /// has other characters than those of ASCII or nothing but letters, or that is no whole one.
+    /// Takes the words of the blocks at the start of `bytes`. Returns how many bytes were taken,
+    /// and the letters of their words, of each at most 16. Stops where the batch is full, and
+    /// before a block that has non-ASCII characters, has only letters, or is incomplete.
     #[inline]
     pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
         let Self(()) = self;
@@ -61,8 +62,8 @@ impl Vbmi {
         unsafe { push_blocks_vbmi(buffer, bytes) }
     }
 
-    /// Joins eight words at a time, as long as there are so many; how many were joined. There are
-    /// [`SHINGLE`] words before the first.
+    /// Joins eight words at a time while that many are left, and returns how many were joined.
+    /// There are [`SHINGLE`] words before the first.
     pub(super) fn join(
         self,
         low: &[u64],
@@ -76,7 +77,8 @@ impl Vbmi {
     }
 }
 
-/// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
+/// Numbers that vectors are loaded from, aligned: a load across two cache lines takes twice as
+/// long.
 #[repr(align(64))]
 struct AlignedTable<T>(T);
 
@@ -102,16 +104,16 @@ static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
     lanes
 });
 
-/// Where letters are in the next blocks of a text: a bit for each byte.
+/// The places of letters in the next blocks of a text: a bit for each byte.
 struct LettersAhead {
-    /// Of each block, and zeros behind them.
+    /// A mask for each block, and zeros behind them.
     masks: [u64; AHEAD + 1],
-    /// How many blocks there are.
+    /// The number of blocks.
     count: usize,
 }
 
 impl LettersAhead {
-    /// Of as many blocks as are ASCII, of those that are known and of what `bytes` begin with.
+    /// Fills the masks with the next blocks of `bytes`, up to the first that is not ASCII.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn fill(&mut self, bytes: &[u8]) {
@@ -128,8 +130,8 @@ impl LettersAhead {
         self.count = count;
     }
 
-    /// How many letters a word has that begins at a byte of them and is longer than a block, if
-    /// its end is known.
+    /// Returns the number of letters of a word that begins at this byte and is longer than a block;
+    /// `None` if its end is not known.
     fn run_from(&self, at: usize) -> Option<usize> {
         let mut end = at + BLOCK;
         while end + BLOCK <= BLOCK * self.count {
@@ -142,7 +144,7 @@ impl LettersAhead {
         None
     }
 
-    /// Where letters are in a block that begins at a byte of them.
+    /// Returns the letters of the block that begins at this byte.
     #[inline]
     fn from(&self, at: usize) -> u64 {
         let (number, behind) = (at / BLOCK, at % BLOCK);
@@ -156,11 +158,11 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
         masks: [0; AHEAD + 1],
         count: 0,
     };
-    // Where the blocks ahead begin, and how far they were taken.
+    // The start of the blocks ahead, and how many of their bytes were taken.
     let (mut from, mut taken) = (0, 0);
     let mut all_letters = 0;
-    // Which blocks have long words is anyone's guess, so they are dealt with at the end. Each of
-    // them brings a word at least.
+    // Branches on long words would be mispredicted, so they are processed at the end. Each block
+    // with one has at least one word.
     let mut count = 0;
     while !buffer.is_full() {
         ahead.fill(&bytes[from + BLOCK * ahead.count..]);
@@ -191,7 +193,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
             }
             taken += BLOCK - open;
         }
-        // A long word may end ahead, or a block be whole, where it is not known yet.
+        // A long word may end, or a block be complete, beyond the blocks that are loaded.
         if taken == before || taken + BLOCK <= BLOCK * ahead.count {
             if taken == 0 {
                 break;
@@ -199,7 +201,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
             (from, taken, ahead.count) = (from + taken, 0, 0);
             continue;
         }
-        // What is not taken yet lies in the last block, or behind it.
+        // The next byte to take is in the last block, or behind it.
         let done = (taken / BLOCK).min(ahead.count);
         ahead.count -= done;
         ahead.masks[0] = ahead.masks[done];
@@ -214,7 +216,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
     (from + taken, all_letters)
 }
 
-/// A bit for each byte that is a letter of ASCII, or may be none of ASCII.
+/// Returns a bit for each byte that is an ASCII letter, or may be non-ASCII.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn among_letters(letters: __m512i) -> u64 {
@@ -228,7 +230,7 @@ fn among_letters(letters: __m512i) -> u64 {
         | _mm512_cmpeq_epi8_mask(letters, broadcast(b'_'))
 }
 
-/// Capitals become small letters, as in [`small`].
+/// Converts capitals to small letters, as in [`small`].
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn in_one_case(letters: __m512i) -> __m512i {
@@ -238,7 +240,7 @@ fn in_one_case(letters: __m512i) -> __m512i {
 }
 
 impl LongWords {
-    /// Puts the long words where their first letters stand for them; how many letters they have
+    /// Replaces the first letters of long words by the whole words; returns the number of letters
     /// beyond those.
     #[inline]
     fn push_again(self, buffer: &mut WordBuffer, block: &[u8; BLOCK]) -> u64 {
@@ -259,7 +261,7 @@ impl LongWords {
     }
 }
 
-/// The words of a block: the runs of ones in `words`, of which the first 16 letters count.
+/// Adds the words of a block: the runs of ones in `words`. Their first 16 letters count.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
@@ -293,8 +295,8 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
         store(&mut low[LANES * number..], half(first_half));
         store(&mut high[LANES * number..], half(second_half));
     };
-    // Nearly all blocks have up to sixteen: two vectors, whether or not they have more than eight,
-    // which nobody can tell before.
+    // Nearly all blocks have up to sixteen words. Both vectors are always written, because a branch
+    // on more than eight would be mispredicted.
     put(0);
     put(1);
     if count > 2 * LANES {
@@ -308,7 +310,7 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
 fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) -> usize {
     let broadcast = |n: u64| _mm512_set1_epi64(n.cast_signed());
     let times = |vector: __m512i, n: u64| _mm512_mullo_epi64(vector, broadcast(n));
-    // A number of words joined, and as many before them.
+    // Joins a number of words and as many before them.
     let join = |after: __m512i, before: __m512i, factor: u64| {
         _mm512_add_epi64(after, times(before, factor))
     };
@@ -327,7 +329,7 @@ fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut
     let mut twos = one(words, _mm512_setzero_si512());
     let mut fours = two(twos, _mm512_setzero_si512());
     let mut shingles = _mm512_setzero_si512();
-    // What was joined before stands as the word before the first.
+    // The words joined before are the word before the first.
     let mut all = chain.all.map(|all| {
         let mut lanes = [0; LANES];
         lanes[LANES - 1] = all;

@@ -1,9 +1,9 @@
-//! Templates in words: the shingles that marked texts have in common, all of them.
+//! Templates in words: all shingles that marked texts have in common.
 //!
-//! A text is measured in words, so what is template in it must be known of each word. A sample of
-//! the shingles does not tell that, and chunks miss what lies beside them. So this is the whole
-//! set: a word is template if one of the shingles over it is in it, just as a word is covered if
-//! one of the shingles over it is in another text.
+//! A text is measured in words, so the template must be known for each word. A sample of the
+//! shingles does not show it, and chunks miss the words beside them. So the set is complete. A word
+//! is template if one of the shingles over it is in the set, just as a word is covered if one of
+//! them is in another text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -22,24 +22,24 @@ impl TemplateShingles {
         self.0.extend(shingles);
     }
 
-    /// The fingerprints of those that may be sampled.
+    /// Returns the fingerprints of the shingles that may be sampled.
     pub(super) fn samples(shingles: &[u64]) -> impl Iterator<Item = Fingerprint> {
         let shingles = shingles.iter();
         shingles.filter_map(|&shingle| Fingerprint::of_hash(shingle))
     }
 
-    /// Whether there is none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this shingle is one of them.
+    /// Returns whether this shingle is one of them.
     #[inline]
     pub fn has(&self, shingle: u64) -> bool {
         !self.0.is_empty() && self.0.contains(&shingle)
     }
 
-    /// The words of a text that are template, by place: ascending, and none in two ranges.
+    /// Returns the words of a text that are template, as ascending and disjoint ranges of places.
     pub(crate) fn words_of(&self, text: &CollectedWords) -> Vec<Range<usize>> {
         let mut words: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {
@@ -61,14 +61,15 @@ impl TemplateShingles {
 /// Finds the shingles that enough of some texts have.
 #[derive(Clone, Debug)]
 pub struct CommonShingles {
-    /// How many texts are still to come.
+    /// Counts the texts that are not added yet.
     left: usize,
     enough: usize,
     having: HashMap<u64, usize>,
 }
 
 impl CommonShingles {
-    /// Of so many contents at least this share (0..=1), and at least one, must have a shingle.
+    /// Requires a shingle in at least this share (0..=1) of `contents` contents, and at least in
+    /// one.
     pub fn new(contents: usize, share: f64) -> Self {
         Self {
             left: contents,
@@ -79,7 +80,7 @@ impl CommonShingles {
         }
     }
 
-    /// Adds the next content; `None`: it is no text, or cannot be read, and has no shingle.
+    /// Adds the next content. `None`: it is not a text, or unreadable, and has no shingle.
     pub fn add(&mut self, text: Option<&[u8]>) {
         let Some(bytes) = text else {
             self.left = self.left.saturating_sub(1);
@@ -88,7 +89,7 @@ impl CommonShingles {
         let mut shingles = CollectedWords::of(bytes).shingles;
         shingles.extend(rows_of(bytes).unwrap_or_default());
         let distinct: HashSet<u64> = shingles.into_iter().collect();
-        // What is new now may still come to enough.
+        // A shingle that is new now can still occur in enough texts.
         let may_begin = self.left >= self.enough;
         for shingle in distinct {
             if let Some(having) = self.having.get_mut(&shingle) {
@@ -102,7 +103,7 @@ impl CommonShingles {
         self.having.retain(|_, having| *having + left >= enough);
     }
 
-    /// Those that enough of them have, ascending.
+    /// Returns the shingles that enough of them have, ascending.
     pub fn found(self) -> Vec<u64> {
         let enough = self.enough;
         let having = self.having.into_iter();
