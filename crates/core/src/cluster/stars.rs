@@ -1,31 +1,30 @@
 //! Groups that cannot chain: stars.
 //!
-//! A **star** is a centre and contents that are linked to it themselves. Every content is in one
-//! star at most. Choosing the stars:
+//! A **star** is a centre and contents that are linked directly to it. Every content is in one star
+//! at most. The stars are chosen so:
 //!
-//! 1. **The strongest links first**, in three rounds: links of contents that lie in each other;
-//!    those where one lies in the other; all. A page that shares its header with hundreds has many
-//!    weak links and would, by their sum, be the centre of everything; when its round comes the
-//!    true families are made. If there is kin, three rounds within it come before: two drivers of
-//!    one framework lie in each other more than two builds of either, but then each build has found
-//!    the other one.
-//! 2. **Within a round, greedily**: of all contents that are free or a centre already, the one
-//!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
-//!    of them; then again. Ties go to the larger content, then to the lesser node. Sums only fall,
-//!    so a heap whose entries are corrected when they come up finds the largest.
-//! 3. **Nobody is left over without need.** A content whose neighbours were all taken by others
-//!    comes to its best neighbour: the two make a star if that one was one of a pair (whose other
-//!    end then is its member), or if the new link is of no later round than the one to the centre
-//!    that it leaves. What is left over after that is [`Stars::loose`]: to take it in would break a
-//!    better star.
-//! 4. **Extracts come to what they are of.** Two near-copies of an extract find each other in the
-//!    first round, and the versions of the whole find each other. If all members of a star lie in
-//!    the centre of one other star, and in half of its members, they become members of that one.
-//!    What lies in two of these is quoted text and stays by itself; so do messages that only a
-//!    mailbox holds.
+//! 1. **The strongest links first**, in three rounds: links of contents that contain each other;
+//!    links where one contains the other; all. A page that shares its header with hundreds has many
+//!    weak links, and would have the largest sum. When its round begins, the true families exist
+//!    already. If there is kin, three rounds within kin come before. Two drivers of one framework
+//!    contain each other more than two builds of either do. But then each build has been grouped
+//!    with the other.
+//! 2. **Within a round, greedily**: of all contents that are free or a centre, the one whose links
+//!    to free contents have the largest sum becomes (or stays) a centre and takes all of them. This
+//!    repeats. Ties go to the larger content, then to the lesser node. Sums only fall, so a heap
+//!    finds the largest; its entries are corrected when they are popped.
+//! 3. **Few contents are left over.** A content whose neighbours were all taken joins its best
+//!    neighbour in two cases. If that neighbour is in a star of two, it becomes the centre of all
+//!    three. Otherwise the two make a star if the new link is of no later round than the
+//!    neighbour's link to its centre. [`Stars::loose`] counts the rest: they could join only by
+//!    breaking a better star.
+//! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
+//!    round, and so do the versions of the original. If the centre of one other star contains all
+//!    members of a star, and half of its members do, they join that star. Text contained in two
+//!    such stars is quoted text and stays separate; so do messages that only a mailbox contains.
 //!
-//! Each content is taken once, and its links are then read once, so the time is in proportion to
-//! the links and the memory to the contents.
+//! Each content is taken once, and its links are then read once. So the time is linear in the links
+//! and the memory in the contents.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -35,23 +34,24 @@ use super::{Network, Tie};
 /// The stars of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stars {
-    /// For each node the centre of its star, for a centre itself; [`FREE`] in no star.
+    /// For each node the centre of its star, which is itself for a centre; [`FREE`] in no star.
     centers: Vec<u32>,
-    /// Nodes with links that are in no star.
+    /// Counts the nodes with links that are in no star.
     pub loose: u64,
 }
 
-/// The node is in no star.
+/// Marks a node in no star.
 const FREE: u32 = u32::MAX;
 
 impl Stars {
-    /// The centre of a node's star, for a centre itself; `None` if it is in no star.
+    /// Returns the centre of a node's star, which is itself for a centre; `None` if it is in no
+    /// star.
     pub fn center(&self, node: u32) -> Option<u32> {
         let center = self.centers[node as usize];
         (center != FREE).then_some(center)
     }
 
-    /// All nodes that are in stars as (centre, node), ascending.
+    /// Returns all nodes that are in stars as (centre, node), ascending.
     pub fn members(&self) -> Vec<(u32, u32)> {
         let mut members: Vec<(u32, u32)> = (0u32..)
             .zip(&self.centers)
@@ -63,14 +63,14 @@ impl Stars {
     }
 }
 
-/// Which links count in a round.
+/// The links that count in a round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Round {
     is_beyond_kin: bool,
     strength: Strength,
 }
 
-/// What the links of a round are at least.
+/// The least strength of the links of a round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,
@@ -79,13 +79,13 @@ enum Strength {
 }
 
 impl Round {
-    /// The last one, in which all count.
+    /// The last round, in which all links count.
     const LAST: Self = Self {
         is_beyond_kin: true,
         strength: Strength::All,
     };
 
-    /// The first in which a link counts.
+    /// Returns the first round in which a link counts.
     fn of(tie: &Tie) -> Self {
         let strength = match tie.score >= Tie::MOSTLY {
             true if tie.is_near() => Strength::Near,
@@ -103,7 +103,7 @@ impl Round {
     }
 }
 
-/// What a link adds to a sum: its score plus one, so that a link of score 0 counts as well.
+/// Returns what a link adds to a sum: its score plus one, so that a link of score 0 counts as well.
 fn worth(tie: &Tie) -> u64 {
     u64::from(tie.score) + 1
 }
@@ -118,7 +118,7 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
         network,
     };
     for is_beyond_kin in [false, true] {
-        // Without kin nothing counts in its rounds.
+        // Without kin its rounds have no links.
         if !is_beyond_kin && !choice.network.has_kin() {
             continue;
         }
@@ -140,8 +140,7 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
 struct Choice<'n, N> {
     network: &'n mut N,
     centers: Vec<u32>,
-    /// For each node the worth of its links to free nodes; meaningful for those that are free or
-    /// centres.
+    /// For each node the sum over its links to free nodes; valid for free nodes and centres.
     sums: Vec<u64>,
     ties: Vec<Tie>,
     further: Vec<Tie>,
@@ -190,7 +189,7 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Makes a node a centre, if it is none, and all its free neighbours members.
+    /// Makes a node a centre, if it is not one yet, and all its free neighbours members.
     fn take(&mut self, round: Round, center: u32) -> Result<(), N::Error> {
         let mut ties = std::mem::take(&mut self.ties);
         self.network.ties(center, &mut ties)?;
@@ -219,7 +218,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// Finds a star for what every centre has passed over; how many have links and no star.
+    /// Finds stars for the nodes that every centre left over; returns how many have links and no
+    /// star.
     fn place_left_over(&mut self) -> Result<u64, N::Error> {
         let nodes = self.network.nodes();
         let mut members = vec![0u32; nodes as usize];
@@ -237,7 +237,7 @@ impl<N: Network> Choice<'_, N> {
                     loose.push(node);
                 }
             }
-            // Each that was placed may have made a centre that another one waits for.
+            // Each placed node may have made a centre that another one waits for.
             if loose.is_empty() || loose.len() == before {
                 return Ok(loose.len() as u64);
             }
@@ -245,8 +245,8 @@ impl<N: Network> Choice<'_, N> {
         }
     }
 
-    /// Finds a star for one that is left over; whether there is one. `members` has the number of
-    /// nodes of each star by its centre.
+    /// Finds a star for a node that is left over, and returns whether there is one. `members` has
+    /// the number of nodes of each star by its centre.
     fn place(&mut self, node: u32, ties: &[Tie], members: &mut [u32]) -> Result<bool, N::Error> {
         let center = ties.iter().filter(|tie| self.is_center(tie.to));
         if let Some(tie) = center.max_by_key(|tie| tie.rank()) {
@@ -254,8 +254,8 @@ impl<N: Network> Choice<'_, N> {
             members[tie.to as usize] += 1;
             return Ok(true);
         }
-        // Two that are left over are never linked, one would have taken the other: this one is a
-        // member of a star.
+        // The neighbour is a member of a star. Two nodes that are left over are never linked,
+        // because one would have taken the other.
         let taken = ties.iter().filter(|tie| !self.is_free(tie.to));
         let Some(best) = taken.max_by_key(|tie| tie.rank()) else {
             return Ok(false);
@@ -277,14 +277,14 @@ impl<N: Network> Choice<'_, N> {
         Ok(true)
     }
 
-    /// The round of the link of two linked nodes.
+    /// Returns the round of the link of two linked nodes.
     fn round_of(&mut self, a: u32, b: u32) -> Result<Round, N::Error> {
         self.network.ties(a, &mut self.further)?;
         let tie = self.further.iter().find(|tie| tie.to == b);
         Ok(tie.map_or(Round::LAST, Round::of))
     }
 
-    /// Joins stars of which all members lie in another one, the smallest first.
+    /// Joins stars whose members are all contained in another star, the smallest first.
     fn join_extracts(&mut self) -> Result<(), N::Error> {
         let mut stars: HashMap<u32, Vec<u32>> = HashMap::new();
         for (node, &center) in (0u32..).zip(&self.centers) {
@@ -310,8 +310,8 @@ impl<N: Network> Choice<'_, N> {
         Ok(())
     }
 
-    /// The centre of the only other star in whose centre, and in half of whose members, all of a
-    /// star lie.
+    /// Returns the centre of the only other star whose centre, and half of whose members, contain
+    /// all of a star.
     fn lies_in(
         &mut self,
         stars: &HashMap<u32, Vec<u32>>,

@@ -1,12 +1,12 @@
-//! The words of a block hashed, and joined to shingles.
+//! Hashes the words of a block, and joins them to shingles.
 //!
-//! Three things are made of each word: its hash; the hash of the five words that end with it; and
-//! two polynomials of all words so far, which name the text.
+//! Each word adds three results: its hash; the hash of the five words that end with it; and two
+//! polynomials of all words so far, the digest of the text.
 //!
-//! In two steps, so that the processor works on many words at a time: the letters of words are
-//! put side by side in a [`WordBatch`], some hundreds of words, and these are hashed and joined at
-//! once. Hashing a word needs nothing of those before, and joining it little else. With AVX-512
-//! and the byte permutations of VBMI, `vbmi` does both steps for eight words at a time.
+//! There are two steps, so that the processor works on many words at a time. The letters of some
+//! hundreds of words are put side by side in a [`WordBatch`]. Then these are hashed and joined at
+//! once. Hashing a word depends on no word before it, and joining depends on little else. With
+//! AVX-512 and the byte permutations of VBMI, `vbmi` does both steps for eight words at a time.
 
 mod batch;
 #[cfg(target_arch = "x86_64")]
@@ -24,7 +24,7 @@ pub(crate) const SHINGLE: usize = Params::SHINGLE;
 /// The most letters of a word that is hashed here.
 pub(crate) const MOST_LETTERS: usize = 16;
 
-/// A block, and what a word that begins in it may be loaded from behind it.
+/// A block, and the bytes behind it that a word at its end may have.
 pub(crate) const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The most words of a block.
@@ -36,23 +36,22 @@ pub(crate) const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 /// Multipliers of all words, odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
 
-/// What a word's first and last eight letters are mixed with, and multiplied by.
+/// The constants that a word's first and last eight letters are mixed with, and multiplied by.
 const MIXED: [u64; 2] = [OF_SHINGLE, 0x94d0_49bb_1331_11eb];
 const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Multiplier of a shingle, odd.
 pub(crate) const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Set in every letter of ASCII: capitals become small letters, digits stay, and `_` is like
-/// nothing else.
+/// The bit that is set in every ASCII letter. Capitals become small letters, digits stay, and `_`
+/// is distinct from all.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
-/// A shingle may be sampled if its hash is below this: as many zero bits as
-/// [`crate::ids::Fingerprint::BASE_LEVEL`].
+/// A shingle may be sampled if its hash is below this: its first
+/// [`crate::ids::Fingerprint::BASE_LEVEL`] bits are zero.
 const SAMPLED: u64 = 1 << (64 - crate::ids::Fingerprint::BASE_LEVEL as u32);
 
-/// The hash of up to 16 more letters of a word: words are hashed well, so that shingles need little
-/// more.
+/// Hashes up to 16 more letters of a word. The hash is strong, so shingles need little more mixing.
 ///
 /// The letters come in one case: see [`small`].
 #[inline]
@@ -60,7 +59,7 @@ pub(crate) const fn fold(before: u64, sixteen: u128) -> u64 {
     WordEnd::new(before, sixteen).hash()
 }
 
-/// What the hash of a word is made of: its last up to 16 letters, in one case, and the hash of all
+/// The input of the hash of a word: its last up to 16 letters, in one case, and the hash of all
 /// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordEnd {
@@ -77,8 +76,8 @@ impl WordEnd {
         }
     }
 
-    /// Of a word of any number of letters of ASCII, at least one. Not a part of the loops that call
-    /// it, which seldom do: in them it takes registers (4 % of a text).
+    /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined
+    /// because loops seldom call it, and would lose registers to it (4 % of a text).
     #[inline(never)]
     pub(crate) fn of(letters: &[u8]) -> Self {
         match letters.first_chunk() {
@@ -93,7 +92,8 @@ impl WordEnd {
         }
     }
 
-    /// Of a word of more than [`MOST_LETTERS`] letters, of which the first ones hash to `before`.
+    /// Makes the end of a word of more than [`MOST_LETTERS`] letters, whose first ones hash to
+    /// `before`.
     #[inline]
     fn of_long(before: u64, letters: &[u8]) -> Self {
         let (mut before, mut at) = (before, MOST_LETTERS);
@@ -103,13 +103,14 @@ impl WordEnd {
             before = fold(before, small(u128::from_le_bytes(*part)));
             at += MOST_LETTERS;
         }
-        // Together with letters before them, which are shifted out: no copy of so many bytes.
+        // Loads the letters before them, too, and shifts these out, which avoids a copy of variable
+        // length.
         let last = letters.last_chunk().unwrap_or(&[0; MOST_LETTERS]);
         let rest = u128::from_le_bytes(*last) >> (8 * (at + MOST_LETTERS - letters.len()));
         Self::new(before, small(rest))
     }
 
-    /// The hash of the word.
+    /// Returns the hash of the word.
     #[inline]
     pub(crate) const fn hash(self) -> u64 {
         let x = (self.low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
@@ -120,20 +121,20 @@ impl WordEnd {
     }
 }
 
-/// Letters of ASCII in one case. Letters and `_` have the bit above that of small letters; the
-/// zeros behind them stay zeros.
+/// Converts ASCII letters to one case. Letters and `_` have the bit above that of small letters;
+/// the zeros behind them stay zeros.
 #[inline]
 pub(crate) const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
 }
 
-/// The hash of a shingle.
+/// Returns the hash of a shingle.
 #[inline]
 pub(crate) const fn hash(shingle: u64) -> u64 {
     (shingle ^ shingle >> 32).wrapping_mul(OF_SHINGLE)
 }
 
-/// What each word changes.
+/// The state that each word changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShingleChain {
     /// Words so far.
@@ -147,13 +148,13 @@ pub(crate) struct ShingleChain {
 }
 
 impl ShingleChain {
-    /// The word before the next one.
+    /// Returns the last word.
     #[inline]
     pub(crate) const fn last(&self) -> u64 {
         self.last[SHINGLE - 1]
     }
 
-    /// The next word.
+    /// Adds a word.
     #[inline]
     pub(crate) fn push(&mut self, word: u64) {
         let [gone, a, b, c, d] = self.last;
@@ -174,7 +175,7 @@ impl ShingleChain {
     }
 }
 
-/// What names words and those behind them, of what names each of both; behind are so many.
+/// Joins the digests of two runs of words; the second has `words` words.
 pub(crate) fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
     std::array::from_fn(|k| {
         let moved = before[k].wrapping_mul(power(OF_ALL[k], words));
@@ -194,7 +195,7 @@ const fn power(of: u64, exponent: u64) -> u64 {
     power
 }
 
-/// Where runs of ones begin and end, in order. None reaches the highest bit.
+/// Yields where runs of ones begin and end, in order. No run reaches the highest bit.
 pub(crate) struct Runs {
     begins: u64,
     /// The zeros behind them.
@@ -227,7 +228,7 @@ impl Iterator for Runs {
     }
 }
 
-/// Where the first run of more than [`MOST_LETTERS`] ones begins.
+/// Returns where the first run of more than [`MOST_LETTERS`] ones begins.
 #[inline]
 pub(crate) const fn first_long_run(mask: u64) -> Option<usize> {
     match long_runs(mask) {
@@ -236,7 +237,7 @@ pub(crate) const fn first_long_run(mask: u64) -> Option<usize> {
     }
 }
 
-/// The ones that as many as [`MOST_LETTERS`] follow at least.
+/// Returns the ones that are followed by at least [`MOST_LETTERS`] ones.
 #[inline]
 const fn long_runs(mask: u64) -> u64 {
     let two = mask & mask >> 1;
@@ -246,18 +247,18 @@ const fn long_runs(mask: u64) -> u64 {
     sixteen & mask >> 16
 }
 
-/// The letters of the word at a place in a window, the first lowest; behind them it is zero. As in
-/// the file: capitals are capitals.
+/// Returns the letters of the word at a place in a window, the first lowest; the rest is zero.
+/// Capitals are not converted.
 #[inline]
 pub(crate) fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
     // Never the default: a window has as many bytes behind the block.
     let bytes = window[from..].first_chunk().unwrap_or(&[0; MOST_LETTERS]);
-    // No branch: the length of a word is anyone's guess.
+    // No branch, because the length of a word is unpredictable.
     u128::from_le_bytes(*bytes) & MASK[length % MASK.len()]
 }
 
-/// The first so many bytes of a number.
+/// The masks that keep the first bytes of a number.
 const MASK: [u128; 2 * MOST_LETTERS] = {
     let mut masks = [u128::MAX; 2 * MOST_LETTERS];
     let mut length = 0;

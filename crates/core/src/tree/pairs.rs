@@ -21,29 +21,30 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// How much of a's bytes is in b.
+    /// Returns the share of a's bytes that is in b.
     pub fn a_in_b(&self) -> Share {
         Share::of(self.shared_a, self.bytes_a)
     }
 
-    /// How much of b's bytes is in a.
+    /// Returns the share of b's bytes that is in a.
     pub fn b_in_a(&self) -> Share {
         Share::of(self.shared_b, self.bytes_b)
     }
 
-    /// The larger of both.
+    /// Returns the larger of both.
     pub fn containment(&self) -> Share {
         self.a_in_b().max(self.b_in_a())
     }
 
-    /// Bytes that both have: the lesser of the two directions. Ten copies of a file have an equal
-    /// in a directory with one of them, which still holds but one; so neither direction alone says
-    /// what both have, and this is never more than either has.
+    /// Returns the bytes that both have: the lesser of the two directions. Ten copies of a file all
+    /// have an equal in a directory with one copy. So one direction alone can exceed what the other
+    /// directory has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
 
-    /// The same pair seen from b. Only for showing: whoever computes wants `a` first in the forest.
+    /// Returns the same pair seen from b, for output only: computations need the `a` that is first
+    /// in the forest.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self {
@@ -56,24 +57,24 @@ impl Pair {
         }
     }
 
-    /// Whether the larger containment is at least `min`, and both have at least `min_shared` bytes
-    /// in common.
+    /// Returns whether the larger containment is at least `min`, and both have at least
+    /// `min_shared` bytes in common.
     pub fn passes(&self, min: Share, min_shared: u64) -> bool {
         self.containment() >= min && self.shared() >= min_shared
     }
 }
 
-/// So many bytes of the directory that is swept are below `node`.
+/// The bytes of the swept directory that are also below `node`.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     node: u32,
-    /// What they share by contents that few directories hold. This is exact.
+    /// Bytes shared by contents that few directories have; exact.
     sure: i64,
-    /// What they share by other contents, counted for neighbours only. This may be too little.
+    /// Bytes shared by other contents, counted for neighbours only; may be too few.
     windowed: i64,
 }
 
-/// Which nodes have been met, and which were met for the content at hand.
+/// The nodes that were visited for the current content.
 struct Marks {
     round: u32,
     seen: Vec<u32>,
@@ -88,7 +89,7 @@ impl Marks {
         }
     }
 
-    /// Whether the node is new in this round.
+    /// Marks a node, and returns whether it is new in this round.
     fn meet(&mut self, node: u32) -> bool {
         let seen = &mut self.seen[node as usize];
         let new = *seen != self.round;
@@ -98,8 +99,8 @@ impl Marks {
 }
 
 impl Holdings {
-    /// All pairs whose larger containment is at least `min` and that have `min_shared` bytes in
-    /// common, by node. See [`super::Limits`] for those that are not looked at.
+    /// Returns all pairs whose larger containment is at least `min` and that have `min_shared`
+    /// bytes in common, by node. [`super::Limits`] describes the pairs that are not examined.
     pub fn pairs(&self, min: Share, min_shared: u64) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -118,7 +119,7 @@ impl Holdings {
             .collect()
     }
 
-    /// All pairs of one directory with something in common, in the order of the others.
+    /// Returns all pairs of one directory with something in common, in the order of the others.
     pub fn pairs_of(&self, node: Node) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -134,8 +135,8 @@ impl Holdings {
         self.measured(&nominated)
     }
 
-    /// Whether what is known of a pair in one direction leaves room for it to pass: what many
-    /// directories hold is not counted against it.
+    /// Returns whether a pair could still pass, from one direction alone. Contents that many
+    /// directories have do not count against it.
     fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
         let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);
         let (bytes, frequent) = (self.bytes(a), self.frequent_bytes(a));
@@ -143,7 +144,7 @@ impl Holdings {
             || sure > 0 && Share::of(sure, bytes.saturating_sub(frequent)) >= min
     }
 
-    /// The exact figures of pairs, which are sorted.
+    /// Returns the exact figures of sorted pairs.
     fn measured(&self, pairs: &[(Node, Node)]) -> Vec<Pair> {
         let mut measured: Vec<Pair> = pairs
             .iter()
@@ -184,7 +185,7 @@ impl Holdings {
         measured
     }
 
-    /// Bytes below a, of contents that many directories hold, that are below b too.
+    /// Returns the bytes below a, of contents that many directories have, that are below b, too.
     fn frequent_shared(&self, a: Node, b: Node) -> u64 {
         let bytes = within(&self.frequent, self.forest.span(a))
             .iter()
@@ -194,12 +195,12 @@ impl Holdings {
         bytes.max(0) as u64
     }
 
-    /// Calls `visit` with each directory, those below before those above, and what of its bytes is
-    /// below which other directories that neither hold it nor lie in it, in no particular order.
+    /// Calls `visit` with each directory, children before parents. The sums have the bytes that it
+    /// shares with each other directory that is neither above nor below it, in no particular order.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();
-        // How many of the lists in `below` are a directory's children.
+        // The number of lists in `below` that belong to a directory's children.
         let mut children = vec![0_usize; forest.len()];
         let mut marks = Marks {
             round: 0,
@@ -252,14 +253,15 @@ impl Holdings {
         }
     }
 
-    /// What the files of an entry add to the directories that have them, or parts of them.
+    /// Adds the files of an entry to the directories that have them, or parts of them.
     fn spread(&self, entry: &Entry, marks: &mut Marks, add: &mut dyn FnMut(u32, i64, i64)) {
         let size = self.sizes[entry.content as usize];
         let holders = self.holders(entry.content);
         let at = Node(entry.node);
         marks.next();
         if self.is_frequent(entry.content) {
-            // Where hard links meet the windows differ: what is too little anyway is not put right.
+            // Where hard links meet, the windows differ. These sums are lower bounds already, so
+            // they are not corrected.
             if holders.len() <= self.limits.most && entry.files > 0 {
                 let place = holders.partition_point(|&holder| holder < entry.node);
                 let from = place.saturating_sub(self.limits.window);
@@ -275,7 +277,7 @@ impl Holdings {
             let bytes = entry.files * size as i64;
             self.climb(at, holder, marks, &mut |to| add(to, bytes, 0));
         }
-        // Best first: whoever has been met has it as well or better.
+        // Best first: a directory that is marked already has at least as large a share.
         for &(share, content) in self.links(entry.content) {
             let bytes = entry.files * share.bytes(size) as i64;
             for &holder in self.holders(content) {
@@ -284,8 +286,8 @@ impl Holdings {
         }
     }
 
-    /// The directories from `holder` upwards that were not met and do not hold `at`; none if
-    /// `holder` lies in `at`.
+    /// Finds the directories from `holder` upwards that are not marked and not above `at`; none if
+    /// `holder` is below `at`.
     fn climb(&self, at: Node, holder: u32, marks: &mut Marks, found: &mut dyn FnMut(u32)) {
         let holder = Node(holder);
         if self.forest.holds(at, holder) {

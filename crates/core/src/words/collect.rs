@@ -1,5 +1,5 @@
-//! All shingles of a text in order, and how far each of its words reaches: for whoever holds whole
-//! texts against each other.
+//! All shingles of a text in order, and the end of each of its words, for comparisons of whole
+//! texts.
 
 use crate::ids::WordsDigest;
 use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
@@ -9,31 +9,32 @@ use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
 pub(crate) struct CollectedWords {
     /// The shingle that begins with each word. A text of one to four words has one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the bytes in UTF-8 of all words up to its end, each with one for what
-    /// separates it from the next.
+    /// For each word the bytes in UTF-8 of all words up to its end, each with one for its
+    /// separator.
     pub(crate) ends: Vec<u32>,
-    /// What names all words in order, if they are enough to judge.
+    /// The digest of all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
-    /// The share of its words that come again and again: the keys and frames of records.
+    /// The share of its words that recur: the keys and frames of records.
     pub(crate) recurring: f32,
-    /// How often words of a hash that begins so came.
+    /// Counts the words by the first bits of their hashes.
     pub(super) counts: Vec<u32>,
 }
 
-/// A word recurs if it is one in so many.
+/// A word recurs if it is at least one in this many words.
 const RECURRING_IN: u32 = 40;
 
-/// Of fewer words it cannot be said which of them recur.
+/// The least number of words for which recurring words can be determined.
 const LEAST_WORDS: u32 = 150;
 
-/// Words are counted by so many bits of their hashes.
+/// The bits of the hashes by which words are counted.
 const COUNTED_BITS: u32 = 10;
 
-/// The share of words that are one in [`RECURRING_IN`], by how often they were counted.
+/// Returns the share of words that are one in [`RECURRING_IN`], from their counts.
 ///
-/// Of few words chance makes many recur: of 200, whatever came five times. So a word is counted one
-/// standard error lower. Of texts of 150 to 400 words in T4 and T6 15 % were records without that,
-/// and 1 of 208 is with it; of the tables, dumps and logs of T13 all 144 are in both.
+/// In a short text, many words recur by chance: of 200 words, any that occurs five times. So the
+/// count of a word is taken one standard error lower. Of texts of 150 to 400 words in T4 and T6, 15
+/// % are records without this, and 1 of 208 with it. Of the tables, dumps and logs of T13, all 144
+/// are records either way.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {
@@ -46,19 +47,19 @@ fn recurring(counts: &[u32]) -> f32 {
 }
 
 impl CollectedWords {
-    /// The words of a text.
+    /// Collects the words of a text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut words = Self::default();
         words.collect(bytes);
         words
     }
 
-    /// Collects the words of a text in the place of those of another.
+    /// Collects the words of a text, replacing those of another.
     pub(crate) fn collect(&mut self, bytes: &[u8]) {
         self.collect_by(|collector| tokenize(bytes, collector));
     }
 
-    /// The same with the words of markup.
+    /// As [`Self::collect`], with the words of markup.
     pub(crate) fn collect_all(&mut self, bytes: &[u8]) {
         self.collect_by(|collector| tokenize_all(bytes, collector));
     }
@@ -89,7 +90,7 @@ fn utf8_bytes(letter: u32) -> u32 {
 
 struct WordCollector<'a> {
     folding: Folding,
-    /// Length of the word under way.
+    /// Length of the current word.
     of_word: u32,
     /// Length of all words before.
     length: u32,

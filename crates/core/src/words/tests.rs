@@ -17,8 +17,8 @@ fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
     all
 }
 
-/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian; of each it
-/// has as many samples, about.
+/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian. Each has about
+/// as many samples.
 #[test]
 fn letters_of_several_bytes_are_sampled_as_densely_by_their_bytes() {
     let sampled = |letters: &[&str]| {
@@ -43,7 +43,7 @@ fn letters_of_several_bytes_are_sampled_as_densely_by_their_bytes() {
         let found = sampled(letters);
         assert!((1_500..2_400).contains(&found), "{letters:?}: {found}");
     }
-    // A character of Chinese is a word, and of an accent here and there nothing is more.
+    // A Chinese character is a word, and a few accents add no samples.
     for letters in [&["重", "复", "数", "据"], &["é", "a", "b", "c"]] {
         let (one, other) = (sampled(letters), sampled(&["a", "b", "c", "d"]));
         assert!(one < 3 * other, "{letters:?}: {one}, {other}");
@@ -135,7 +135,7 @@ fn a_text_is_mostly_words() {
     assert!(!is_text(
         page(&format!("<i class='{}'>", "x ".repeat(60))).as_bytes()
     ));
-    // The first of its bytes decide.
+    // The first bytes decide.
     assert!(is_text(
         format!("{text}{}", "= + ".repeat(100_000)).as_bytes()
     ));
@@ -239,7 +239,7 @@ fn a_text_in_utf_8_that_was_cut_within_a_letter_has_its_words_all_the_same() {
     let mut damaged = text.as_bytes().to_vec();
     damaged[1] = b'?';
     assert!(canonical(&damaged).ends_with(&words[words.len() - 60..]));
-    // Of ISO 8859-1 some letters make a character of UTF-8.
+    // Some letters of ISO 8859-1 make a character of UTF-8.
     let latin = b"\xc3\xa9t\xe9 d\xe9j\xe0 \xe9t\xe9";
     assert_eq!(canonical(latin), "ã té déjà été ".as_bytes());
 }

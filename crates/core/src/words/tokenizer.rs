@@ -14,43 +14,43 @@ use crate::words::sink::{FOLDED, Sink};
 
 mod characters;
 
-/// What a text is written in.
+/// The encoding and the format of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenIn {
-    /// Bytes that were a part of a character and not its first.
+    /// Counts the bytes that continue a character.
     pub(crate) continued: u64,
-    /// It is HTML or XML.
+    /// True if it is HTML or XML.
     pub(crate) is_markup: bool,
 }
 
-/// Finds the words of a text that is handed over in pieces of any size.
+/// Finds the words of a text that arrives in pieces of any size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
     head: Vec<u8>,
-    /// `None`: the beginning is not known yet.
+    /// `None`: the beginning is not complete yet.
     markup: Option<Markup>,
-    /// What is known of it before its beginning; `Some`: markup is text like all else.
+    /// The value of `markup` at the start of a text; `Some`: markup is read as text.
     at_first: Option<Markup>,
-    /// The last byte of text separated words, and no character waits.
+    /// True if the last byte of text was a separator, and no character waits.
     between: bool,
     /// The character that waits for its marks, as it was written.
     composer: Composer,
-    /// The name of the entity under way.
+    /// The name of the current entity.
     name: SmallVec<[u8; 8]>,
-    /// The word under way is a letter of a script without blanks.
+    /// True if the current word is a letter of a script without blanks.
     alone: bool,
-    /// Each byte beyond ASCII is a character (ISO 8859-1).
+    /// True if each byte beyond ASCII is a character (ISO 8859-1).
     by_byte: bool,
-    /// The bytes of a character of UTF-8 under way, how many there are, and how many there will be.
+    /// The bytes of the current UTF-8 character, how many there are, and how many there will be.
     wide: [u8; 4],
     have: u8,
     need: u8,
-    /// Bytes that were a part of a character and not its first.
+    /// Counts the bytes that continue a character.
     continued: u64,
 }
 
 impl Tokenizer {
-    /// For a text of which each byte is a character: ISO 8859-1.
+    /// Makes a tokenizer for ISO 8859-1, where each byte is a character.
     pub(crate) fn by_byte() -> Self {
         Self {
             by_byte: true,
@@ -58,7 +58,7 @@ impl Tokenizer {
         }
     }
 
-    /// For texts that have no markup, or of which that is text like all else.
+    /// Makes a tokenizer for texts without markup, or whose markup is read as text.
     pub(crate) fn without_markup() -> Self {
         Self {
             markup: Some(Markup::None),
@@ -67,18 +67,17 @@ impl Tokenizer {
         }
     }
 
-    /// Knows from now on whether the text that begins with these bytes is HTML or XML: with its
-    /// first [`HEAD`] bytes, or with all of it.
+    /// Decides whether a text is HTML or XML, by its first [`HEAD`] bytes or by all of it.
     pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
         self.markup = Some(Markup::at_beginning(bytes));
     }
 
-    /// Whether the bytes so far end within an entity.
+    /// Returns whether the bytes so far end within an entity.
     pub(crate) fn is_in_entity(&self) -> bool {
         self.markup == Some(Markup::Entity)
     }
 
-    /// What it is written in, as far as that is known.
+    /// Returns the encoding and the format, if known.
     pub(crate) fn written_in(&self) -> WrittenIn {
         WrittenIn {
             continued: self.continued,
@@ -86,13 +85,13 @@ impl Tokenizer {
         }
     }
 
-    /// Whether it is HTML or XML, if that is known.
+    /// Returns whether it is HTML or XML, if that is known.
     pub(crate) fn is_markup(&self) -> Option<bool> {
         self.markup.map(|markup| markup != Markup::None)
     }
 
-    /// How it stands in the bytes around it, behind the beginning of a text: two that stand alike
-    /// find the same words from there on.
+    /// Returns the state behind the beginning of a text. Two tokenizers with equal states find the
+    /// same words from there on.
     pub(super) fn standing(&self) -> Self {
         let (wide, have) = match self.need {
             0 => Default::default(),
@@ -108,12 +107,12 @@ impl Tokenizer {
         }
     }
 
-    /// Takes out how many bytes so far were a part of a character and not its first.
+    /// Returns the number of continuation bytes so far, and resets it.
     pub(super) const fn take_continued(&mut self) -> u64 {
         mem::replace(&mut self.continued, 0)
     }
 
-    /// Counts so many such bytes.
+    /// Sets the number of continuation bytes.
     pub(super) const fn set_continued(&mut self, continued: u64) {
         self.continued = continued;
     }
@@ -146,7 +145,7 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    /// Ends the text, and says what it was written in. What comes next is another text.
+    /// Ends the text and returns what it was written in. The next bytes begin another text.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> WrittenIn {
         if self.markup.is_none() {
             self.begin(sink);
@@ -161,7 +160,7 @@ impl Tokenizer {
         written_in
     }
 
-    /// The beginning is known.
+    /// Decides by the complete beginning, and takes it.
     fn begin(&mut self, sink: &mut impl Sink) {
         let head = mem::take(&mut self.head);
         self.begin_with(&head);
@@ -184,13 +183,13 @@ impl Tokenizer {
         }
     }
 
-    /// Takes the bytes of a text with markup that change nothing of where it stands: how many.
+    /// Takes the bytes of a text with markup up to the next change of state; returns their number.
     fn alike(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let up_to = |end: u8| memchr(end, bytes).unwrap_or(bytes.len());
         match self.markup {
             Some(Markup::Text) => {
                 let end = memchr2(b'<', b'&', bytes).unwrap_or(bytes.len());
-                // A tag ends a word that ends here: there is no need to wait for it.
+                // A tag ends a word that ends here, so there is no need to wait for the next byte.
                 let is_tag = match bytes[end..] {
                     [b'<', next, ..] => {
                         next.is_ascii_alphabetic() || matches!(next, b'!' | b'/' | b'?' | b'<')
@@ -228,7 +227,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte behind `&`: whether it is text that was not taken.
+    /// Takes a byte behind `&`; returns whether it is text that was not taken.
     fn goes_on_with_name(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         let has_room = self.name.len() < entities::MAX_NAME;
         match byte {
@@ -250,8 +249,8 @@ impl Tokenizer {
         false
     }
 
-    /// What began like an entity has no end: as browsers do, old names are read, and anything else
-    /// is text.
+    /// Ends an entity without a semicolon. As in browsers, old names are resolved, and anything
+    /// else is text.
     fn end_name(&mut self, sink: &mut impl Sink) {
         self.markup = Some(Markup::Text);
         let name = mem::take(&mut self.name);
@@ -268,7 +267,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes the characters of an entity; behind one is a NUL.
+    /// Takes the characters of an entity; a single one is followed by a NUL.
     fn characters(&mut self, characters: Characters, sink: &mut impl Sink) {
         for character in characters
             .into_iter()
@@ -283,20 +282,20 @@ impl Tokenizer {
         }
     }
 
-    /// Words end here.
+    /// Ends a word.
     fn blank(&mut self, sink: &mut impl Sink) {
         self.text(b' ', false, sink);
     }
 
-    /// Text without markup: the words of a block at once where they are short and ASCII, and the
-    /// rest byte by byte.
+    /// Takes text without markup: the words of a block at once where they are short and ASCII, and
+    /// the rest byte by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
-        // A word or character may be under way.
+        // The last piece may have ended within a word or character.
         if !self.between {
             at = self.by_bytes(bytes, 0, 0, sink);
         }
-        // Between blocks no word is under way: a block ends where its last word began.
+        // Between blocks there is no open word: a block ends where its last word began.
         let mut padded = [0; WINDOW];
         loop {
             at += sink.blocks(&bytes[at..]);
@@ -317,7 +316,7 @@ impl Tokenizer {
             });
             let length = rest.len().min(BLOCK);
             let Classes { words, wide } = classify(window.first_chunk().unwrap_or(&[0; BLOCK]));
-            // Letters at the end, where it is not known whether they are all of the word.
+            // The letters at the end may not be all of the word.
             let open = (words << (BLOCK - length)).leading_ones() as usize;
             if open == length
                 && let Some(end) = end_of_letters(bytes, at + length)
@@ -345,8 +344,7 @@ impl Tokenizer {
     }
 }
 
-/// Where letters of ASCII end that go on at `from`; `None`: the end of the bytes or a character
-/// beyond ASCII comes first.
+/// Returns where ASCII letters that continue at `from` end; `None` if the bytes or ASCII end first.
 fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
     let mut rest = bytes[from..].iter();
     let end = rest.position(|&byte| byte >= 128 || FOLDED[usize::from(byte)] == 0)?;
@@ -359,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// Words as they come, letter by letter.
+    /// The words, letter by letter.
     #[derive(Default, PartialEq, Debug)]
     struct Letters(Vec<Vec<u32>>, bool);
 
@@ -377,7 +375,7 @@ mod tests {
     }
 
     proptest! {
-        /// Many bytes at once are the same as one by one, wherever a text is cut.
+        /// Bytes taken together give the same as one by one, wherever a text is cut.
         #[test]
         fn markup_is_taken_as_byte_by_byte(
             text in "(<html>|<p c='a>b'>|</p>|<script>|</script|<style >|<!--|-->|--|->|<!|&amp;|&|\

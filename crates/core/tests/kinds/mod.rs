@@ -1,10 +1,10 @@
-//! Contents and changed ones, by kind: what estimates are checked on.
+//! Contents and changed copies of them, by kind of change, to check estimates.
 
 #![allow(clippy::format_push_string)]
 
 use resemble_testutil::random::{Random, noise};
 
-/// A pair of some bytes, made of random numbers.
+/// Makes a pair of about this many bytes from random numbers.
 pub(crate) type Make = fn(usize, &mut Random) -> (Vec<u8>, Vec<u8>);
 
 /// The kinds by name, each with the greatest mean absolute error of containments.
@@ -234,8 +234,8 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// A class of accessors, as generators write it: most of its phrases stand at every field. One
-/// field in `share`, if that is not 0, is not among those that are given.
+/// A class of accessors, as generators write it: most of its phrases occur at every field. One
+/// field in `share`, if that is not 0, is not among the given ones.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");
@@ -254,7 +254,7 @@ fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> V
     (out + "}\n").into_bytes()
 }
 
-/// Entries of one package by some maintainers.
+/// Entries of one package by several maintainers.
 fn changelog(len: usize, random: &mut Random) -> Vec<u8> {
     const USUAL: [&str; 6] = [
         "New upstream release.",
@@ -294,7 +294,7 @@ fn changelog(len: usize, random: &mut Random) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Lines of a log: some messages with numbers in them.
+/// Lines of a log: a few messages with numbers in them.
 fn records(random: &mut Random, len: usize) -> Vec<u8> {
     const MESSAGES: [&str; 4] = [
         "accepted a connection from the address of a client at port",
@@ -314,7 +314,7 @@ fn records(random: &mut Random, len: usize) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// A drawing: data, of which words are a small part.
+/// A drawing: data with few words.
 pub(crate) fn drawing(random: &mut Random, len: usize) -> Vec<u8> {
     let mut out = b"<svg>\n".to_vec();
     while out.len() < len {
@@ -325,7 +325,7 @@ pub(crate) fn drawing(random: &mut Random, len: usize) -> Vec<u8> {
     out
 }
 
-/// About one edit in so many bytes, each of one to eight bytes.
+/// Makes about one edit in `every` bytes, each of one to eight bytes.
 pub(crate) fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     let mut from = 0;
@@ -343,7 +343,7 @@ pub(crate) fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u
     }
 }
 
-/// Single bytes are replaced.
+/// Replaces single bytes.
 fn replaced(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut out = data.to_vec();
     let mut at = random.below(2 * every);
@@ -354,7 +354,7 @@ fn replaced(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// A word after every tenth or so.
+/// Inserts a word after about every tenth.
 fn inserted(data: &[u8], random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     let mut next = random.below(20);
@@ -384,7 +384,7 @@ pub(crate) fn block(
     [&data[..at], &make(random, len), &data[at + len..]].concat()
 }
 
-/// Several of a twentieth or so.
+/// Replaces several blocks of about a twentieth each.
 fn blocks(
     data: &[u8],
     make: impl Fn(&mut Random, usize) -> Vec<u8>,
@@ -415,7 +415,7 @@ pub(crate) fn fragment(
     .concat()
 }
 
-/// Pieces of up to so many bytes in another order.
+/// Reorders pieces of up to `most` bytes.
 fn reordered(data: &[u8], most: usize, random: &mut Random) -> Vec<u8> {
     let (mut pieces, mut rest) = (Vec::new(), data);
     while !rest.is_empty() {

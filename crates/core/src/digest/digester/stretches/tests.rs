@@ -1,4 +1,4 @@
-//! Contents that change, digested by stretches, against fresh digests.
+//! Contents that change: digests by stretches, compared with fresh digests.
 
 use proptest::prelude::*;
 use resemble_testutil::prose::prose;
@@ -11,14 +11,14 @@ use crate::params::Params;
 
 const MIB: usize = BLOCK as usize;
 
-/// What a file is, and how it is handed over: zeros of this length and more as holes.
+/// The bytes of a file; runs of at least `hole` zeros are passed as holes.
 struct Content {
     bytes: Vec<u8>,
     hole: usize,
 }
 
 impl Content {
-    /// Hands over a range.
+    /// Passes a range.
     fn give(&self, range: Range<u64>, take: &mut dyn FnMut(Given<'_>)) {
         let mut rest = &self.bytes[range.start as usize..range.end as usize];
         while !rest.is_empty() {
@@ -27,7 +27,7 @@ impl Content {
                 take(Given::Zeros(zeros as u64));
                 rest = &rest[zeros..];
             } else {
-                // Pieces that end anywhere.
+                // Pieces end anywhere.
                 let next = rest.len().min(300_007);
                 let hole = rest[..next].windows(self.hole.min(next));
                 let mut hole = hole.enumerate();
@@ -56,7 +56,7 @@ enum Given<'a> {
     Zeros(u64),
 }
 
-/// Digests a content that was another one: what came of it, and how many bytes were digested.
+/// Digests a content that was another one; returns the result and the number of digested bytes.
 fn revise(
     digester: &mut Digester,
     (known, was): (&Arc<Stretches>, &Digest),
@@ -87,7 +87,7 @@ fn revise(
     }
 }
 
-/// The digest of all of it, whatever it was made from.
+/// Returns the whole digest, whatever it was made from.
 fn whole(made: Made, was: &Digest) -> Option<Box<Digest>> {
     match made {
         Made::Whole(digest) => Some(digest),
@@ -101,17 +101,17 @@ enum Change {
     Overwrite(Fill),
     Insert(Fill),
     Delete(usize),
-    /// Bytes of it become zeros.
+    /// Replaces bytes by zeros.
     Punch(usize),
     Truncate,
     /// To whole blocks.
     Round,
     Append(Fill),
-    /// A part of it stands there once more.
+    /// Inserts a copy of a part.
     Repeat(usize),
 }
 
-/// Bytes to write: text or noise by a seed, so many.
+/// Bytes to write: text or noise of a length, by a seed.
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     is_text: bool,
@@ -175,7 +175,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What is thought of where the end of a content was.
+/// The guess of where the end of the old content is.
 #[derive(Clone, Copy, Debug)]
 enum Shift {
     None,
@@ -196,13 +196,13 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
     (0..8u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
         0 | 1 => prose(seed, len),
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
-        // A text with bytes that are none.
+        // A text followed by bytes that are not text.
         3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
-        // All of it again and again: nothing new comes.
+        // One piece repeated, so that nothing new follows.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
         5 => shifted_copies(seed, len),
         6 => page(seed, len),
-        // No text.
+        // Not text.
         _ => noise(seed, len),
     })
 }
@@ -225,7 +225,7 @@ fn page(seed: u64, len: usize) -> Vec<u8> {
     page
 }
 
-/// Seven copies of one text without a line end, which begin at another word each.
+/// Seven copies of one text without a line end, each beginning at another word.
 fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
     let mut text = prose(seed, len / 7 + 7000);
     let line_ends = text.iter_mut().filter(|byte| **byte == b'\n');
@@ -234,7 +234,7 @@ fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
     copies.flatten().copied().collect()
 }
 
-/// What differs between two digests, in a few words.
+/// Returns the differences of two digests, in a few words.
 fn differences(one: &Digest, other: &Digest) -> String {
     let mut differences = String::new();
     let mut note = |what: &str, is_equal: bool| {
@@ -257,8 +257,8 @@ fn differences(one: &Digest, other: &Digest) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is done to a content, its digest by stretches is that of a fresh reading; and if
-    /// bytes change in their places, not much more is digested than the stretches that have them.
+    /// After any changes, the digest by stretches is that of a fresh reading. If bytes change in
+    /// place, not much more is digested than their stretches.
     #[test]
     fn what_changes_is_digested_as_if_it_were_new(
         first in content(),
@@ -296,7 +296,7 @@ proptest! {
             };
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let fresh = Digest::of(&now.bytes, &params);
-            // Rarely a stretch shows that nothing is known.
+            // Rarely the samples of a stretch do not suffice.
             let Some(large) = large else {
                 return Ok(());
             };
@@ -325,7 +325,8 @@ proptest! {
     }
 }
 
-/// A digester that has digested a content in stretches of a block, these, and the digest.
+/// Returns a digester that has digested a content in stretches of a block, the stretches, and the
+/// digest.
 fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest) {
     let mut digester = Digester::new(params);
     digester.keep_stretches_of(BLOCK, 100);
@@ -335,9 +336,9 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
     (digester, large.stretches.unwrap(), was)
 }
 
-/// Samples that some stretches have and others have not are of no use, and of the first stretches
-/// that is most: with them, so much was kept of a gigabyte that says the same everywhere that
-/// nothing of it was, and every change of it was digested as a whole.
+/// Samples that only some stretches have are useless, and they were most of the first stretches.
+/// With them, a repetitive content of a gigabyte exceeded the limit. Its stretches were dropped, so
+/// every change was digested as a whole.
 #[test]
 fn stretches_have_samples_of_one_level() {
     let mut params = Params::default();
@@ -381,7 +382,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     let Made::Edited(edited) = large.unwrap().made else {
         panic!("it was known");
     };
-    // What is digested in one go is one edit.
+    // Adjacent digested stretches are one edit.
     assert_eq!(edited.edits.len(), 2);
     let by: usize = edited.edits.iter().map(|edit| edit.by.0.len()).sum();
     assert!(by < 2200, "{by} chunks");
@@ -391,8 +392,8 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     );
 }
 
-/// Bytes put in or taken out move all behind them, which is not digested for that: neither then nor
-/// when it changes the next time.
+/// Inserted or removed bytes move everything behind them. That part is not digested, neither then
+/// nor at the next change.
 #[test]
 fn what_stands_elsewhere_is_not_digested() {
     let params = Params::default();
@@ -425,7 +426,8 @@ fn what_stands_elsewhere_is_not_digested() {
             let shift = now.size() as i64 - was.size.0 as i64;
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let large = large.unwrap();
-            // Where it begins to differ, where that ends, and one to see that it does.
+            // One block where the difference begins, one where it ends, and one to detect that it
+            // does.
             let most = 4 * BLOCK + put_in as u64;
             assert!(
                 digested <= most,
@@ -438,14 +440,14 @@ fn what_stands_elsewhere_is_not_digested() {
                 "",
                 "{put_in} for {taken_out} at {at}"
             );
-            // What begins within blocks of the content is compared as well, and so is the beginning
-            // of what it grows to.
+            // Stretches that begin within blocks of the content are compared as well, and so is the
+            // beginning of a content that grew.
             let known = Arc::new(large.stretches.unwrap());
             let length = now.bytes.len();
             now.bytes.extend(prose(4, 5000));
             let beginning = Arc::new(known.of_beginning());
             let (large, _) = revise(&mut digester, (&beginning, &fresh), (&now, 0));
-            // Or it is digested anew.
+            // Or it is digested again.
             if let Some(large) = large {
                 grown += 1;
                 let made = whole(large.made, &fresh).unwrap();
@@ -462,7 +464,7 @@ fn what_stands_elsewhere_is_not_digested() {
     assert!(grown > 0, "none was known");
 }
 
-/// All that stays of a content behind an edit may be one chunk.
+/// The rest of a content behind an edit may be a single chunk.
 #[test]
 fn an_edit_just_before_the_end_is_one() {
     let params = Params::default();
@@ -507,7 +509,7 @@ fn what_is_cut_where_a_stretch_ends_has_its_last_chunk() {
     }
 }
 
-/// A file that is cut to nothing before it is read leaves nothing behind.
+/// A file may be truncated to nothing before it is read.
 #[test]
 fn an_empty_content_may_be_digested_by_stretches() {
     let params = Params::default();
