@@ -1,12 +1,11 @@
-//! How good the estimates of pairs are that an index would look at: bias, mean error, and how often
-//! the interval holds the truth.
+//! Measures the estimates of the pairs that an index would examine: bias, mean error, and how often
+//! the interval contains the truth.
 //!
 //!     cargo run --release -p resemble-core --example calibration -- [--rows] CORPUS…
 //!
 //! A corpus is a folder with `files/` and perhaps a `truth.tsv` that names kinds of change (a, b,
-//! kind, …). Looked at are the pairs that have two samples or a chunk in common in what an index
-//! keeps: those of the truth by kind, one in some of the others, and all by how many samples they
-//! have in common.
+//! kind, …). It examines the pairs that have two samples or a chunk in common in an index: those of
+//! the truth by kind, a sample of the others, and all by the number of common samples.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -20,7 +19,7 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// Pairs that no truth names: at most so many of a corpus are looked at.
+/// The most pairs of a corpus that are examined without being in the truth.
 const OTHERS: usize = 20_000;
 
 struct File {
@@ -47,7 +46,7 @@ struct Errors {
     below: usize,
     above: usize,
     width: f64,
-    /// Of those whose truth is neither nothing nor all.
+    /// Counts those whose truth is neither nothing nor all.
     inner: usize,
     inner_held: usize,
 }

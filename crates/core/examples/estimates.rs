@@ -1,10 +1,10 @@
-//! How good the estimates are: random edits of real files, estimated and exact.
+//! Measures the estimates: random edits of real files, estimated and exact.
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! For each kind of edit and class of sizes: the number of containments looked at, and then bias
-//! and mean absolute error of the estimate, of the plain ratio of samples, and of the chunks'
-//! bound; the last two columns are those of the resemblance of texts.
+//! For each kind of edit and class of sizes it prints the number of containments. Then follow the
+//! bias and the mean absolute error of the estimate, of the plain ratio of samples, and of the
+//! chunks' bound. The last two columns are those of the resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -26,7 +26,7 @@ fn words(random: &mut Random, len: usize) -> Vec<u8> {
     (0..len).map(|_| letter(random)).collect()
 }
 
-/// One edit every so many bytes: replace, insert or delete one to eight bytes.
+/// Makes one edit every `every` bytes: replaces, inserts or deletes one to eight bytes.
 fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut at: Vec<usize> = (0..data.len() / every)
         .map(|_| random.below(data.len()))
@@ -53,14 +53,14 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// A block of this share of the file replaced by other bytes.
+/// Replaces a block of this share of the file by other bytes.
 fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);
     [&data[..at], &words(random, len), &data[at + len..]].concat()
 }
 
-/// A piece of this share of the file among other bytes, as many as the file has.
+/// Puts a piece of this share of the file among other bytes, as many as the file has.
 fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);
@@ -74,7 +74,7 @@ fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     .concat()
 }
 
-/// The pieces of the file in another order.
+/// Reorders the pieces of the file.
 fn shuffled(data: &[u8], pieces: usize, random: &mut Random) -> Vec<u8> {
     let mut order: Vec<&[u8]> = data.chunks(data.len().div_ceil(pieces).max(1)).collect();
     for i in (1..order.len()).rev() {

@@ -6,19 +6,19 @@
 //! | [`md5_many`] | every chunk | the chunk's name |
 //! | [`content`] | the whole content | identity |
 //!
-//! None is keyed: two indexes of one tree hold the same values. Only the last is meant to stand up
-//! to somebody who crafts collisions, and only it ever decides that two files are identical.
+//! None is keyed: two indexes of one tree have the same values. Only the last is meant to resist
+//! crafted collisions, and only it ever decides that two files are identical.
 //!
 //! # Processors
 //!
-//! The first two are where the time goes, so they have kernels for wide vector units, chosen once
-//! at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is never more than a
-//! faster way to the same values: the portable one is the definition, the tests run every kernel
-//! the processor has against it, and nothing outside this module can tell which one ran.
+//! The first two take most of the time, so they have kernels for wide vector units, chosen once at
+//! run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is only a faster way to
+//! the same values. The portable one is the definition, and the tests compare every kernel of the
+//! processor with it. Nothing outside this module depends on which one ran.
 //!
-//! So has `letters`, which finds the words of texts; `shingles` hashes and joins them.
+//! `letters`, which finds the words of texts, has kernels, too; `shingles` hashes and joins them.
 //!
-//! `unsafe` is confined to the kernel files, which hold nothing but kernels.
+//! `unsafe` is confined to the kernel files, which have only kernels.
 
 pub mod content;
 pub(crate) mod letters;

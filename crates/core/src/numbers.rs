@@ -1,32 +1,33 @@
 //! Two texts that differ only in numbers.
 //!
 //! Two invoices, two reports of two months, two log lines: the words are the same and the amounts,
-//! dates and ordinals are not. Shares say little about such a pair; that only numbers differ says
-//! nearly all.
+//! dates and ordinals are not. A share says little about such a pair; the fact that only numbers
+//! differ says nearly all.
 //!
-//! A text is read as words and numbers, in order, whatever separates them and in whichever case.
-//! **A word** is a run of letters; **a number** a run of digits, with single signs between digits
-//! belonging to it (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters that follow digits are a
-//! word of their own, so `17th` and `18th` differ in a number, as `No. 17` and `INV2025` do. Two
-//! texts differ only in numbers if they have the same words in the same places, a number wherever
-//! the other has one, and at least one of these is another.
+//! A text is read as words and numbers in order. Separators and case are ignored. **A word** is a
+//! run of letters. **A number** is a run of digits, with single signs between digits belonging to
+//! it (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters that follow digits are a word of their
+//! own, so `17th` and `18th` differ in a number, as `No. 17` and `INV2025` do. Two texts differ
+//! only in numbers if they have the same words in the same places, a number wherever the other has
+//! one, and at least one number differs.
 
-/// Fewer words are no text that could be called the same but for its numbers.
+/// The least number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;
 
 /// Signs that join digits to one number.
 const JOINING: &[u8] = b".,:/-'_";
 
-/// How two texts differ that differ only in numbers.
+/// The differences of two texts that differ only in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnlyNumbers {
-    /// How many numbers differ.
+    /// Counts the numbers that differ.
     pub count: u64,
     /// The first of them, as each text has them.
     pub first: Vec<(String, String)>,
 }
 
-/// How two texts (UTF-8) differ, if they differ only in numbers; with the first `most` of these.
+/// Compares two texts (UTF-8). Returns the first `most` differences, if they differ only in
+/// numbers.
 pub fn only_numbers(a: &[u8], b: &[u8], most: usize) -> Option<OnlyNumbers> {
     let mut found = OnlyNumbers {
         count: 0,
@@ -53,7 +54,7 @@ pub fn only_numbers(a: &[u8], b: &[u8], most: usize) -> Option<OnlyNumbers> {
     (found.count > 0 && words >= LEAST_WORDS).then_some(found)
 }
 
-/// Whether two words are equal but for the case of their letters.
+/// Returns whether two words are equal except for the case of their letters.
 fn equal(a: &[u8], b: &[u8]) -> bool {
     if a.eq_ignore_ascii_case(b) {
         return true;
@@ -75,7 +76,7 @@ enum Token<'a> {
     Number(&'a [u8]),
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Tokens<'a>(&'a [u8]);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -105,7 +106,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Bytes of the number at the beginning.
+/// Returns the bytes of the number at the beginning.
 fn number(text: &[u8]) -> usize {
     let digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
     let mut length = 0;
@@ -117,7 +118,7 @@ fn number(text: &[u8]) -> usize {
     length
 }
 
-/// Bytes of the word at the beginning, 0 if there is none.
+/// Returns the bytes of the word at the beginning, 0 if there is no word.
 fn word(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length) {
@@ -138,7 +139,7 @@ fn word(text: &[u8]) -> usize {
     length
 }
 
-/// The character at the beginning and its bytes; `None`: no UTF-8.
+/// Returns the character at the beginning and its bytes; `None`: not UTF-8.
 fn character(text: &[u8]) -> Option<(char, usize)> {
     let head = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(head) {

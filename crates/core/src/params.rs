@@ -1,13 +1,13 @@
-//! Every constant that changes what an index means, and the id that names them together.
+//! Every constant that changes the meaning of an index, and the id that names them together.
 //!
-//! An index remembers the id it was built with; with other parameters it is rebuilt, never mixed.
+//! An index stores the id that it was built with. With other parameters it is rebuilt, never mixed.
 
 use std::fmt;
 
 use crate::ids::{ByteLen, Fingerprint};
 
-/// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
-/// 0 or 100 % would be taken at its word.
+/// The least size of a file that is judged. A smaller one has too few windows, and its estimate of
+/// 0 or 100 % would mislead.
 pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 
 /// The parameters of chunking and sampling.
@@ -15,12 +15,12 @@ pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 pub struct Params {
     /// Cut-point parameters of TTTD.
     pub chunk: ChunkParams,
-    /// Sampling of window fingerprints, of whatever is no text.
+    /// Sampling of window fingerprints, for contents that are not text.
     pub sampling: SamplingParams,
-    /// Sampling of the word shingles of texts: the signature, which is kept of each.
+    /// Sampling of the word shingles of texts: the signature, which is stored for each.
     pub shingles: SamplingParams,
-    /// Sampling of the word shingles of texts: those that have posting lists, by which texts
-    /// are found. At least as dense as the signature.
+    /// Sampling of the word shingles of texts that have posting lists, which find texts. At least
+    /// as dense as the signature.
     pub posted: SamplingParams,
 }
 
@@ -45,17 +45,17 @@ impl ChunkParams {
         main_divisor: 540,
         backup_divisor: 270,
     };
-    /// The average chunk size that [`Self::PAPER`] is said to give.
+    /// The average chunk size of [`Self::PAPER`] according to the paper.
     pub const PAPER_AVERAGE: u32 = 1015;
-    /// The smallest average that can be asked for: Tmin must exceed the hash window (64 bytes).
+    /// The smallest average that is allowed: Tmin must exceed the hash window (64 bytes).
     pub const LEAST_AVERAGE: u32 = 145;
-    /// The largest average that can be asked for.
+    /// The largest average that is allowed.
     pub const GREATEST_AVERAGE: u32 = 16 << 20;
 
-    /// The paper's parameters scaled to another average chunk size in bytes.
+    /// Scales the paper's parameters to another average chunk size in bytes.
     ///
-    /// D' is rounded first and D is 2·D', so that every position that matches D matches D' too
-    /// (plain rounding of both breaks that at 1, 4 and 16 KiB). `None` outside
+    /// D' is rounded first and D is 2·D', so that every position that matches D matches D', too.
+    /// Rounding both independently breaks that at 1, 4 and 16 KiB. `None` outside
     /// [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
     pub fn scaled(average: u32) -> Option<Self> {
         if !(Self::LEAST_AVERAGE..=Self::GREATEST_AVERAGE).contains(&average) {
@@ -79,30 +79,29 @@ impl ChunkParams {
     }
 }
 
-/// Which window fingerprints a signature keeps. The choice and the curves behind it:
-/// `docs/decisions/0003-window-and-rate.md`.
+/// The density of a signature's fingerprints. `docs/decisions/0003-window-and-rate.md` has the
+/// choice and its curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
     pub least_level: u8,
-    /// At most this many distinct fingerprints of a file at `least_level`: one of more has a
-    /// greater level.
+    /// The most distinct fingerprints of a file at `least_level`; a file with more has a greater
+    /// level.
     pub few: u32,
-    /// At most this many distinct fingerprints of a file; beyond, the level rises by one (the
-    /// rate halves) until they fit. 0: nothing is sampled, and what samples are taken of is not
-    /// looked at.
+    /// The most distinct fingerprints of a file. Beyond it, the level rises by one (the rate
+    /// halves) until they fit. 0: nothing is sampled, and the sampled pieces are not computed.
     pub cap: u32,
 }
 
-/// [`SamplingParams::of_text`]: of Russian 46 bytes of 100 only continue a letter, and 111 bytes
-/// have one sample at level 3.
+/// The continuation bytes for one more sample in [`SamplingParams::of_text`]. In Russian 46 bytes
+/// of 100 continue a letter, and 111 bytes have one sample at level 3.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {
-    /// Nothing is sampled.
+    /// Samples nothing.
     pub const NOTHING: Self = Self::at(Fingerprint::BASE_LEVEL, 0);
 
-    /// One window in 2^`least_level` or fewer, and at most `cap` of a file.
+    /// Samples one window in 2^`least_level` or fewer, and at most `cap` of a file.
     pub const fn at(least_level: u8, cap: u32) -> Self {
         Self {
             least_level,
@@ -111,7 +110,7 @@ impl SamplingParams {
         }
     }
 
-    /// What a sampler keeps of a text until it is known what the whole of it is written in.
+    /// Returns the rule for a text whose encoding is not known yet.
     #[must_use]
     pub const fn of_any_text(self) -> Self {
         Self {
@@ -120,12 +119,11 @@ impl SamplingParams {
         }
     }
 
-    /// The same for a text with so many bytes that only continue a character of UTF-8.
+    /// Returns the rule for a text with this many bytes that continue a UTF-8 character.
     ///
-    /// A letter beyond ASCII has two bytes and more. A passage of 500 bytes has half as many words
-    /// then, so a text of such letters may keep more of its samples at the least level: one for
-    /// each `CONTINUED` (40) of these bytes. In its bytes that costs no more than in a text of
-    /// ASCII.
+    /// A letter beyond ASCII has two bytes or more, so a passage of 500 bytes has half as many
+    /// words. A text of such letters may keep more of its samples at the least level: one for each
+    /// `CONTINUED` (40) of these bytes. For its size, that costs no more than an ASCII text does.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
         let few = continued / CONTINUED;
@@ -145,7 +143,7 @@ impl SamplingParams {
         }
     }
 
-    /// The most fingerprints of a file at a level.
+    /// Returns the most fingerprints of a file at a level.
     pub const fn most(&self, level: u8) -> usize {
         let most = if level <= self.least_level && self.few < self.cap {
             self.few
@@ -182,9 +180,9 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`:
-/// stable, and different whenever any byte of a digest could differ. `v9` names the words, the hash
-/// tables and the file formats of the pieces.
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`.
+/// It is stable, and differs whenever any byte of a digest could differ. `v9` names the words, the
+/// hash tables and the file formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

@@ -1,11 +1,12 @@
-//! Which characters of a stranger's text can be shown.
+//! Decides which characters of untrusted text can be shown.
 //!
-//! Names and contents of files are chosen by whoever made them. An escape sequence repaints the
-//! screen, a character without a glyph hides, and one that turns the direction of writing shows
-//! `exe.txt` for `txt.exe`. Whatever prints such text asks here first, so that terminal, page,
-//! workbook and overlay agree on what has to be spelled out.
+//! Names and contents of files are untrusted. An escape sequence repaints the screen, and a
+//! character without a glyph is invisible. One that changes the direction of writing shows
+//! `exe.txt` for `txt.exe`. All output of such text uses this check, so that terminal, page,
+//! workbook and overlay escape the same characters.
 
-/// Neither obeyed by a terminal nor invisible nor able to turn the direction of what follows.
+/// Returns whether a character is visible, not a control character, and does not change the
+/// direction of writing.
 pub fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(

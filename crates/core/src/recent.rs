@@ -1,8 +1,8 @@
-//! What was used a short while ago, in a bounded room.
+//! A bounded cache of recently used values.
 //!
-//! The least used goes first, roughly: there are two generations, whatever is asked for moves to
-//! the younger one, and when that has taken half of the room the older one is forgotten. That costs
-//! no list of uses, and is exact enough where what is forgotten can be made again.
+//! The least recently used values are dropped first, approximately. There are two generations. A
+//! requested value moves to the younger one; when that has half of the room, the older one is
+//! dropped. This needs no list of uses, and is exact enough for values that can be made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,7 +11,7 @@ use std::mem;
 /// A bounded store of values that are cheap to clone, such as an `Arc`.
 #[derive(Clone, Debug)]
 pub struct Recent<K, V> {
-    /// Each with the bytes that it takes.
+    /// Each value with the bytes that it takes.
     young: HashMap<K, (V, usize)>,
     old: HashMap<K, (V, usize)>,
     /// Bytes of the younger generation.
@@ -20,8 +20,8 @@ pub struct Recent<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Recent<K, V> {
-    /// An empty one for so many bytes; a value of more than half of them is kept all the same,
-    /// until the next one comes.
+    /// Makes an empty cache of `most` bytes. A value larger than half of it is still kept, until
+    /// the next one is added.
     pub fn new(most: usize) -> Self {
         Self {
             young: HashMap::new(),
@@ -31,7 +31,7 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
         }
     }
 
-    /// A value, if it is there.
+    /// Returns a value, if it is in the cache.
     pub fn get(&mut self, key: &K) -> Option<V> {
         if let Some((known, _)) = self.young.get(key) {
             return Some(known.clone());
@@ -41,7 +41,7 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
         Some(known)
     }
 
-    /// Keeps a value that takes so many bytes.
+    /// Adds a value that takes `bytes` bytes.
     pub fn put(&mut self, key: K, value: V, bytes: usize) {
         self.taken += bytes;
         if self.taken > self.most / 2 {
@@ -51,7 +51,7 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
         self.young.insert(key, (value, bytes));
     }
 
-    /// Bytes that all values take.
+    /// Returns the bytes of all values.
     pub fn bytes(&self) -> usize {
         let all = self.young.values().chain(self.old.values());
         all.map(|(_, bytes)| bytes).sum()
@@ -72,7 +72,7 @@ mod tests {
             assert!(recent.bytes() <= 100, "{}", recent.bytes());
         }
         assert_eq!(recent.get(&900), None);
-        // What is too large stays until something else comes.
+        // A value that is too large stays until another is added.
         recent.put(2000, 1, 1000);
         assert_eq!(recent.get(&2000), Some(1));
         recent.put(2001, 1, 60);

@@ -1,9 +1,9 @@
 //! The measures of a pair and the relation they make.
 //!
-//! Two kinds of evidence meet here. **Common chunks** prove: their bytes are shared, so their sum
-//! is a lower bound ([`shared_chunk_bytes`]); but one edit spoils a whole chunk. **Common
-//! fingerprints** measure: their ratio is an unbiased estimate of the shared windows, whatever the
-//! edits; but a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the
+//! Two kinds of evidence are combined. **Common chunks** prove: their bytes are shared, so their
+//! sum is a lower bound ([`shared_chunk_bytes`]). But one edit changes a whole chunk. **Common
+//! fingerprints** measure: their ratio is an unbiased estimate of the shared windows, for any
+//! edits. But a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the
 //! same measures from the bytes, and [`relation`] names the result.
 
 pub use crate::digest::Sketch;
@@ -38,23 +38,23 @@ pub use text::{
     lower_end,
 };
 
-/// What is known of a pair (a, b).
+/// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b: the share of a's words in runs of at least five that b has too, or of
-    /// a's bytes in runs of at least 64 ([`Unit`]). `None`: too small to judge.
+    /// Containment of a in b: the share of a's words in runs of at least five that b has, too, or
+    /// of a's bytes in runs of at least 64 ([`Unit`]). `None`: too small to judge.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
     /// Shared over all five-word shingles, or 64-byte windows, of both.
     pub resemblance: Option<Score>,
-    /// Bytes of the smaller file in those runs. Of an estimate a proven lower bound: bytes of
-    /// common chunks, each the smaller number of times it occurs.
+    /// Bytes of the smaller file in those runs. For an estimate it is a proven lower bound: bytes
+    /// of common chunks, each the smaller number of times it occurs.
     pub shared_bytes: ByteLen,
 }
 
 impl Measures {
-    /// The measures of equal contents of this size.
+    /// Returns the measures of equal contents of this size.
     pub const fn identical(size: ByteLen) -> Self {
         let all = Some(Score::ONE);
         Self {
@@ -65,12 +65,12 @@ impl Measures {
         }
     }
 
-    /// The greater containment, the score that sorts answers. `None` if neither is known.
+    /// Returns the greater containment, the score that sorts answers. `None` if neither is known.
     pub fn containment(&self) -> Option<Score> {
         self.a_in_b.max(self.b_in_a)
     }
 
-    /// The same of contents that are not identical: no share is 1.
+    /// Returns the measures of contents that are not identical: no share is 1.
     #[must_use]
     pub fn below_identical(self) -> Self {
         let below = |score: Option<Score>| score.map(|score| score.min(Score::ALL_BUT_IDENTICAL));
@@ -82,7 +82,7 @@ impl Measures {
         }
     }
 
-    /// The same pair seen from b.
+    /// Returns the same pair seen from b.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -93,28 +93,28 @@ impl Measures {
     }
 }
 
-/// Estimates, and how far they can be trusted.
+/// Estimates, and their intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimated {
     /// The estimates.
     pub measures: Measures,
-    /// What holds the true figures.
+    /// The intervals of the true figures.
     pub interval: Interval,
 }
 
-/// From where to where each measure of a pair lies in 19 cases of 20, if it was estimated.
+/// The intervals that contain each measure of a pair in 19 cases of 20, if it was estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Of [`Measures::a_in_b`].
+    /// The interval of [`Measures::a_in_b`].
     pub a_in_b: Option<(Score, Score)>,
-    /// Of [`Measures::b_in_a`].
+    /// The interval of [`Measures::b_in_a`].
     pub b_in_a: Option<(Score, Score)>,
-    /// Of [`Measures::resemblance`].
+    /// The interval of [`Measures::resemblance`].
     pub resemblance: Option<(Score, Score)>,
 }
 
 impl Interval {
-    /// The same of contents that are not identical: no share is 1.
+    /// Returns the intervals of contents that are not identical: no share is 1.
     #[must_use]
     pub fn below_identical(self) -> Self {
         let below = |ends: Option<(Score, Score)>| {
@@ -128,7 +128,7 @@ impl Interval {
         }
     }
 
-    /// Of measures that are known.
+    /// Makes the intervals of measures that are exact.
     pub fn of(measures: &Measures) -> Self {
         let known = |share: Option<Score>| share.map(|share| (share, share));
         Self {
@@ -138,7 +138,7 @@ impl Interval {
         }
     }
 
-    /// The same pair seen from b.
+    /// Returns the same pair seen from b.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -148,13 +148,13 @@ impl Interval {
         }
     }
 
-    /// The upper end of the larger containment.
+    /// Returns the upper end of the larger containment.
     pub fn most(&self) -> Option<Score> {
         let most = |ends: Option<(Score, Score)>| ends.map(|(_, high)| high);
         most(self.a_in_b).max(most(self.b_in_a))
     }
 
-    /// What each measure is at least.
+    /// Returns the lower end of each measure.
     pub fn least(&self, of: &Measures) -> Measures {
         let least = |of: Option<Score>, interval: Option<(Score, Score)>| {
             interval.map_or(of, |(least, _)| of.map(|of| of.min(least)))
@@ -168,25 +168,25 @@ impl Interval {
     }
 }
 
-/// What the measures of a pair are shares of.
+/// The unit of the measures of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Words in runs of at least five, and word-5-shingles (Broder 1997): of two texts.
+    /// Words in runs of at least five, and word-5-shingles (Broder 1997), for two texts.
     #[default]
     Words,
     /// Bytes in runs of at least 64, and 64-byte windows.
     Bytes,
 }
 
-/// Knows the pieces that so many contents have that they are no evidence of anything.
+/// Decides which pieces are in too many contents to be evidence.
 pub trait Boilerplate {
-    /// Whether the chunks with this [`crate::ChunkHash::posting_key`] are.
+    /// Returns whether the chunks with this [`crate::ChunkHash::posting_key`] are boilerplate.
     fn chunk(&self, key: u64) -> bool;
-    /// Whether this fingerprint is.
+    /// Returns whether this fingerprint is boilerplate.
     fn fingerprint(&self, fingerprint: Fingerprint) -> bool;
 }
 
-/// Nothing is boilerplate.
+/// Treats nothing as boilerplate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBoilerplate;
 
@@ -200,7 +200,7 @@ impl Boilerplate for NoBoilerplate {
     }
 }
 
-/// How two contents relate; `docs/design.md`, section "Words".
+/// The relation of two contents; `docs/design.md`, section "Words".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
     /// Equal bytes (equal [`crate::ContentDigest`]).
@@ -209,9 +209,9 @@ pub enum Relation {
     SameText,
     /// Both containments at least 70 %.
     Near,
-    /// b lies in a: `b_in_a` at least 70 %.
+    /// b is contained in a: `b_in_a` at least 70 %.
     Contains,
-    /// a lies in b: `a_in_b` at least 70 %.
+    /// a is contained in b: `a_in_b` at least 70 %.
     Contained,
     /// At least 25 % of the smaller file.
     Shares,
@@ -228,7 +228,7 @@ impl Relation {
         Self::Shares,
     ];
 
-    /// The same seen from the other file.
+    /// Returns the relation seen from the other file.
     #[must_use]
     pub const fn swapped(self) -> Self {
         match self {
@@ -238,14 +238,14 @@ impl Relation {
         }
     }
 
-    /// From this containment on a file counts as lying in the other.
+    /// The containment from which on a file counts as contained in the other.
     pub const MOSTLY: f64 = 0.7;
-    /// From this containment on a pair counts as sharing.
+    /// The containment from which on a pair counts as sharing.
     pub const PARTLY: f64 = 0.25;
-    /// The shared bytes that any relation but identity needs, unless the user says otherwise.
+    /// The shared bytes that any relation but identity needs by default.
     pub const MIN_SHARED: ByteLen = ByteLen(256);
 
-    /// The word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`,
+    /// Returns the word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`,
     /// `shares`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -259,11 +259,12 @@ impl Relation {
     }
 }
 
-/// The relation of a pair by its measures, or `None` if it has none worth a word.
+/// Returns the relation of a pair by its measures, or `None` if it has none.
 ///
-/// `identical` is for the caller to know (equal [`crate::ContentDigest`]); it holds for files of
-/// any size. Everything else needs files of at least [`LEAST_JUDGED`] bytes and `min_shared` shared
-/// bytes, proven by chunks or estimated (a containment times its file's size), whichever is more.
+/// `identical` is decided by the caller (equal [`crate::ContentDigest`]) and allowed for files of
+/// any size. Every other relation needs files of at least [`LEAST_JUDGED`] bytes and `min_shared`
+/// shared bytes. These are proven by chunks or estimated (a containment times its file's size),
+/// whichever is more.
 pub fn relation(
     identical: bool,
     a_size: ByteLen,
@@ -292,12 +293,12 @@ pub fn relation(
     }
 }
 
-/// Whether a file of this size is too small to judge.
+/// Returns whether a file of this size is too small to judge.
 pub const fn too_small(size: ByteLen) -> bool {
     size.0 < LEAST_JUDGED.0
 }
 
-/// Bytes of the window that fingerprints are taken of.
+/// Bytes of the window of a fingerprint.
 const WINDOW: f64 = Params::WINDOW as f64;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How work under way is asked to end early.
+//! Asks running work to end early.
 //!
-//! A flag is looked at wherever work could go on for long: before a file is read, between two
-//! pieces of a large one, at each look into the index. It only asks; whoever sees it returns what
-//! it has, or an error that says that it was stopped.
+//! Long work checks a flag regularly: before a file is read, between two pieces of a large one, at
+//! each read of the index. The flag only asks. Work that finds it set returns what it has, or an
+//! error that says that it was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,18 +25,18 @@ impl StopFlag {
         self.own.store(false, Ordering::Relaxed);
     }
 
-    /// Whether to end.
+    /// Returns whether to end.
     pub fn is_set(&self) -> bool {
         let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         set(&self.own) || self.above.as_deref().is_some_and(set)
     }
 
-    /// Fails when it is set: for loops that end with an error.
+    /// Fails when the flag is set, for loops that end with an error.
     pub fn go_on(&self) -> Result<(), Stopped> {
         if self.is_set() { Err(Stopped) } else { Ok(()) }
     }
 
-    /// A flag that is set when this one is, and can be set apart from it.
+    /// Returns a flag that is set when this one is, and can also be set alone.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! What a link is worth where common text is discounted.
+//! The weight of a link where common text is discounted.
 
 /// What two contents share, in bytes of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
     /// Bytes of both contents.
     pub sizes: (u64, u64),
-    /// How much of the first lies in the second, and the other way round, 0..=1.
+    /// The share of the first that is in the second, and vice versa, 0..=1.
     pub shares: (f64, f64),
     /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1
     /// where nothing shared is common.
@@ -13,22 +13,22 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// How much the pair speaks for kinship, in millionths: what [`super::Tie::score`] holds.
+    /// Returns the weight of the pair as kinship, in millionths: the value of
+    /// [`super::Tie::score`].
     ///
     /// The score of answers is the larger containment, S / (S + U) with S the shared and U the
-    /// other bytes of the file that lies more in the other. For single pairs that is what is asked;
-    /// for groups it has a hole. A header of two lines under a licence of twenty lies by nine
-    /// tenths in each of the 400 files that have the licence, is their natural centre, and would
-    /// make one family of them. Discounting S alone does not help, since next to nothing is
-    /// missing. So the commoner the shared text is, the more does the rest V of the *other* file
-    /// count, too:
+    /// other bytes of the file with the larger share. For single pairs that is right; for groups it
+    /// has a flaw. A header of two lines under a licence of twenty is contained by nine tenths in
+    /// each of the 400 files with the licence. It is their natural centre, and would make one
+    /// family of them. Discounting only S does not help, because next to nothing is missing. So the
+    /// more common the shared text is, the more the rest V of the *other* file counts, too:
     ///
     /// ```text
     /// ω·S / (ω·S + U + (1 - ω)·V)
     /// ```
     ///
-    /// With ω = 1 this is the containment. A hundred versions of one text stay together, for U and
-    /// V are small; so does what is quoted in a few files, for ω is 1.
+    /// With ω = 1 this is the containment. A hundred versions of one text stay together, because U
+    /// and V are small. So does a quotation in a few files, because ω is 1.
     pub fn kinship(&self) -> u32 {
         let (a, b) = self.sides();
         if self.shares.0 >= self.shares.1 {
@@ -38,13 +38,13 @@ impl Sharing {
         }
     }
 
-    /// The most that [`Self::kinship`] can be if the true shares are at most these.
+    /// Returns the most that [`Self::kinship`] can be if the true shares are at most these.
     pub fn most_kinship(&self) -> u32 {
         let (a, b) = self.sides();
         self.worth(a, b.1).max(self.worth(b, a.1))
     }
 
-    /// The shared and the other bytes of both.
+    /// Returns the shared and the other bytes of both.
     fn sides(&self) -> ((f64, f64), (f64, f64)) {
         let side = |size: u64, share: f64| {
             let shared = share.clamp(0.0, 1.0) * size as f64;
@@ -56,7 +56,8 @@ impl Sharing {
         )
     }
 
-    /// What the shared bytes of one come to beside its others and the `rest` of the other one.
+    /// Weighs the shared bytes of one file against its other bytes and the `rest` of the other
+    /// file.
     fn worth(&self, (shared, missing): (f64, f64), rest: f64) -> u32 {
         let weight = self.weight.clamp(0.0, 1.0);
         let worth = weight * shared;
@@ -64,7 +65,7 @@ impl Sharing {
         if all <= 0.0 {
             return 0;
         }
-        // Cut down as every printed share is, with the lift that keeps 0.7 from being 0.699999.
+        // Rounded down as every printed share is, with the lift that keeps 0.7 from being 0.699999.
         ((worth / all) * 1e6 + 1e-3).floor().clamp(0.0, 1e6) as u32
     }
 }
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_licence_is_no_kin_of_what_it_covers_but_versions_stay() {
-        // Half of 400 files' worth of rarity: licence of 1,100 bytes.
+        // The weight of text that half of 400 files have: a licence of 1,100 bytes.
         let stub_in_source = sharing((1_200, 12_000), (0.92, 0.092), 0.03);
         assert!(stub_in_source < 10_000, "{stub_in_source}");
         let hundred_versions = sharing((20_000, 20_100), (0.97, 0.965), 0.227);

@@ -1,20 +1,20 @@
-//! From links between contents to what a person wants to read: components, groups, versions.
+//! From links between contents to readable results: components, groups, versions.
 //!
-//! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) take the connected components of the
-//! similarity graph for clusters. That is quick and independent of any order, and it chains: a
+//! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) use the connected components of the
+//! similarity graph as clusters. That is fast and independent of any order, and it chains. a
 //! resembles b, b resembles c, and after forty such steps one "cluster" has everything with a
 //! licence in it. So there are two levels here:
 //!
-//! 1. **Components** by [`UnionFind`]: what hangs together at all. They are the unit in which work
-//!    is divided ([`first_fit_decreasing`], the bin packing of section 2.5) and in which
-//!    the history of a text is followed ([`spanning_forest`], [`Chain`]).
-//! 2. **Stars** within them ([`stars()`]): every member is linked to the centre itself, so no group
-//!    is longer than two links whatever the data.
+//! 1. **Components** by [`UnionFind`]: the connected contents. They are the unit in which work is
+//!    divided ([`first_fit_decreasing`], the bin packing of section 2.5) and in which the history
+//!    of a text is followed ([`spanning_forest`], [`Chain`]).
+//! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so no
+//!    group is longer than two links for any data.
 //!
-//! All of it works on a [`Network`]: nodes are numbers, links are asked for node by node. Nothing
-//! here holds the links, so a network may lie on a disk and be larger than memory; what is held is
-//! a few words for each node. Scores are whole millionths, sums are exact, and ties go to the
-//! lesser node: number the nodes by content, and the result depends on the contents alone.
+//! All of it works on a [`Network`]: nodes are numbers, and links are read node by node. The links
+//! are not stored here, so a network may be on disk and larger than memory. Only a few words for
+//! each node are. Scores are whole millionths, sums are exact, and ties go to the lesser node. If
+//! nodes are numbered by content, the result depends only on the contents.
 
 mod forest;
 mod kinship;
@@ -32,30 +32,31 @@ pub use shape::Shape;
 pub use stars::{Stars, stars};
 pub use union_find::UnionFind;
 
-/// A link of a node as that node sees it.
+/// A link of a node, from that node's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The other node.
     pub to: u32,
-    /// How much of this node lies in the other, in millionths; `None`: too small to judge.
+    /// The share of this node that is in the other, in millionths; `None`: too small to judge.
     pub there: Option<u32>,
-    /// How much of the other lies in this one.
+    /// The share of the other that is in this one.
     pub back: Option<u32>,
-    /// What the link is worth when links are weighed against each other, in millionths: the larger
-    /// containment, less what common text makes of it ([`Sharing::kinship`]).
+    /// The weight of the link among others, in millionths: the larger containment, reduced for
+    /// common text ([`Sharing::kinship`]).
     pub score: u32,
     /// Bytes that both have, proven.
     pub shared: u64,
-    /// Both are of one kin: contents that have in common what few others have hang together. What
-    /// else they resemble comes after that, however much it is.
+    /// True if both are of one kin: contents that share text that few others have. Links outside a
+    /// kin are weaker than any within.
     pub is_of_kin: bool,
 }
 
 impl Tie {
-    /// From this containment on a content lies in another: [`crate::Relation::MOSTLY`].
+    /// The containment from which on a content is contained in another:
+    /// [`crate::Relation::MOSTLY`].
     pub const MOSTLY: u32 = (crate::Relation::MOSTLY * 1e6) as u32;
 
-    /// The link as the other node sees it.
+    /// Returns the link from the other node's side.
     #[must_use]
     pub fn swapped(&self, from: u32) -> Self {
         Self {
@@ -66,22 +67,22 @@ impl Tie {
         }
     }
 
-    /// The larger containment.
+    /// Returns the larger containment.
     pub fn containment(&self) -> u32 {
         self.there.max(self.back).unwrap_or(0)
     }
 
-    /// The smaller containment; 0 if one is not known.
+    /// Returns the smaller containment; 0 if one is not known.
     pub fn lesser(&self) -> u32 {
         self.there.min(self.back).unwrap_or(0)
     }
 
-    /// Whether each lies in the other.
+    /// Returns whether each contains the other.
     pub fn is_near(&self) -> bool {
         self.there >= Some(Self::MOSTLY) && self.back >= Some(Self::MOSTLY)
     }
 
-    /// What tells the better of two links of one node: kin, score, proven bytes, the lesser node.
+    /// Orders the links of one node: by kin, score, proven bytes, the lesser node.
     fn rank(&self) -> (bool, u32, u64, std::cmp::Reverse<u32>) {
         let node = std::cmp::Reverse(self.to);
         (self.is_of_kin, self.score, self.shared, node)
@@ -90,19 +91,19 @@ impl Tie {
 
 /// An undirected graph of similar contents that need not fit into memory.
 pub trait Network {
-    /// What can go wrong when links are looked up; [`std::convert::Infallible`] in memory.
+    /// The error of reading links; [`std::convert::Infallible`] in memory.
     type Error;
 
-    /// The number of nodes: they are `0..nodes()`.
+    /// Returns the number of nodes: they are `0..nodes()`.
     fn nodes(&self) -> u32;
 
-    /// The bytes of a node's content.
+    /// Returns the bytes of a node's content.
     fn size(&self, node: u32) -> u64;
 
-    /// Puts the links of a node into `ties`, replacing what is there: each neighbour once, never
-    /// the node itself, and the neighbour has the same link the other way round.
+    /// Replaces `ties` by the links of a node. Each neighbour occurs once, never the node itself,
+    /// and the neighbour has the same link from its side.
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Self::Error>;
 
-    /// Whether any two nodes are of one kin.
+    /// Returns whether any two nodes are of one kin.
     fn has_kin(&self) -> bool;
 }

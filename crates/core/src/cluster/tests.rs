@@ -1,4 +1,4 @@
-//! The grouping against naive references, and the promises of a star.
+//! The grouping, compared with naive references, and the guarantees of a star.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ use super::*;
 #[derive(Clone, Debug, Default)]
 struct Plain {
     sizes: Vec<u64>,
-    /// (a, b) with a < b: how much of a is in b, how much of b in a.
+    /// (a, b) with a < b: the shares of a in b, and of b in a.
     links: BTreeMap<(u32, u32), (u32, u32)>,
     /// Links (a, b) within a kin.
     kin: Vec<(u32, u32)>,
@@ -53,7 +53,7 @@ impl Plain {
         forest
     }
 
-    /// The least node that can be reached, for each node: by repeated relaxation.
+    /// Returns the least node that can be reached, for each node, by repeated relaxation.
     fn naive_components(&self) -> Vec<u32> {
         let mut least: Vec<u32> = (0..self.nodes()).collect();
         loop {
@@ -209,7 +209,7 @@ proptest! {
             prop_assert!(sets.union(from, tie.to), "no cycle");
         }
         prop_assert_eq!(sets.into_least(), naive);
-        // Kruskal's is as heavy.
+        // The tree of Kruskal is as heavy.
         let links = network.links.iter();
         let mut links: Vec<_> = links.map(|(&ends, &(t, b))| (t.max(b), ends)).collect();
         links.sort_unstable_by(|a, b| b.cmp(a));
@@ -291,7 +291,7 @@ fn the_threshold_is_that_of_the_relations() {
 
 #[test]
 fn a_chain_is_cut_into_stars_and_followed_as_a_chain() {
-    // Eleven versions, each like its neighbours only.
+    // Eleven versions, each similar only to its neighbours.
     let links: Vec<_> = (0..10).map(|at| (at, at + 1, 800_000, 800_000)).collect();
     let network = Plain::new(11, &links);
     let stars = network.stars();
@@ -312,7 +312,7 @@ fn a_chain_is_cut_into_stars_and_followed_as_a_chain() {
 
 #[test]
 fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
-    // 0 shares a header with everybody; 1 to 4 are versions.
+    // 0 shares a header with all; 1 to 4 are versions.
     let mut links: Vec<_> = (1..40).map(|at| (0, at, 300_000, 300_000)).collect();
     for a in 1..5 {
         links.extend((a + 1..5).map(|b| (a, b, 900_000, 900_000)));
@@ -325,7 +325,7 @@ fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
     assert_eq!(stars.loose, 0);
 }
 
-/// Two drivers of one framework (0 and 1, 2 and 3) lie in each other more than their builds do.
+/// Two drivers of one framework (0 and 1, 2 and 3) contain each other more than their builds do.
 #[test]
 fn kin_comes_before_what_resembles_more() {
     let mut drivers = Plain::new(
@@ -342,7 +342,7 @@ fn kin_comes_before_what_resembles_more() {
     assert_ne!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
     drivers.kin = vec![(0, 1), (2, 3)];
     let members = drivers.stars().members();
-    // What has no kin comes to what it resembles.
+    // A content without kin joins what it resembles.
     assert_eq!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
 }
 
@@ -367,8 +367,8 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     assert_eq!((stars.center(3), stars.loose), (None, 1));
 }
 
-/// Links of near-copies among these nodes, and of extracts (a pair of near-copies) that lie in
-/// `wholes`.
+/// Returns links between near-copies among these nodes, and of extracts (a pair of near-copies)
+/// that are contained in `wholes`.
 fn versions_and_an_extract(versions: &[u32], wholes: &[u32]) -> Vec<(u32, u32, u32, u32)> {
     let mut links = vec![(0, 1, 990_000, 990_000)];
     for (at, &a) in versions.iter().enumerate() {
@@ -392,13 +392,13 @@ fn copies_of_an_extract_come_to_the_versions_of_the_whole() {
 
 #[test]
 fn copies_stay_by_themselves_that_lie_in_one_of_many_or_in_two_families() {
-    // A mailbox that holds two copies of a message, and others.
+    // A mailbox that contains two copies of a message, and others.
     let mut links = versions_and_an_extract(&[], &[2]);
     links.extend((3..9).map(|message| (message, 2, 990_000, 50_000)));
     let stars = Plain::new(9, &links).stars();
     assert_eq!(stars.center(0), stars.center(1));
     assert_ne!(stars.center(0), stars.center(2));
-    // A licence that lies in two programs, of each of which there are versions.
+    // A licence in two programs, each of which has versions.
     let mut links = versions_and_an_extract(&[2, 3], &[2, 3, 4, 5]);
     links.push((4, 5, 900_000, 900_000));
     let stars = Plain::new(6, &links).stars();

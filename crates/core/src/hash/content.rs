@@ -9,15 +9,15 @@
 //! with blocks of 1 MiB, the last of which may be shorter.
 //!
 //! 1. *Why not BLAKE3 of the bytes*: a sparse file can be terabytes of hole that cost nothing to
-//!    make and hours to hash. Over the run-length list a hole is one entry, made by arithmetic
-//!    ([`ContentHasher::update_zeros`]); a hole and zeros that were written have the same digest,
-//!    as they have the same bytes. BLAKE3's own tree does not allow that: each leaf takes in its
-//!    position, so no two parts of a hole have one value.
+//!    make and hours to hash. In the run-length list a hole is one entry, computed by arithmetic
+//!    ([`ContentHasher::update_zeros`]). A hole and written zeros have the same digest, as they
+//!    have the same bytes. BLAKE3's own tree does not allow that: each leaf includes its position,
+//!    so no two parts of a hole have one value.
 //! 2. *Why plain BLAKE3 below*: nearly all files are small, and for them the digest is the one that
 //!    `b3sum` prints.
 //! 3. *Why another mode for the list*: the bytes of a list are a file that anybody can write. In
-//!    the same mode that small file and the large one it describes would have one digest, and would
-//!    be called identical. The context keeps the two kinds apart as BLAKE3 keeps modes apart.
+//!    the same mode, that small file and the large one that it describes would have one digest, and
+//!    would be called identical. The context separates the two kinds as BLAKE3 separates modes.
 //! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
 //!    collides.
 
@@ -46,8 +46,8 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
 /// The `derive_key` context of [`of_set`].
 const OF_SET: &str = "resemble 2026 set of contents";
 
-/// The digest that names a collection of contents whatever their order, repeats counted. In a mode
-/// of its own: no file's digest is that of a collection.
+/// Returns the digest of a collection of contents, independent of their order, with repetitions. It
+/// has a mode of its own, so no file has the digest of a collection.
 pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
     sorted.sort_unstable();
@@ -58,7 +58,7 @@ pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     ContentDigest(hasher.finalize().into())
 }
 
-/// The digest of these bytes.
+/// Returns the digest of these bytes.
 pub fn digest(bytes: &[u8]) -> ContentDigest {
     if bytes.len() as u64 <= BLOCK {
         return ContentDigest(blake3::hash(bytes).into());
@@ -68,29 +68,29 @@ pub fn digest(bytes: &[u8]) -> ContentDigest {
     hasher.finish()
 }
 
-/// Makes the [`digest`] of bytes handed over in pieces of any size.
+/// Makes the [`digest`] of bytes that arrive in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct ContentHasher {
-    /// The block under way. A block that is full stays here until another byte shows that it is not
-    /// the last: a content of exactly one block is hashed plainly.
+    /// The current block. A full block stays here until another byte shows that it is not the last:
+    /// a content of exactly one block is hashed plainly.
     block: blake3::Hasher,
     /// Bytes in `block`, up to [`BLOCK`].
     filled: u64,
     /// The blocks before.
     list: Option<BlockList>,
-    /// The same as they are, if they are kept.
+    /// The same blocks as runs, if they are kept.
     runs: Option<Vec<BlockRun>>,
     size: u64,
 }
 
-/// The digest of a block, and how often it follows itself.
+/// The digest of a block, and the number of consecutive equal blocks.
 pub(crate) type BlockRun = ([u8; 32], u64);
 
 /// The run-length list of the blocks so far, hashed as it grows.
 #[derive(Clone, Debug)]
 struct BlockList {
     hasher: blake3::Hasher,
-    /// The run that may go on, not in `hasher` yet.
+    /// The run that may grow, not in `hasher` yet.
     block: [u8; 32],
     count: u64,
 }
@@ -132,7 +132,7 @@ impl Default for ContentHasher {
 }
 
 impl ContentHasher {
-    /// A hasher of no bytes yet.
+    /// Makes a hasher without any bytes.
     pub fn new() -> Self {
         Self {
             block: blake3::Hasher::new(),
@@ -143,7 +143,7 @@ impl ContentHasher {
         }
     }
 
-    /// A hasher that keeps the digests of blocks: [`Self::blocks`].
+    /// Makes a hasher that keeps the digests of blocks: [`Self::blocks`].
     pub(crate) fn keeping_blocks() -> Self {
         Self {
             runs: Some(Vec::new()),
@@ -151,12 +151,12 @@ impl ContentHasher {
         }
     }
 
-    /// Keeps no digests of blocks any more.
+    /// Stops keeping the digests of blocks.
     pub(crate) fn forget_blocks(&mut self) {
         self.runs = None;
     }
 
-    /// The blocks of what was taken, the last as far as it goes, if they are kept.
+    /// Returns the blocks so far, the last of them perhaps incomplete, if they are kept.
     pub(crate) fn blocks(&self) -> Vec<BlockRun> {
         let mut runs = self.runs.clone().unwrap_or_default();
         if self.filled > 0 {
@@ -165,7 +165,7 @@ impl ContentHasher {
         runs
     }
 
-    /// Takes what `next` has taken, which keeps its blocks. What was taken before is whole blocks.
+    /// Appends the bytes of `next`, which keeps its blocks. The bytes before must be whole blocks.
     pub(crate) fn extend(&mut self, next: Self) {
         if next.size == 0 {
             return;
@@ -192,8 +192,8 @@ impl ContentHasher {
         }
     }
 
-    /// Takes the next `count` bytes, all zero. Whole blocks of them are arithmetic: at most two
-    /// blocks' worth is hashed.
+    /// Takes the next `count` bytes, all zero. Whole blocks are computed by arithmetic; at most two
+    /// blocks are hashed.
     pub fn update_zeros(&mut self, mut count: u64) {
         while count > 0 {
             self.close_full_block();
@@ -210,7 +210,7 @@ impl ContentHasher {
         }
     }
 
-    /// The digest of all bytes taken.
+    /// Returns the digest of all bytes taken.
     pub fn finish(self) -> ContentDigest {
         let last = self.block.finalize().into();
         let Some(mut list) = self.list else {
@@ -220,7 +220,7 @@ impl ContentHasher {
         ContentDigest(list.finish(self.size))
     }
 
-    /// Before another byte: a full block is not the last one.
+    /// Closes a full block before another byte: it is not the last one.
     fn close_full_block(&mut self) {
         if self.filled == BLOCK {
             let block = self.block.finalize().into();
@@ -255,7 +255,7 @@ mod tests {
 
     const MIB: usize = BLOCK as usize;
 
-    /// The digest by the words of the definition.
+    /// Returns the digest by the definition.
     fn expected(bytes: &[u8]) -> ContentDigest {
         if bytes.len() <= MIB {
             return ContentDigest(blake3::hash(bytes).into());
@@ -333,7 +333,7 @@ mod tests {
                     all.extend_from_slice(&data[..after]);
                     let mut hasher = ContentHasher::new();
                     hasher.update(&data[..before]);
-                    // In two parts: the run must go on.
+                    // In two parts: the run must continue.
                     hasher.update_zeros(zeros as u64 / 3);
                     hasher.update_zeros(zeros as u64 - zeros as u64 / 3);
                     hasher.update(&data[..after]);

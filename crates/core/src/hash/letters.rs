@@ -1,10 +1,10 @@
-//! Which of 64 bytes are letters of words: one bit each.
+//! Finds the letters of words among 64 bytes: one bit each.
 //!
-//! Words are six bytes long, so a branch at each end of one is what a byte-by-byte loop spends its
-//! time on. A mask of 64 bytes tells where all words of the block begin and end.
+//! Words are six bytes long, so a byte-by-byte loop spends its time on a branch at each end of a
+//! word. A mask of 64 bytes shows where all words of the block begin and end.
 #![allow(unsafe_code)]
 
-/// Bytes looked at together.
+/// Bytes that are classified together.
 pub(crate) const BLOCK: usize = 64;
 
 /// A bit for each byte of a block, the first the lowest.
@@ -16,13 +16,13 @@ pub(crate) struct Classes {
     pub(crate) wide: u64,
 }
 
-/// Looks at a block.
+/// Classifies a block.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)
 }
 
-/// Looks at a block.
+/// Classifies a block.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
@@ -30,7 +30,7 @@ pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
     unsafe { classify_sse2(block) }
 }
 
-/// Sixteen bytes at a time.
+/// Classifies sixteen bytes at a time.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "sse2")]
@@ -40,7 +40,7 @@ fn classify_sse2(block: &[u8; BLOCK]) -> Classes {
         _mm_set1_epi8, _mm_sub_epi8,
     };
     let broadcast = |byte: u8| _mm_set1_epi8(byte.cast_signed());
-    // Whether bytes lie in so many from the first on.
+    // Finds bytes among `count` values from `first` on.
     let among = |bytes: __m128i, first: u8, count: u8| {
         let from_first = _mm_sub_epi8(bytes, broadcast(first));
         _mm_cmpeq_epi8(_mm_min_epu8(from_first, broadcast(count - 1)), from_first)

@@ -15,40 +15,41 @@
 //! # The hash
 //!
 //! Rabin-Karp modulo 2^64 over a table of random values ([`table`]): a window w has the hash Σ
-//! T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two qualities that
-//! have next to nothing to do with each other, a remainder and a size:
+//! T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two nearly
+//! independent properties, a remainder and a size:
 //!
 //! * the high 32 bits are the H of TTTD: a window matches D when H mod D = D-1;
 //! * a window is a sample of level k when the top k bits are zero ([`Fingerprint`]).
 //!
-//! Modulo 2^64 the low bits are weak (bit n depends on no higher bit of any value), the high
-//! ones depend on every bit of every byte: nothing here looks at the low 21. A polynomial without a
-//! table would make windows of small bytes small numbers; Gear or Buzhash would do as well, but
-//! their short memory (Gear: bit n sees n bytes) clashes with a divisor that is even.
+//! Modulo 2^64 the low bits are weak (bit n depends on no higher bit of any value), and the high
+//! ones depend on every bit of every byte. So the low 21 bits are never used. A polynomial without
+//! a table would map windows of small bytes to small numbers. Gear or Buzhash would be as good, but
+//! their short memory (Gear: bit n sees n bytes) conflicts with an even divisor.
 //!
 //! # The scan
 //!
-//! Every position of every file goes through it, so it is in three stages over segments that stay
-//! in the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
+//! Every position of every file is scanned, so the scan has three stages over segments that stay in
+//! the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
 //! the bits to [`Hit`]s. Hits are rare (one window in 29 at level 5 and the paper's divisors) and
-//! come at random, so each costs a misprediction: only the last stage has branches.
+//! at random positions, so each costs a misprediction. Only the last stage has branches.
 //!
-//! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) takes a multiplication and an addition,
-//!    one waiting for the other: 4 to 5 cycles a byte. `strips` runs several of them side by side
-//!    over strips of the segment, each warmed up on the 63 bytes before it. With the byte
-//!    permutations of AVX-512 VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
+//! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) is a multiplication and a dependent
+//!    addition: 4 to 5 cycles a byte. `strips` runs several of them side by side over strips of the
+//!    segment, each warmed up on the 63 bytes before it. With the byte permutations of AVX-512
+//!    VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
 //! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
 //!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋; n/o is a multiplication by the inverse of
 //!    o (Granlund and Montgomery 1994, section 9; Hacker's Delight, section 10-17). n is H+1, up to
-//!    2^32: in 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage does
-//!    work in 32 bits and so lets that one through; the last stage tests again, in 64.
-//! 3. *D is 2·D'*, so the quotient of the test for D' tells D: it is even.
-//! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is made so, and no test is
-//!    needed. Nor do they match the paper's divisors. With others they may
+//!    2^32: in 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage uses
+//!    32 bits and lets that value pass. The last stage tests again, in 64.
+//! 3. *D is 2·D'*, so the quotient of the test for D' decides about D: it is even.
+//! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is constructed so, and no test
+//!    is needed. Nor do they match the paper's divisors. With others they may
 //!    ([`Scanner::zero_window`]).
 //!
-//! How fast each platform is: `benches/benches/hash.rs`, docs/benchmarks.md. VBMI has one kernel
-//! for all stages, so that hashes which are no hits are not written beyond the nearest cache.
+//! `benches/benches/hash.rs` and docs/benchmarks.md have the speed of each platform. VBMI has one
+//! kernel for all stages, so that hashes that are not hits are not written beyond the nearest
+//! cache.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -73,13 +74,13 @@ use crate::params::Params;
 /// Bytes of a window.
 pub const WINDOW: usize = Params::WINDOW;
 
-/// Windows that a scan handles at once: their hashes take 32 KiB.
+/// Windows that a scan processes at once: their hashes take 32 KiB.
 const SEGMENT: usize = 4096;
 
 /// Bytes that reach from one buffer into the first window of the next.
 const CARRY: usize = WINDOW - 1;
 
-/// The hash of a window, by its definition.
+/// Returns the hash of a window, by its definition.
 pub fn hash_window(window: &[u8; WINDOW]) -> u64 {
     window.iter().fold(0, |hash: u64, &byte| {
         hash.wrapping_mul(table::MULTIPLIER)
@@ -87,7 +88,7 @@ pub fn hash_window(window: &[u8; WINDOW]) -> u64 {
     })
 }
 
-/// Which of TTTD's divisors a window matches.
+/// The divisor of TTTD that a window matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divisor {
     /// D' only.
@@ -96,7 +97,7 @@ pub enum Divisor {
     Main,
 }
 
-/// A window that ends a chunk, perhaps, or is a sample, or both.
+/// A window that may end a chunk, or is a sample, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The position after the window's last byte, from the start of the file.
@@ -107,7 +108,7 @@ pub struct Hit {
     pub sample: Option<Fingerprint>,
 }
 
-/// What a scan looks for.
+/// The properties that a scan looks for.
 #[derive(Clone, Copy, Debug)]
 struct Criteria {
     /// Greatest hash of a sample: level k is k leading zeros.
@@ -156,7 +157,7 @@ impl Criteria {
         })
     }
 
-    /// (H+1)/D' if that is a whole number, and else more than `quotient_limit`.
+    /// Returns (H+1)/D' if that is a whole number, and otherwise more than `quotient_limit`.
     #[inline]
     fn quotient(&self, hash: u64) -> u64 {
         ((hash >> 32) + 1)
@@ -165,7 +166,7 @@ impl Criteria {
     }
 
     // The same in 32 bits, for kernels. The inverse modulo 2^32 is the low half of that modulo
-    // 2^64; a limit is the whole part of 2^64 (less one) over something, so its high half is that
+    // 2^64. A limit is the whole part of 2^64 (less one) over something, so its high half is that
     // of 2^32.
 
     const fn inverse_32(&self) -> u32 {
@@ -190,10 +191,10 @@ impl Criteria {
     }
 }
 
-/// The instructions a scan uses. Which one is no part of any result.
+/// The instructions that a scan uses. They do not change any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollingPlatform {
-    /// What every processor has.
+    /// Instructions of every processor.
     Portable,
     /// AVX2: Haswell, Zen and later.
     #[cfg(target_arch = "x86_64")]
@@ -204,7 +205,7 @@ pub enum RollingPlatform {
 }
 
 impl RollingPlatform {
-    /// The fastest this processor has.
+    /// Returns the fastest that this processor has.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(platform) = Self::vbmi().or_else(Self::avx2) {
@@ -213,19 +214,19 @@ impl RollingPlatform {
         Self::Portable
     }
 
-    /// AVX2, if this processor has it.
+    /// Returns AVX2, if this processor has it.
     #[cfg(target_arch = "x86_64")]
     pub fn avx2() -> Option<Self> {
         avx2::is_available().then_some(Self::Avx2)
     }
 
-    /// AVX-512 VBMI, if this processor has it.
+    /// Returns AVX-512 VBMI, if this processor has it.
     #[cfg(target_arch = "x86_64")]
     pub fn vbmi() -> Option<Self> {
         vbmi::is_available().then(|| Self::Vbmi(TableLookUp::fastest()))
     }
 
-    /// Every platform this processor has.
+    /// Returns every platform that this processor has.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
@@ -237,8 +238,8 @@ impl RollingPlatform {
         all
     }
 
-    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. What comes after
-    /// them in `hashes` is undefined afterwards. (VBMI has a kernel that does both at once.)
+    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. The rest of
+    /// `hashes` is undefined afterwards. (VBMI has a kernel that does both at once.)
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -271,9 +272,9 @@ impl RollingPlatform {
         }
     }
 
-    /// Hands the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do
-    /// not, in order, by number and hash. There is memory for the bits of so many windows at a
-    /// time, and for their hashes and those of one block more.
+    /// Passes the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do
+    /// not, in order, by number and hash. `bits` and `hashes` are the buffers of one pass: a bit for
+    /// each window, and room for the hashes of these and of one block more.
     #[inline]
     fn find(
         self,
@@ -316,7 +317,7 @@ type Hashes = [u64; SEGMENT + BLOCK];
 /// A bit for each window of a segment.
 type MatchBits = [u64; SEGMENT / BLOCK];
 
-/// The memory of a scan. Aligned, as vectors that straddle two cache lines take twice as long.
+/// The memory of a scan. It is aligned, because vectors across two cache lines take twice as long.
 #[repr(align(64))]
 struct Scratch {
     hashes: Hashes,
@@ -333,10 +334,10 @@ impl Scratch {
     }
 }
 
-/// Scans a file, handed over in buffers of any size, for cut points and samples.
+/// Scans a file, in buffers of any size, for cut points and samples.
 ///
-/// The hits are those of the file's bytes, however they were divided into buffers. Windows lie
-/// wholly within the file: no hit ends before position 64.
+/// The hits do not depend on how the file was divided into buffers. Windows are wholly within the
+/// file: no hit ends before position 64.
 pub struct Scanner {
     criteria: Criteria,
     level: u8,
@@ -377,8 +378,8 @@ impl fmt::Debug for Scanner {
 }
 
 impl Scanner {
-    /// A scanner at the start of a file, for the cut points of `params` and the samples of its
-    /// least level.
+    /// Makes a scanner at the start of a file, for the cut points of `params` and the samples of
+    /// its least level.
     ///
     /// # Panics
     ///
@@ -392,8 +393,8 @@ impl Scanner {
         )
     }
 
-    /// A scanner at the start of a file for D' (and D = 2·D'), the samples of `level` (at least
-    /// [`Fingerprint::BASE_LEVEL`]) and a certain platform.
+    /// Makes a scanner at the start of a file for D' (and D = 2·D'), the samples of `level` (at
+    /// least [`Fingerprint::BASE_LEVEL`]) and a given platform.
     ///
     /// # Panics
     ///
@@ -411,20 +412,20 @@ impl Scanner {
         }
     }
 
-    /// Bytes scanned since the start of the file.
+    /// Returns the bytes scanned since the start of the file.
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// The level of the samples reported.
+    /// Returns the level of the reported samples.
     pub const fn level(&self) -> u8 {
         self.level
     }
 
-    /// From now on reports samples of this level and above only; never lowers the level.
+    /// Reports only samples of this level and above from now on; never lowers the level.
     ///
-    /// For a signature that is full: fewer hits, less work. (Hits of the call under way still come
-    /// at the old level.)
+    /// A signature that is full then gets fewer hits. (Hits of the current call still have the old
+    /// level.)
     pub fn raise_level(&mut self, level: u8) {
         if level > self.level {
             self.level = level;
@@ -432,7 +433,7 @@ impl Scanner {
         }
     }
 
-    /// The last bytes scanned, up to 63.
+    /// Returns the last bytes scanned, up to 63.
     pub(crate) fn last_bytes(&self) -> &[u8] {
         &self.carry[..self.carried]
     }
@@ -445,7 +446,7 @@ impl Scanner {
         self.carry[..self.carried].copy_from_slice(last_bytes);
     }
 
-    /// Starts again, with the next file and the level that was asked for first.
+    /// Starts again, with the next file and the initial level.
     pub fn reset(&mut self) {
         self.position = 0;
         self.carried = 0;
@@ -453,16 +454,16 @@ impl Scanner {
         self.criteria.sample_limit = Criteria::sample_limit(self.level);
     }
 
-    /// Scans the next bytes of the file. The hits come in the order of their positions.
+    /// Scans the next bytes of the file. The hits are in the order of their positions.
     ///
-    /// Buffers of a few KiB and up are best: each costs about two hundred windows extra.
+    /// Buffers of a few KiB and more are best: each costs about two hundred extra windows.
     pub fn scan(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
         self.scan_seam(bytes, sink);
         self.windows(bytes, self.position, sink);
         self.pass(bytes);
     }
 
-    /// The hits of the windows that start in the bytes before and end in `bytes`.
+    /// Reports the hits of the windows that start before `bytes` and end in it.
     pub(crate) fn scan_seam(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
         let mut seam = [0; 2 * CARRY];
         let head = bytes.len().min(CARRY);
@@ -473,7 +474,7 @@ impl Scanner {
         self.windows(&seam[..seam_len], seam_start, sink);
     }
 
-    /// Passes over the next bytes without a look at their windows.
+    /// Skips the next bytes without examining their windows.
     pub(crate) fn pass(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
         let last = &bytes[bytes.len().saturating_sub(CARRY)..];
@@ -483,12 +484,12 @@ impl Scanner {
         self.carry[kept..self.carried].copy_from_slice(last);
     }
 
-    /// What finds matches of the same divisors.
+    /// Returns a matcher for the same divisors.
     pub(crate) const fn matcher(&self) -> Matcher {
         Matcher::of(self.criteria, self.platform)
     }
 
-    /// The hits of all windows in `bytes`, the first of which is at position `start`.
+    /// Reports the hits of all windows in `bytes`, the first of which is at position `start`.
     fn windows(&mut self, bytes: &[u8], start: u64, sink: &mut impl FnMut(Hit)) {
         let criteria = self.criteria;
         let Scratch { hashes, bits } = &mut *self.scratch;
@@ -503,7 +504,7 @@ impl Scanner {
             });
     }
 
-    /// Scans `count` zero bytes: the hits of [`Self::scan`] over that many, and O(1) unless
+    /// Scans `count` zero bytes. The hits are those of [`Self::scan`], in O(1) unless
     /// [`Self::zero_window`] is a match.
     pub fn scan_zeros(&mut self, count: u64, sink: &mut impl FnMut(Hit)) {
         let head = count.min(CARRY as u64);
@@ -523,14 +524,14 @@ impl Scanner {
         }
     }
 
-    /// The divisor that a window of zeros matches, if any: then every position within a hole, from
-    /// its 64th byte on, is a hit. Never with the paper's divisors.
+    /// Returns the divisor that a window of zeros matches, if any. Every position within a hole,
+    /// from its 64th byte on, is then a hit. The paper's divisors never match.
     pub fn zero_window(&self) -> Option<Divisor> {
         self.criteria.divisor(hash_window(&[0; WINDOW]))
     }
 
-    /// Passes over `count` zero bytes that follow at least 63 others, without reporting the hits
-    /// there: for a caller who knows them ([`Self::zero_window`]).
+    /// Skips `count` zero bytes that follow at least 63 others, without reporting hits: for a
+    /// caller that derives them from [`Self::zero_window`].
     pub fn skip_zeros(&mut self, count: u64) {
         debug_assert!(
             self.carried == CARRY && self.carry == [0; CARRY],

@@ -4,17 +4,17 @@ use crate::digest::ChunkList;
 use crate::ids::{ByteLen, ChunkHash};
 use crate::similarity::Boilerplate;
 
-/// Bytes that common chunks prove to be shared: a lower bound of the bytes of a that lie in runs
-/// of at least 64 bytes that b has too, and of those of b.
+/// Returns the bytes that common chunks prove to be shared: a lower bound of the bytes of a in runs
+/// of at least 64 bytes that b has, too, and of those of b.
 ///
-/// A chunk that occurs m times in a and n times in b counts min(m, n) times. Left out are
-/// boilerplate, chunks of fewer than 64 bytes (they are no run) and chunks whose bytes are all
-/// equal (padding and holes would tie everything to everything).
+/// A chunk that occurs m times in a and n times in b counts min(m, n) times. Boilerplate is
+/// excluded. So are chunks of fewer than 64 bytes, which are no run. So are chunks whose bytes are
+/// all equal, because padding and holes would relate everything.
 pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> ByteLen {
     Common::of(a, b, boilerplate).bytes
 }
 
-/// The chunks that two lists have in common, as far as they are evidence.
+/// The chunks that two lists have in common, if they are evidence.
 #[derive(Debug)]
 pub(super) struct Common {
     /// Sorted, distinct.
@@ -65,7 +65,7 @@ impl Common {
         common
     }
 
-    /// The common chunks that are no boilerplate, distinct.
+    /// Returns the common chunks that are not boilerplate, distinct.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkHash, u32)> + '_ {
         self.chunks.iter().copied()
     }

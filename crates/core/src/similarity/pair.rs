@@ -1,22 +1,22 @@
-//! The name of what two contents have in common.
+//! The key of the stored measures of two contents.
 
 use crate::ids::ContentDigest;
 use crate::similarity::Unit;
 
-/// Names the measures of two contents in one unit, whichever of the two comes first.
+/// Names the measures of two contents in one unit, in either order.
 ///
-/// It is BLAKE3 of both whole digests: contents whose chunks or MD5s were made to collide have
+/// It is BLAKE3 of both whole digests. Contents that were made to collide in chunks or MD5 have
 /// other digests, and so another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 
-/// The hash's key. Whoever changes what is measured changes its number, so that nothing kept of the
-/// former measures is found again; `the_measures_are_those_of_this_version` notices.
+/// The key of the hash. A change of the measures must change its number, so that stored measures
+/// are not found again. The test `the_measures_are_those_of_this_version` detects a change.
 const VERSION: &[u8; 32] = b"resemble measures of a pair, v01";
 
 impl PairKey {
-    /// The key of two contents, and whether they change places for it: what is kept is said of the
-    /// one with the lesser digest first.
+    /// Returns the key of two contents, and whether they are swapped for it: measures are stored
+    /// with the lesser digest first.
     pub fn of(a: &ContentDigest, b: &ContentDigest, unit: Unit) -> (Self, bool) {
         let is_swapped = b < a;
         let (lesser, greater) = if is_swapped { (b, a) } else { (a, b) };
@@ -60,7 +60,7 @@ mod tests {
         assert_ne!(of(0, 3, Unit::Words).0, key);
     }
 
-    /// Whoever changes a figure here changes the number in `VERSION`, and the figures with it.
+    /// A change of these figures must also change the number in `VERSION`.
     #[test]
     fn the_measures_are_those_of_this_version() {
         let text = |step: u32| -> Vec<u8> {

@@ -1,33 +1,32 @@
-//! How common the text of a chunk is, as its samples tell.
+//! The frequency of the text in a chunk, by the samples in it.
 //!
-//! A licence that a thousand files carry is boilerplate, and its samples are known as such. The
-//! chunks that hold it are not: each begins with another name and year, so that it is found in two
-//! files or in twenty, and looks like something that only relatives share. What a chunk says is
-//! therefore worth no more than the text in it: it counts as found in as many contents as the
-//! median of the samples taken of it.
+//! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
+//! chunks are not. Each file begins with another name and year, so each chunk occurs in two files
+//! or in twenty and looks like evidence. So a chunk counts no more than its text does: as if in as
+//! many contents as the median of its samples.
 //!
-//! Samples have no positions, but they stand in the order of the file and lie about evenly in it
-//! (each distinct shingle or window has the same chance), so the i-th of n is taken to lie at (i +
-//! ½)/n of the file. That is wrong by a chunk or so in the middle of a file and right at its
-//! beginning, where frames are. A chunk with fewer than [`LEAST`] samples says nothing about its
-//! text; in the smaller of two files, whose samples are dense, it will.
+//! Samples have no positions. But they are in the order of the file, and about evenly spaced in it
+//! (each distinct shingle or window has the same chance). So the i-th of n is assumed at (i + ½)/n
+//! of the file. That is wrong by a chunk or so in the middle of a file, and right at its beginning,
+//! where frames are. A chunk with fewer than [`LEAST`] samples is not judged. The smaller of two
+//! files has dense samples, so there it will be.
 
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;
 
-/// Fewer samples in a chunk do not tell whether its text is common.
+/// The least number of samples in a chunk that show whether its text is common.
 pub const LEAST: usize = 3;
 
-/// The chunks of a content that are evidence, by their place in its list, each with how many
-/// contents have the text in it: the lower median over its samples. Chunks that samples say nothing
-/// of are left out.
+/// Returns the chunks of a content that are evidence, by their place in its list, each with the
+/// number of contents that have its text: the lower median over its samples. Chunks with too few
+/// samples are left out.
 pub fn text_of_chunks<'s>(
     sketch: &'s Sketch<'_>,
     contents: impl Fn(Fingerprint) -> u32 + 's,
 ) -> impl Iterator<Item = (usize, u32)> + 's {
     let samples = &sketch.signature.fingerprints;
     let size = sketch.chunks.total_len().0.max(1);
-    // The first sample that lies behind a position.
+    // Returns the first sample behind a position.
     let behind = move |at: u64| {
         let share = at as f64 / size as f64;
         ((share * samples.len() as f64 - 0.5).ceil().max(0.0) as usize).min(samples.len())

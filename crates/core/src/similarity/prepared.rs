@@ -1,22 +1,22 @@
-//! A content made ready to be compared with many others.
+//! A content that is prepared for comparison with many others.
 //!
-//! Half of the work of an estimate is about one of the two contents alone: leaving out boilerplate,
-//! sorting samples and chunks so that the other's can be looked up. Whoever compares one with a
-//! hundred does that once.
+//! Half of the work of an estimate is about one of the two contents alone: removing boilerplate,
+//! and sorting samples and chunks for look-ups. A content that is compared with a hundred others is
+//! prepared once.
 
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
 use crate::sample::Repeats;
 use crate::similarity::pattern::Pattern;
 use crate::similarity::{Boilerplate, Sketch};
 
-/// What an estimate needs of one content, without what is boilerplate.
+/// The data that an estimate needs of one content, without boilerplate.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub(super) size: ByteLen,
     pub(super) level: u8,
-    /// How many samples there are, boilerplate included.
+    /// Counts the samples, boilerplate included.
     pub(super) sampled: u64,
-    /// How much of a text is said more than once, if that is known.
+    /// The share of a text that is repeated, if known.
     pub(super) repeats: Option<Repeats>,
     /// Usable samples, in the order of the file.
     samples: Vec<Fingerprint>,
@@ -29,7 +29,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes a content ready, for pairs whose boilerplate is this.
+    /// Prepares a content for pairs with this boilerplate.
     pub fn of(sketch: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Self {
         let samples: Vec<Fingerprint> = sketch
             .signature
@@ -63,7 +63,7 @@ impl Prepared {
         }
     }
 
-    /// How many distinct windows it has, and the standard deviation of that as a share of it.
+    /// Estimates the number of distinct windows, and its standard deviation as a share of it.
     pub(super) fn distinct(&self) -> (f64, f64) {
         let sampled = self.sampled as f64;
         let known = 1.0 - 0.5f64.powi(i32::from(self.level));
@@ -71,12 +71,12 @@ impl Prepared {
         (sampled * 2f64.powi(i32::from(self.level)), deviation)
     }
 
-    /// How many samples it has at a level, boilerplate not counted.
+    /// Counts the samples at a level, without boilerplate.
     pub fn samples_at(&self, level: u8) -> u64 {
         self.samples.iter().filter(|f| f.level() >= level).count() as u64
     }
 
-    /// Whether it has this fingerprint, unless that is boilerplate.
+    /// Returns whether it has this fingerprint, unless that is boilerplate.
     pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         let sorted = &self.sorted;
         sorted
@@ -84,7 +84,7 @@ impl Prepared {
             .is_ok()
     }
 
-    /// Whether it has a chunk of this hash and length (bytes) that is evidence.
+    /// Returns whether it has a chunk of this hash and length (bytes) that is evidence.
     pub fn has_chunk(&self, hash: ChunkHash, len: u32) -> bool {
         let chunks = &self.chunks;
         chunks
@@ -92,8 +92,8 @@ impl Prepared {
             .is_ok()
     }
 
-    /// The samples of both at a level at which both are complete: which of a are in b, which of b
-    /// in a.
+    /// Compares the samples of both at a level at which both are complete: which of a are in b, and
+    /// which of b in a.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
         let mut of_other = vec![false; other.samples.len()];
         let at_level = |f: &Fingerprint| f.level() >= level;
@@ -110,9 +110,9 @@ impl Prepared {
         [own, Pattern::of(others.map(|(_, shared)| shared))]
     }
 
-    /// The chunks of both: the share of the bytes of each that lies in those in common, every
-    /// occurrence counted, and the bytes of these, each the smaller number of times it occurs;
-    /// `None`: there is none. Boilerplate is left out altogether.
+    /// Compares the chunks of both, without boilerplate. Returns the share of each content's bytes
+    /// in common chunks, every occurrence counted. Also returns the bytes of the common chunks,
+    /// each the smaller number of times it occurs; `None`: no chunk is common.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

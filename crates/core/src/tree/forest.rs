@@ -1,12 +1,12 @@
 //! Directories as numbers.
 
-/// A directory of a [`Forest`]. Numbers are in preorder: what lies below a directory follows it at
-/// once, so "below" is a comparison of two numbers.
+/// A directory of a [`Forest`]. Numbers are in preorder: the directories below one directly follow
+/// it. So "below" is a comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub(super) u32);
 
 impl Node {
-    /// Its place in preorder, from 0.
+    /// Returns its place in preorder, from 0.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,14 +25,14 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// The forest of these directories, each given by the place of its parent, which comes before
-    /// it in the list (a later one is taken for none). Also the node of each, in the order given;
-    /// siblings keep that order.
+    /// Makes the forest of these directories. Each is given by the place of its parent, which must
+    /// precede it in the list; a later one is ignored. Also returns the node of each, in the given
+    /// order; siblings keep that order.
     pub fn new(parents: &[Option<usize>]) -> (Self, Vec<Node>) {
         let parent = |at: usize| parents[at].filter(|&parent| parent < at);
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); parents.len()];
         let mut waiting = Vec::new();
-        // Backwards, so that the stack gives them forwards.
+        // Backwards, so that the stack yields them forwards.
         for at in (0..parents.len()).rev() {
             match parent(at) {
                 Some(parent) => children[parent].push(at as u32),
@@ -61,43 +61,43 @@ impl Forest {
         (forest, nodes)
     }
 
-    /// How many directories there are.
+    /// Counts the directories.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no directories.
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }
 
-    /// The directory above.
+    /// Returns the directory above.
     pub fn parent(&self, of: Node) -> Option<Node> {
         let parent = self.parents[of.index()];
         (parent != NONE).then_some(Node(parent))
     }
 
-    /// A directory and those above it, from below.
+    /// Returns a directory and those above it, from below.
     pub fn upwards(&self, from: Node) -> impl Iterator<Item = Node> + '_ {
         std::iter::successors(Some(from), |&at| self.parent(at))
     }
 
-    /// Directories above.
+    /// Counts the directories above.
     pub fn depth(&self, of: Node) -> u32 {
         self.depths[of.index()]
     }
 
-    /// Whether `below` is `above` or lies below it.
+    /// Returns whether `below` is `above` or below it.
     pub fn holds(&self, above: Node, below: Node) -> bool {
         above <= below && below.0 < self.ends[above.index()]
     }
 
-    /// Whether one holds the other.
+    /// Returns whether one is the other or below it.
     pub fn nested(&self, a: Node, b: Node) -> bool {
         self.holds(a, b) || self.holds(b, a)
     }
 
-    /// Two directories and all pairs above them, of which neither holds the other.
+    /// Returns two directories and all pairs above them in which neither contains the other.
     pub fn pairs_above(&self, (a, b): (Node, Node)) -> impl Iterator<Item = (Node, Node)> + '_ {
         let above = self.upwards(a).take_while(move |&a| !self.holds(a, b));
         above.flat_map(move |a| {
@@ -106,12 +106,12 @@ impl Forest {
         })
     }
 
-    /// The nodes at and below one, as numbers.
+    /// Returns the nodes at and below one, as numbers.
     pub(super) fn span(&self, of: Node) -> std::ops::Range<u32> {
         of.0..self.ends[of.index()]
     }
 
-    /// The lowest directory that holds both.
+    /// Returns the lowest directory that contains both.
     pub(super) fn meeting(&self, a: Node, b: Node) -> Option<Node> {
         self.upwards(a).find(|&above| self.holds(above, b))
     }

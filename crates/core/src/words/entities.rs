@@ -1,34 +1,34 @@
-//! Entities of HTML and XML: the characters that `&uuml;`, `&#252;` and `&#xFC;` stand for.
+//! Entities of HTML and XML: the characters of `&uuml;`, `&#252;` and `&#xFC;`.
 //!
-//! Of the names of HTML only those matter that stand for a part of a word, or for nothing that is
-//! seen: `letters.txt` has each with its characters in hexadecimal digits, in order, made from the
-//! table of the HTML standard. All others separate words.
+//! Only those names of HTML matter that are a part of a word, or invisible. `letters.txt` has each
+//! with its characters in hexadecimal digits, in order, made from the table of the HTML standard.
+//! All others separate words.
 
 use std::sync::OnceLock;
 
-/// The longest name of HTML, and any number that is a character.
+/// The longest name of HTML; also long enough for any number of a character.
 pub(super) const MAX_NAME: usize = 32;
 
-/// The most characters that a name stands for.
+/// The most characters of a name.
 pub(super) type Characters = [char; 2];
 
 static LETTERS: &str = include_str!("entities/letters.txt");
 
-/// Common names that stand for what separates words.
+/// Common names of characters that separate words.
 const SIGNS: [&str; 32] = [
     "amp", "apos", "bull", "cent", "copy", "dagger", "deg", "emsp", "ensp", "euro", "gt", "hellip",
     "iexcl", "laquo", "ldquo", "lsquo", "lt", "mdash", "middot", "minus", "nbsp", "ndash", "para",
     "pound", "quot", "raquo", "rdquo", "reg", "rsquo", "sect", "times", "trade",
 ];
 
-/// What browsers read a number for that is none of Unicode's printed characters: Windows' own.
+/// The characters that browsers read for the numbers of control characters: those of Windows-1252.
 const WINDOWS: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039,
     0x152, 0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc,
     0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
 ];
 
-/// Names in order, each with one or two characters; behind one is a NUL.
+/// Returns the names in order, each with one or two characters; a single one is followed by a NUL.
 fn table() -> &'static [(&'static str, Characters)] {
     static TABLE: OnceLock<Vec<(&str, Characters)>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -48,13 +48,13 @@ fn table() -> &'static [(&'static str, Characters)] {
     })
 }
 
-/// The characters of an entity, without `&` and `;`; behind one is a NUL. `None`: it separates
-/// words, or is none.
+/// Returns the characters of an entity, without `&` and `;`; a single one is followed by a NUL.
+/// `None`: it separates words, or is not an entity.
 pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
     }
-    // Nearly all that there are in texts of ASCII.
+    // Nearly all entities in ASCII texts.
     if matches!(name, b"amp" | b"gt" | b"lt" | b"nbsp" | b"quot") {
         return None;
     }
@@ -63,7 +63,7 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     at.ok().map(|at| table[at].1)
 }
 
-/// The character of a number in decimal or, behind an `x`, hexadecimal digits.
+/// Returns the character of a number in decimal or, behind an `x`, hexadecimal digits.
 fn character_of(number: &[u8]) -> Option<char> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {
@@ -77,8 +77,8 @@ fn character_of(number: &[u8]) -> Option<char> {
     }
 }
 
-/// How many bytes of a name are one that stands for a letter without the `;` that it lacks, as
-/// browsers read it: a number, or a letter of ISO 8859-1.
+/// Returns the length of the part of a name that browsers resolve without the missing `;`: a
+/// number, or a letter of ISO 8859-1.
 pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
     if let [b'#', number @ ..] = name {
         let is_hexadecimal = matches!(number, [b'x' | b'X', ..]);
@@ -101,10 +101,10 @@ pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
     (2..=name.len().min(6)).rev().find(is_old)
 }
 
-/// Names of letters of ISO 8859-1 that are not as old as the others.
+/// Names of letters of ISO 8859-1 that are newer than the others.
 const NEW: [&[u8]; 2] = [b"angst", b"half"];
 
-/// Whether an entity, without `&` and `;`, is one that pages have.
+/// Returns whether an entity, without `&` and `;`, is one that pages have.
 pub(super) fn is_known(name: &[u8]) -> bool {
     let is_sign = || SIGNS.iter().any(|sign| sign.as_bytes() == name);
     characters_of(name).is_some() || is_sign()
@@ -146,7 +146,7 @@ mod tests {
             ("shy", '\u{ad}'),
             ("zwj", '\u{200d}'),
             ("#x1F600", '😀'),
-            // Of Windows.
+            // From Windows-1252.
             ("#138", 'Š'),
         ] {
             assert_eq!(of(name), one(character), "{name}");

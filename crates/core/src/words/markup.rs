@@ -1,19 +1,19 @@
-//! HTML and XML: which texts are markup, and what of their bytes is text.
+//! HTML and XML: which texts are markup, and which of their bytes are text.
 //!
 //! # Which texts
 //!
 //! A text is markup if it is declared so, or if its first [`HEAD`] bytes have many *marks* for the
-//! text between them: tags that can be nothing else, and entities. So a part of a page is markup
-//! as the page is, wherever it begins. A tag can be nothing else if it ends an element, has an
-//! attribute with a value, or is empty (`<br/>`); or if it has a [common name](BARE) and no letter
-//! stands before it: `vector<int>`, `a<b` and `<me@example.org>` are none.
+//! text between them. Marks are entities and unmistakable tags. So a part of a page is markup as
+//! the page is, wherever it begins. A tag is unmistakable if it ends an element, has an attribute
+//! with a value, or is empty (`<br/>`). It also is if it has a [common name](BARE) and no letter
+//! before it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
 //!
 //! # A part
 //!
-//! A part may begin within a tag, a script or a style. What stands before the first `>` without any
-//! `<` is then the rest of a tag, if it looks like one, and what stands before the end of a script
-//! that did not begin is script, unless it begins as prose does: a text that has such a part in it
-//! shows the rest of the script rather than hide its own words.
+//! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
+//! are the rest of a tag, if they look like one. Bytes before the end of a script that did not
+//! begin are script, unless they begin as prose does. A text that quotes such a part is read with
+//! the rest of the script, so that its own words are kept.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -25,11 +25,11 @@ pub(super) const HEAD: usize = 64 << 10;
 /// A text is markup from this number of marks on ...
 const LEAST_MARKS: usize = 2;
 
-/// ... in each 1,024 bytes of text between them. Half of the pages of HTML have more than 30 in all
-/// 1,024 bytes and 99 % more than nine, of sources 99 % have less than two.
+/// ... in each 1,024 bytes of text between them. Half of HTML pages have more than 30 in all 1,024
+/// bytes and 99 % more than nine; 99 % of sources have fewer than two.
 const MARKS: usize = 3;
 
-/// Bytes that may stand before a declaration: a stray word, a shebang.
+/// The most bytes before a declaration: a stray word, a shebang.
 const STRAY: usize = 64;
 
 /// The longest rest of a tag that a part may begin with.
@@ -44,7 +44,7 @@ const MAX_BARE: usize = 3;
 /// The longest declaration.
 const MAX_DECLARATION: usize = 1 << 10;
 
-/// Names of tags without attributes that are no types or placeholders of anything else.
+/// Names of tags without attributes that are not types or placeholders of anything else.
 const BARE: [&str; 31] = [
     "blockquote",
     "body",
@@ -79,10 +79,10 @@ const BARE: [&str; 31] = [
     "ul",
 ];
 
-/// Where in a marked-up text a byte stands.
+/// The state before a byte of a marked-up text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Markup {
-    /// The file is none.
+    /// Not markup.
     None,
     Text,
     /// After `<`.
@@ -93,7 +93,7 @@ pub(super) enum Markup {
         style: u8,
         at: u8,
     },
-    /// In a tag whose content is no text, if it is not empty: behind a `/`, or not.
+    /// In a tag whose content is not text, unless it is empty: behind a `/`, or not.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
@@ -107,20 +107,20 @@ pub(super) enum Markup {
     Entity,
 }
 
-/// What a byte of a marked-up text shows.
+/// The effect of a byte of a marked-up text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Nothing,
-    /// Words end here.
+    /// Ends a word.
     Blank,
-    /// Itself.
+    /// Is text itself.
     Byte,
     /// The `<` before it is a sign, and the byte is text that was not taken yet.
     Sign,
 }
 
 impl Markup {
-    /// Where the next byte stands, and what this one shows.
+    /// Returns the state behind a byte, and the effect of the byte.
     #[inline]
     pub(super) fn after(self, byte: u8) -> (Self, Shown) {
         let lower = byte.to_ascii_lowercase();
@@ -180,7 +180,7 @@ impl Markup {
         }
     }
 
-    /// Behind a letter of a name, of which `at` were before it.
+    /// Returns the state behind a letter of a name, with `at` letters before it.
     fn after_name([script, style]: [u8; 2], at: u8, lower: u8) -> Self {
         match lower {
             b'>' | b' ' | b'\t' | b'\n' | b'\r' | b'/' => {
@@ -205,14 +205,14 @@ impl Markup {
         }
     }
 
-    /// Where the first byte of a text stands that begins like this: with its first [`HEAD`] bytes,
-    /// or with all of it.
+    /// Returns the state at the first byte of a text with this beginning: its first [`HEAD`] bytes,
+    /// or all of it.
     pub(super) fn at_beginning(head: &[u8]) -> Self {
         let head = &head[..head.len().min(HEAD)];
         if is_declared(head) {
             return Self::Text;
         }
-        // Prose has none of them.
+        // Prose has neither.
         if memchr2(b'<', b'&', head).is_none() {
             return Self::None;
         }
@@ -225,7 +225,7 @@ impl Markup {
     }
 }
 
-/// Whether a text that begins like this says that it is HTML or XML.
+/// Returns whether a text with this beginning declares itself HTML or XML.
 fn is_declared(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let head = head.trim_ascii_start();
@@ -243,12 +243,13 @@ fn begins_with(bytes: &[u8], with: &[u8]) -> bool {
     first.is_some_and(|first| first.eq_ignore_ascii_case(with))
 }
 
-/// Where the next `<` is, from `from` on.
+/// Returns the place of the next `<` at or behind `from`.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
 
-/// What a part of a page begins with, if it is one, and how long that is.
+/// Returns the state at the start of a part of a page, and the length of the rest that it begins
+/// with.
 fn rest_before(head: &[u8]) -> (Markup, usize) {
     let mut from = 0;
     while let Some(at) = next_open(head, from) {
@@ -271,8 +272,8 @@ fn rest_before(head: &[u8]) -> (Markup, usize) {
     }
 }
 
-/// Whether these, which end with `>`, may be the last bytes of a tag: the rest of a name or a
-/// value, and attributes.
+/// Returns whether these bytes, which end with `>`, may be the end of a tag: the rest of a name or
+/// a value, and attributes.
 fn is_rest_of_tag(rest: &[u8]) -> bool {
     let are_attributes = |rest: &[u8]| {
         attributes(rest).is_some_and(|of| of.bare <= 1 || of.has_value && of.bare <= MAX_BARE)
@@ -294,12 +295,12 @@ fn is_rest_of_tag(rest: &[u8]) -> bool {
     within_word() || within_name() || within_value()
 }
 
-/// Whether what follows the first `rest` bytes, which are no text, has as many marks as markup.
+/// Returns whether the bytes behind the first `rest` have as many marks as markup has.
 fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;
     let mut at = rest;
-    // Comments are looked for as long as there is an end of one.
+    // Comments are searched while there is an end of one.
     let mut has_comments = true;
     while let Some(next) = memchr2(b'<', b'&', &head[at..]) {
         at += next;
@@ -331,7 +332,7 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     marks >= LEAST_MARKS && marks * 1024 >= MARKS * (head.len() - aside)
 }
 
-/// Where the end tag of a script or style begins, from `from` on.
+/// Returns where the next end tag of a script or style begins, at or behind `from`.
 fn end_of_hidden(head: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(next) = next_open(head, at) {
@@ -344,7 +345,7 @@ fn end_of_hidden(head: &[u8], from: usize) -> usize {
     head.len()
 }
 
-/// How long an entity is that these bytes begin with, if pages have it.
+/// Returns the length of the entity at the start of these bytes, if pages have it.
 fn entity_length(bytes: &[u8]) -> Option<usize> {
     let name = bytes[1..].iter().take(entities::MAX_NAME + 1);
     let length = name
@@ -354,7 +355,7 @@ fn entity_length(bytes: &[u8]) -> Option<usize> {
     (is_ended && entities::is_known(&bytes[1..=length])).then_some(length + 2)
 }
 
-/// How long a tag is that these bytes begin with, if they can be nothing else; `before` is the byte
+/// Returns the length of the unmistakable tag at the start of these bytes; `before` is the byte
 /// before them.
 fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
     let is_end = bytes.get(1) == Some(&b'/');
@@ -385,13 +386,13 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
 struct Attributes {
     /// Their bytes, with the `>` behind them.
     length: usize,
-    /// One has a value, or the tag is empty.
+    /// True if one has a value, or the tag is empty.
     has_value: bool,
-    /// Those without a value.
+    /// Counts those without a value.
     bare: usize,
 }
 
-/// The attributes that follow a name, with a blank before each.
+/// Reads the attributes that follow a name, with a blank before each.
 fn attributes(bytes: &[u8]) -> Option<Attributes> {
     let (mut at, mut has_value, mut bare) = (0, false, 0);
     loop {
@@ -423,7 +424,7 @@ fn attributes(bytes: &[u8]) -> Option<Attributes> {
     }
 }
 
-/// How long an attribute is that these bytes begin with, and whether it has a value.
+/// Returns the length of the attribute at the start of these bytes, and whether it has a value.
 fn attribute_length(bytes: &[u8]) -> Option<(usize, bool)> {
     let is_of_name = |byte: &u8| {
         !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'>' | b'/' | b'<' | b'"')

@@ -1,18 +1,17 @@
-//! The words of a text one by one, spelled out: for whoever sorts them, looks them up or takes
-//! their stems.
+//! The words of a text one by one, spelled out, to be sorted, looked up or stemmed.
 
 use crate::words::sink::Sink;
 use crate::words::tokenizer::Tokenizer;
 
-/// A word of more bytes is several: no word of any text needs more memory.
+/// The longest word in bytes; a longer one is split, so that memory is bounded.
 const LONGEST: usize = 256;
 
-/// Spells the words of a text that is handed over in pieces of any size. What a word is:
-/// [`crate::words`]. Words are UTF-8.
+/// Spells the words of a text that arrives in pieces of any size. [`crate::words`] defines a word.
+/// Words are UTF-8.
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,
-    /// The word under way.
+    /// The current word.
     word: Vec<u8>,
 }
 
@@ -22,13 +21,13 @@ struct WordSpeller<'a, F> {
 }
 
 impl WordTexts {
-    /// Takes the next bytes; `sink` gets the words that are complete.
+    /// Takes the next bytes; `sink` receives the words that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
         self.tokens.update(bytes, &mut WordSpeller { word, sink });
     }
 
-    /// Ends the text: `sink` gets the last words. What comes next is another text.
+    /// Ends the text; `sink` receives the last words. The next bytes begin another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
         self.tokens.finish(&mut WordSpeller { word, sink });
@@ -102,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same words that the hashes are of, in pieces of any size.
+        /// The words are those that are hashed, in pieces of any size.
         #[test]
         fn pieces_make_no_difference_and_the_words_are_those_that_are_hashed(
             text in "([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})\

@@ -1,12 +1,11 @@
-//! The words of a text one by one, as hashes: for whoever makes shingles of another length than
+//! The hashes of a text's words one by one, for shingles of another length than
 //! [`Params::SHINGLE`](crate::Params::SHINGLE).
 
 use crate::words::Folding;
 use crate::words::sink::Sink;
 use crate::words::tokenizer::Tokenizer;
 
-/// Hashes the words of a text that is handed over in pieces of any size. What a word is:
-/// [`crate::words`].
+/// Hashes the words of a text that arrives in pieces of any size. [`crate::words`] defines a word.
 #[derive(Clone, Debug, Default)]
 pub struct WordHashes {
     tokens: Tokenizer,
@@ -19,19 +18,19 @@ struct WordHasher<'a, F> {
 }
 
 impl WordHashes {
-    /// Forgets what was taken.
+    /// Returns to the start of a text.
     pub fn reset(&mut self) {
         self.tokens.reset();
         self.folding = Folding::default();
     }
 
-    /// Takes the next bytes; `sink` gets the words that are complete.
+    /// Takes the next bytes; `sink` receives the words that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.update(bytes, &mut WordHasher { folding, sink });
     }
 
-    /// Ends the text: `sink` gets the last words. What comes next is another text.
+    /// Ends the text; `sink` receives the last words. The next bytes begin another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.finish(&mut WordHasher { folding, sink });
@@ -79,7 +78,7 @@ mod tests {
     }
 
     proptest! {
-        /// The words are the very ones that the shingles of the default measure are made of.
+        /// The words are those that the shingles of the default measure are made of.
         #[test]
         fn words_make_the_shingles_of_the_default_measure(
             bytes in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! The digest of a large content, put together from what its stretches come to.
+//! The digest of a large content, composed from the results of its stretches.
 
 use super::recording::Recorder;
 use super::revised::Revised;
@@ -8,14 +8,14 @@ use crate::digest::{ChunkList, ChunkRun, Digest, EditedDigest};
 use crate::ids::ContentDigest;
 use crate::words::WordSums;
 
-/// The digest of a large content, and what is kept for the next one that its file has.
+/// The digest of a large content, and the state to digest its next version.
 #[derive(Debug)]
 pub struct LargeDigest {
     /// The digest.
     pub made: Made,
-    /// The end of the content, if it is asked for.
+    /// The state at the end of the content, if it was asked for.
     pub checkpoint: Option<Checkpoint>,
-    /// All of it, if it is of a kind that has stretches.
+    /// Its stretches, if it is of a kind that has stretches.
     pub stretches: Option<Stretches>,
 }
 
@@ -24,12 +24,12 @@ pub struct LargeDigest {
 pub enum Made {
     /// With all chunks.
     Whole(Box<Digest>),
-    /// Of what the content was, with other chunks.
+    /// With edits to the chunks of the old content.
     Edited(Box<EditedDigest>),
 }
 
 impl Made {
-    /// The digest; that of an edited content has no chunks.
+    /// Returns the digest; that of an edited content has no chunks.
     pub fn digest(&self) -> &Digest {
         match self {
             Self::Whole(digest) => digest,
@@ -39,9 +39,9 @@ impl Made {
 }
 
 impl Digester {
-    /// The digest of what was taken, and what is kept of it; `base`: the content before, if the
-    /// digester went on from its end; `keep_end`: the end is asked for. `None`: the content is to
-    /// be digested anew. The digester is then at the start of another content.
+    /// Returns the digest and the state that is kept. `base` is the old content, if the digester
+    /// resumed at its end; `keep_end` asks for a checkpoint. `None`: the content must be digested
+    /// again from its start. The digester is then at the start of another content.
     pub fn finish_large(
         &mut self,
         base: Option<ContentDigest>,
@@ -70,7 +70,7 @@ impl Digester {
         })
     }
 
-    /// Puts all stretches together.
+    /// Composes all stretches.
     fn compose(&mut self, mut recorder: Recorder, keep_end: bool) -> Option<LargeDigest> {
         if recorder.stretches.len() >= recorder.most {
             recorder.join_in_pairs();
@@ -106,7 +106,8 @@ impl Digester {
             }
             sampler.set_pushed(pushed);
             sampler.keep_waiting();
-            // That there were too many below the level was so of what the content was.
+            // The stretches' levels were raised for the old content, and may be too high for this
+            // one.
             let is_least = levels[k] <= sampler.least_level();
             is_known &= revised.is_none() || is_least || sampler.level() > levels[k];
         }

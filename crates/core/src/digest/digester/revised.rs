@@ -1,4 +1,4 @@
-//! What a large content was before it changed, and how far its stretches were passed.
+//! The state of a large content before it changed, and the progress through its stretches.
 
 use std::sync::Arc;
 
@@ -11,21 +11,22 @@ use crate::ids::ContentDigest;
 pub(super) struct Revised {
     pub(super) known: Arc<Stretches>,
     pub(super) content: ContentDigest,
-    /// The known stretch that may come next, and where it was.
+    /// The known stretch that may be next, and its old position.
     pub(super) at: usize,
     was_at: u64,
-    /// So much farther behind it is now, if it is there: what is put in makes that more than 0.
+    /// How far it has moved back, if it still exists; inserted bytes make that more than 0.
     shift: i64,
-    /// The shift behind the first stretch that differs, if that is likely to be another one.
+    /// The shift behind the first stretch that differs, if it is probably another one.
     pub(super) shift_ahead: Option<i64>,
-    /// The digester has what stands before the stretch under way; else that is as it was.
+    /// True if the digester has digested the bytes before the current stretch; otherwise they are
+    /// unchanged.
     pub(super) is_there: bool,
-    /// The blocks of the stretch under way, which are others.
+    /// The blocks of the current stretch, which differs.
     pub(super) blocks: Option<Vec<BlockRun>>,
 }
 
 impl Revised {
-    /// `shift`: how much farther behind its end is likely to be.
+    /// `shift`: how far its end has probably moved back.
     pub(super) fn new(known: Arc<Stretches>, content: ContentDigest, shift: i64) -> Self {
         Self {
             known,
@@ -39,7 +40,7 @@ impl Revised {
         }
     }
 
-    /// Where the known stretch that may come next is now.
+    /// Returns the new position of the known stretch that may be next.
     pub(super) const fn next_is_at(&self) -> u64 {
         self.was_at.saturating_add_signed(self.shift)
     }
@@ -51,7 +52,7 @@ impl Revised {
         }
     }
 
-    /// Passes the known stretches that would end before `position`, or there.
+    /// Passes the known stretches that would end at or before `position`.
     pub(super) fn pass_to(&mut self, position: u64) {
         while let Some(stretch) = self.known.all.get(self.at)
             && self.next_is_at() + stretch.len <= position
@@ -60,9 +61,9 @@ impl Revised {
         }
     }
 
-    /// The stretch that begins at `from` differs, and what is behind it is likely to stand
-    /// elsewhere: the next known one is the first that is far enough behind, for what is digested
-    /// until there may be the beginning, which tells what the content is.
+    /// Passes the stretch at `from`, which differs; the bytes behind it have probably moved by
+    /// `shift`. The next known stretch is at least a block behind. The bytes before it may be the
+    /// beginning of the content, which must be long enough to decide its kind.
     pub(super) fn pass_shifted(&mut self, from: u64, shift: i64) {
         self.shift = shift;
         self.pass();

@@ -1,4 +1,4 @@
-//! A large content that has changed: which of its stretches are digested.
+//! A large content that has changed: decides which of its stretches are digested.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::stretches::{Piece, Stretches};
 use crate::hash::content::{BLOCK, ContentHasher};
 use crate::ids::ContentDigest;
 
-/// The hashes of a stretch that is to be compared.
+/// The hashes of a stretch that is compared.
 #[derive(Debug)]
 pub struct ComparedStretch {
     blocks: ContentHasher,
-    /// Of all up to its end, if blocks of the content are others.
+    /// The hash of everything up to its end, if the content's blocks differ from the stretches'.
     content: Option<ContentHasher>,
 }
 
@@ -36,21 +36,20 @@ impl ComparedStretch {
     }
 }
 
-/// What is to be done with the next stretch of a content that has changed.
+/// The next step for a content that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStretch {
-    /// These bytes may be as they were: they are to be hashed and compared.
+    /// These bytes may be unchanged: they are to be hashed and compared.
     Compare(Range<u64>),
-    /// These are to be digested.
+    /// These bytes are to be digested.
     Digest(Range<u64>),
-    /// There is none.
+    /// The content is complete.
     None,
 }
 
 impl Digester {
-    /// Begins a content of a file that had this one before, with these stretches. `shift`: its end
-    /// is likely to be as it was, so many bytes farther behind. That costs time if it is wrong, and
-    /// nothing else.
+    /// Begins a content of a file that had another one before, with these stretches. `shift`: its
+    /// end has probably moved back by this many bytes, unchanged. A wrong guess only costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);
@@ -63,12 +62,12 @@ impl Digester {
         self.recorder = Some(Box::new(recorder));
     }
 
-    /// Bytes of a content that changed which were dealt with.
+    /// Returns how many bytes of the changed content are done.
     pub fn revised_to(&self) -> u64 {
         self.recorder.as_ref().map_or(0, |recorder| recorder.from)
     }
 
-    /// What is to be done next with a content of `size` bytes that has changed.
+    /// Returns the next step for a changed content of `size` bytes.
     pub fn next_stretch(&self, size: u64) -> NextStretch {
         let Some((recorder, revised)) = self.revised() else {
             return NextStretch::None;
@@ -80,7 +79,7 @@ impl Digester {
         let length = recorder.length;
         let next = revised.next_is_at();
         if from < next {
-            // What was put in may be long.
+            // The inserted bytes may be many.
             let end = if next - from > 2 * length {
                 from + length
             } else {
@@ -89,7 +88,7 @@ impl Digester {
             return NextStretch::Digest(from..size.min(end));
         }
         let known = revised.known.all.get(revised.at).filter(|_| from == next);
-        // The last one is as it was only if nothing comes behind it.
+        // The last stretch is unchanged only if nothing follows it.
         let goes_on = revised.at + 1 < revised.known.all.len() || !revised.known.are_whole;
         let end = known.map(|stretch| from + stretch.len);
         match end.filter(|&end| end == size || end < size && goes_on) {
@@ -101,7 +100,7 @@ impl Digester {
         }
     }
 
-    /// Whether a content of `size` bytes is what it was.
+    /// Returns whether a content of `size` bytes is unchanged.
     pub fn is_as_it_was(&self, size: u64) -> bool {
         self.revised().is_some_and(|(recorder, revised)| {
             let all = 0..revised.known.all.len();
@@ -115,7 +114,7 @@ impl Digester {
         Some((recorder, recorder.revised.as_ref()?))
     }
 
-    /// The hashes of the stretch that is to be compared next, before its bytes.
+    /// Returns the hashes of the next stretch to be compared, before its bytes.
     pub fn begin_comparing(&self) -> ComparedStretch {
         let recorder = self.recorder.as_deref();
         let twice = recorder.filter(|recorder| recorder.hashes_twice);
@@ -125,8 +124,8 @@ impl Digester {
         }
     }
 
-    /// Takes the stretch whose bytes these were as it was before, if they are the same. If not, it
-    /// is to be digested.
+    /// Keeps the stretch with these bytes, if they are the same as before. Otherwise it is to be
+    /// digested.
     pub fn compare(&mut self, stretch: ComparedStretch) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -159,7 +158,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Stands at the beginning of the stretch that is to be digested next.
+    /// Prepares for the next stretch to be digested.
     pub fn begin_stretch(&mut self, range: &Range<u64>) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -183,8 +182,8 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Ends what was to be digested: `false` if its bytes are no more what they were when they
-    /// were compared, or of another kind, and the content is to be digested anew.
+    /// Ends the stretches to be digested. Returns `false` if their bytes changed since they were
+    /// compared, or are of another kind; the content is then to be digested from its start.
     #[must_use]
     pub fn end_revised(&mut self) -> bool {
         if self.position() > self.revised_to() {
@@ -201,7 +200,7 @@ impl Digester {
             (Some(blocks), Some(stretch)) => blocks == stretch.blocks,
             _ => true,
         };
-        // From here on all may be as it was.
+        // Everything from here on may be unchanged.
         let known = revised.at.checked_sub(1);
         let known = known.and_then(|last| revised.known.all.get(last));
         let is_at_end = recorder.from == revised.next_is_at();

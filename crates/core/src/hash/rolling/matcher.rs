@@ -1,4 +1,4 @@
-//! The search for cut points alone.
+//! The search for cut points only.
 
 use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
@@ -9,17 +9,17 @@ pub(crate) struct Matcher {
     platform: RollingPlatform,
 }
 
-/// Windows at a time where all are looked at before the first match is told.
+/// The windows of one pass; a pass is complete before its first match is returned.
 pub(super) const STEP: usize = 512;
 
-/// Windows at a time where the last match is looked for: with what comes before the first, 256
-/// bytes.
+/// The windows of one pass in a search for the last match. With the bytes before the first, these
+/// are 256 bytes.
 const BACK: usize = 4 * BLOCK - CARRY;
 
 impl Matcher {
-    /// For matches of D' (and D = 2·D').
+    /// Makes a matcher for D' (and D = 2·D').
     pub(crate) fn new(backup_divisor: u32, platform: RollingPlatform) -> Self {
-        // Samples are not asked for, so there are as few as possible.
+        // Samples are not needed, so the level is the greatest.
         Self::of(Criteria::new(backup_divisor, 63), platform)
     }
 
@@ -27,7 +27,7 @@ impl Matcher {
         Self { criteria, platform }
     }
 
-    /// Whether it pays to leave out the windows that cannot end a chunk.
+    /// Returns whether it pays to leave out the windows that cannot end a chunk.
     pub(crate) const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi(_)) {
@@ -36,7 +36,7 @@ impl Matcher {
         false
     }
 
-    /// The number of the first window of `bytes` that matches D.
+    /// Returns the number of the first window of `bytes` that matches D.
     pub(crate) fn first_main(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if let RollingPlatform::Vbmi(look_up) = self.platform {
@@ -55,7 +55,8 @@ impl Matcher {
         })
     }
 
-    /// The number of the last window of `bytes` that matches D'. It is seldom far from the end.
+    /// Returns the number of the last window of `bytes` that matches D'. It is usually near the
+    /// end.
     pub(crate) fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
         let (mut last, mut behind) = (None, bytes.len().saturating_sub(CARRY));
         while last.is_none() && behind > 0 {
@@ -68,7 +69,7 @@ impl Matcher {
         last
     }
 
-    /// Hands the windows of `bytes` that match D' to `found`, by number.
+    /// Passes the windows of `bytes` that match D' to `found`, by number.
     fn each(&self, bytes: &[u8], found: &mut impl FnMut(usize, Divisor)) {
         let (mut hashes, mut bits) = ([0; STEP + BLOCK], [0; STEP / BLOCK]);
         let memory = (&mut hashes[..], &mut bits[..]);

@@ -1,4 +1,4 @@
-//! The scan against the definition, on every platform.
+//! The scan, compared with the definition on every platform.
 
 use resemble_testutil::random::{Random, noise};
 
@@ -12,7 +12,7 @@ use crate::params::{ChunkParams, Params};
 
 const LEVEL: u8 = 5;
 
-/// Bytes as they come in files: noise, text-like stretches of few values, runs, repetitions.
+/// Makes bytes like those of files: noise, text-like stretches of few values, runs, repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut next = || (random.draw() >> 33) as usize;
@@ -36,7 +36,7 @@ fn bytes(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// The hits by the words of the definition: real divisions, each window on its own.
+/// Returns the hits by the definition: real divisions, each window on its own.
 fn expected(bytes: &[u8], backup_divisor: u32, level: u8) -> Vec<Hit> {
     let (d, main) = (u64::from(backup_divisor), 2 * u64::from(backup_divisor));
     let mut hits = Vec::new();
@@ -143,7 +143,7 @@ fn divisibility_is_that_of_division() {
                     Divisor::Backup
                 }
             });
-            // The low half of the hash is of no account.
+            // The low half of the hash has no effect.
             for low in [0, u64::from(u32::MAX)] {
                 assert_eq!(
                     criteria.divisor((n - 1) << 32 | low),
@@ -184,7 +184,7 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
                         } else if hit.is_some() {
                             assert!(found, "{what}");
                         } else if found {
-                            // All that 32 bits cannot tell.
+                            // The values that 32 bits cannot distinguish.
                             assert!(
                                 hash >> 32 == u64::from(u32::MAX) || hash >> 32 == 0,
                                 "{what}"
@@ -232,7 +232,7 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
         let mut scanner = Scanner::with(7, 3, platform);
         for edge in edges {
             for len in edge.saturating_sub(3)..edge + 4 {
-                // At the end of an allocation of its own: nothing beyond may be touched.
+                // At the end of an allocation of its own: no byte beyond it may be read.
                 let bytes = all[..len].to_vec();
                 scanner.reset();
                 let hits = scanned(&mut scanner, std::iter::once(&bytes[..]));
@@ -269,7 +269,7 @@ fn a_matcher_finds_the_first_and_the_last_of_what_a_scan_finds() {
         for divisor in [1, 2, 7, 40, 270, 2000, 1 << 31, u32::MAX] {
             let matcher = Matcher::new(divisor, platform);
             for length in lengths {
-                // At the end of an allocation of its own: nothing beyond may be touched.
+                // At the end of an allocation of its own: no byte beyond it may be read.
                 let bytes = all[..length].to_vec();
                 let hits = expected(&bytes, divisor, 63);
                 let mut cuts = hits

@@ -1,20 +1,19 @@
 //! The scan with AVX-512: 64 windows at a time, in order and without strips.
 //!
-//! 1. *The table* is looked up in one of two ways ([`TableLookUp`]). By permutations, in eight
-//!    planes, one for each byte of its values: a plane's 256 bytes are four registers, and two
-//!    permutations and a blend look up 64 bytes in it; one is enough if all are ASCII. Unpacking
-//!    the planes makes the 64-bit values. Or by gathers, where they are fast: they load the values,
-//!    while all else waits for the units that permute and multiply.
+//! 1. *The table* is looked up in one of two ways ([`TableLookUp`]). Permutations use eight planes,
+//!    one for each byte of its values. The 256 bytes of a plane are four registers; two
+//!    permutations and a blend look up 64 bytes in it. One permutation is enough if all are ASCII.
+//!    Unpacking the planes makes the 64-bit values. Gathers, where they are fast, load the values,
+//!    and leave the units that permute and multiply to the other steps.
 //! 2. *The sums*: with P\[i\] the sum of T\[byte j\]·B^-j of all bytes up to i, the hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
-//!    are counted anew with every few blocks ([`BLOCKS`]): a small table has all of them, and only
-//!    the sums that go on to the next few are multiplied, by the power of so many bytes.
+//!    restart with every few blocks ([`BLOCKS`]), so a small table has all of them. Only the sums
+//!    that continue into the next few are multiplied, by the power of the bytes between.
 //! 3. *The lanes* are eight runs of eight bytes. A vector has the first bytes of all of them, the
-//!    next the second ones, and so on: most of a sum is made without moving anything between lanes.
-//!    Hashes are in this order too, and few are looked at ([`place`]).
-//! 4. *The start* needs no case of its own: all of this is linear, so if everything before the
-//!    first byte counts as nothing, every window that lies within the bytes comes out right. The
-//!    others are masked.
+//!    next the second ones, and so on. Most of a sum is made without moving anything between lanes.
+//!    Hashes are in this order, too, and few are read ([`place`]).
+//! 4. *The start* needs no special case. All of this is linear, so if everything before the first
+//!    byte counts as zero, every window within the bytes is right. The others are masked.
 //! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
 //!    ahead. So a step is done for all blocks of a group ([`GROUP`]) before the next step.
 #![allow(unsafe_code)]
@@ -33,7 +32,7 @@ use std::sync::LazyLock;
 use super::table::{ENTERING, MULTIPLIER, power};
 use super::{BLOCK, CARRY, Criteria, Divisor};
 
-/// Whether this processor has all that the kernels use.
+/// Returns whether this processor has all instructions of the kernels.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -41,7 +40,7 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vbmi")
 }
 
-/// How the values of bytes are found. Which way is no part of any result.
+/// The way in which the values of bytes are looked up. It does not change any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLookUp {
     /// Byte by byte of the values.
@@ -54,12 +53,12 @@ impl TableLookUp {
     /// Both.
     pub(super) const ALL: [Self; 2] = [Self::Permutations, Self::Gathers];
 
-    /// The faster one on this processor.
+    /// Returns the faster one on this processor.
     ///
-    /// Intel's from Sapphire Rapids on load two or three values a cycle. Those before are slowed
-    /// down on purpose (CVE-2022-40982), and AMD's make many operations of a gather.
+    /// Intel's processors from Sapphire Rapids on load two or three values a cycle. Older ones are
+    /// slowed down on purpose (CVE-2022-40982), and AMD's split a gather into many operations.
     pub(super) fn fastest() -> Self {
-        // In a virtual machine the question for the maker takes some 7 µs.
+        // In a virtual machine the query of the vendor takes some 7 µs.
         static FASTEST: LazyLock<TableLookUp> = LazyLock::new(|| {
             if is_x86_feature_detected!("avx512fp16") && is_intel() {
                 TableLookUp::Gathers
@@ -79,7 +78,7 @@ fn is_intel() -> bool {
         == b"GenuineIntel"
 }
 
-/// Hands the windows of `bytes` to `found` that meet the criteria, and perhaps a few that do not,
+/// Passes the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do not,
 /// by number and hash.
 pub(super) fn find(
     bytes: &[u8],
@@ -97,7 +96,7 @@ pub(super) fn find(
     }
 }
 
-/// The number of the first window of `bytes` that matches D.
+/// Returns the number of the first window of `bytes` that matches D.
 pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp) -> Option<usize> {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the functions enable.
@@ -109,7 +108,8 @@ pub(super) fn first_main(bytes: &[u8], criteria: &Criteria, look_up: TableLookUp
     }
 }
 
-/// Numbers that vectors are loaded from: such as straddle two cache lines take twice as long.
+/// Numbers that vectors are loaded from, aligned: a load across two cache lines takes twice as
+/// long.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
@@ -129,8 +129,8 @@ static PLANES: Aligned<[[[u8; BLOCK]; 4]; 8]> = Aligned({
     planes
 });
 
-/// The byte of a block that goes to each place before the look-up, so that the unpacked values come
-/// out run by run: unpacking takes pairs of neighbours from each of the four quarters.
+/// The byte of a block that moves to each place before the look-up, so that the unpacked values are
+/// in the order of the runs. Unpacking takes pairs of neighbours from each of the four quarters.
 static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     let mut order = [0; BLOCK];
     let mut at = 0;
@@ -142,14 +142,14 @@ static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     order
 });
 
-/// Where the hash of each window of a block stands: rows and columns change places.
+/// Returns the place of the hash of each window of a block: rows and columns are transposed.
 const fn place(window: usize) -> usize {
     window % 8 * 8 + window / 8
 }
 
-/// The bit of each window from where its hash stands to its number.
+/// Moves the bit of each window from the place of its hash to its number.
 const fn in_order(bits: u64) -> u64 {
-    // Rows and columns of 8 by 8 bits change places (Hacker's Delight, section 7-3).
+    // Transposes 8 by 8 bits (Hacker's Delight, section 7-3).
     let swapped = (bits ^ bits >> 7) & 0x00aa_00aa_00aa_00aa;
     let bits = bits ^ swapped ^ swapped << 7;
     let swapped = (bits ^ bits >> 14) & 0x0000_cccc_0000_cccc;
@@ -161,10 +161,10 @@ const fn in_order(bits: u64) -> u64 {
 /// Blocks whose hashes are made step by step, side by side.
 const GROUP: usize = 2;
 
-/// So many blocks go by the same powers: some groups.
+/// The blocks, some groups, that share a table of powers.
 const BLOCKS: usize = 4 * GROUP;
 
-/// Powers for each byte of a few blocks, in the order of the lanes.
+/// Returns powers for each byte of a few blocks, in the order of the lanes.
 const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
     let mut powers = [[[0; 8]; 8]; BLOCKS];
     let (mut power, mut at) = (1u64, 0);
@@ -190,9 +190,9 @@ const INVERSE: u64 = {
 static DIVIDING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(INVERSE));
 static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER));
 
-/// What a group of blocks leaves to the next.
+/// The state that a group of blocks leaves to the next.
 struct GroupState {
-    /// Which of the few blocks is next.
+    /// The number of the next block among the few.
     number: usize,
     /// P at the bytes of the last block.
     sums: [__m512i; 8],
@@ -201,7 +201,7 @@ struct GroupState {
 }
 
 impl GroupState {
-    /// Of nothing.
+    /// The state before the first byte.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new() -> Self {
@@ -213,7 +213,7 @@ impl GroupState {
         }
     }
 
-    /// Powers are counted from here.
+    /// Restarts the powers here.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn count_anew(&mut self) {
@@ -255,7 +255,7 @@ impl GroupState {
         }
     }
 
-    /// Makes the hashes of the windows that end in a block, of the products of its bytes.
+    /// Makes the hashes of the windows that end in a block, from the products of its bytes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn sum_up(&mut self, made: &mut [__m512i; 8], powers: &[[u64; 8]; 8]) {
@@ -263,7 +263,7 @@ impl GroupState {
         for k in 1..8 {
             made[k] = _mm512_add_epi64(made[k - 1], made[k]);
         }
-        // Of whole runs with one, two, four runs before each.
+        // The sums of whole runs, with one, two and four runs before each.
         let zero = _mm512_setzero_si512();
         let one = made[7];
         let two = _mm512_add_epi64(one, _mm512_alignr_epi64::<7>(one, zero));
@@ -287,7 +287,7 @@ impl GroupState {
 struct BlockHashes([__m512i; 8]);
 
 impl BlockHashes {
-    /// The hash of a window, by its number in the block.
+    /// Returns the hash of a window, by its number in the block.
     #[inline]
     fn of(&self, window: usize) -> u64 {
         let Self(vectors) = self;
@@ -296,7 +296,7 @@ impl BlockHashes {
         hashes[place(window)]
     }
 
-    /// The bits of a test of all high halves, sixteen at a time.
+    /// Returns the bits of a test of all high halves, sixteen at a time.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn each_sixteen(&self, test: impl Fn(__m512i) -> u16) -> u64 {
@@ -315,23 +315,23 @@ struct Groups<'a, const GATHERS: bool> {
     rest: &'a [u8],
     padded: [u8; GROUP * BLOCK],
     state: GroupState,
-    /// The one under way. It is here, for it is too long to be handed over.
+    /// The current group. It is stored here because it is too large to be passed.
     group: Group,
 }
 
 /// A group of blocks whose hashes are known.
 struct Group {
     /// The number of the window that ends with its first byte. The first 63 windows begin before
-    /// the bytes, and have numbers below zero.
+    /// the bytes, and have negative numbers.
     first: isize,
     hashes: [BlockHashes; GROUP],
-    /// A bit for each window within the bytes, where its hash stands.
+    /// A bit for each window within the bytes, at the place of its hash.
     within: [u64; GROUP],
 }
 
 impl Group {
-    /// Hands over the numbers and hashes of windows, in order, until `found` has enough: a bit for
-    /// each where its hash stands.
+    /// Passes the numbers and hashes of windows in order, until `found` returns a value. `bits` has
+    /// a bit for each at the place of its hash.
     #[inline]
     fn each<T>(
         &self,
@@ -396,7 +396,7 @@ impl<'a, const GATHERS: bool> Groups<'a, GATHERS> {
         };
         *first += (GROUP * BLOCK) as isize;
         if *first < 0 {
-            // One of the windows that end in the first block.
+            // Only one of the windows that end in the first block is whole.
             within[0] &= const { 1 << place(CARRY) };
         }
         self.state.hash::<GATHERS>(group, hashes);
@@ -434,7 +434,7 @@ fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Op
         for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
             *bits &= test.matches(hashes);
         }
-        // One branch for all blocks: each that is taken wrongly costs a block's time.
+        // One branch for all blocks: each misprediction costs a block's time.
         if matches.iter().fold(0, |all, bits| all | bits) == 0 {
             continue;
         }
@@ -448,7 +448,7 @@ fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Op
     None
 }
 
-/// The table values of the bytes of a block, those of each run in a lane.
+/// Gathers the table values of the bytes of a block, those of each run in a lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
@@ -462,12 +462,12 @@ fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
     values
 }
 
-/// The same.
+/// As [`gather`], by permutations.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
     let bytes = _mm512_permutexvar_epi8(load(&ORDER.0), load(block));
-    // The permutation looks at the low seven bits; the eighth chooses between its results.
+    // The permutation uses the low seven bits; the eighth chooses between its results.
     let upper = _mm512_movepi8_mask(bytes);
     let ascii = |[a, b, ..]: &[[u8; BLOCK]; 4]| _mm512_permutex2var_epi8(load(a), bytes, load(b));
     let planes = if upper == 0 {
@@ -534,7 +534,7 @@ impl HitTest {
         }
     }
 
-    /// A bit for each hash of a block that matches D', has H = 2^32-1, or may be a sample.
+    /// Returns a bit for each hash of a block that matches D', has H = 2^32-1, or may be a sample.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn hits(&self, block: &BlockHashes) -> u64 {
@@ -553,14 +553,14 @@ struct DivisorTest {
 }
 
 impl DivisorTest {
-    /// D'.
+    /// Makes the test for D'.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn of_backup(criteria: &Criteria) -> Self {
         Self::new(criteria, criteria.shift, criteria.quotient_limit_32())
     }
 
-    /// D, of which the odd part is that of D'.
+    /// Makes the test for D, whose odd part is that of D'.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn of_main(criteria: &Criteria) -> Self {
@@ -578,7 +578,8 @@ impl DivisorTest {
         }
     }
 
-    /// A bit for each of sixteen high halves of hashes that matches the divisor, or is 2^32-1.
+    /// Returns a bit for each of sixteen high halves of hashes that matches the divisor, or is
+    /// 2^32-1.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn sixteen(&self, high: __m512i) -> u16 {
@@ -588,7 +589,7 @@ impl DivisorTest {
         _mm512_cmple_epu32_mask(quotient, self.quotient_limit)
     }
 
-    /// The same for all hashes of a block.
+    /// As [`Self::sixteen`], for all hashes of a block.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn matches(&self, block: &BlockHashes) -> u64 {

@@ -35,7 +35,7 @@ impl std::fmt::Debug for WordBatch {
 }
 
 impl WordBatch {
-    /// For any processor.
+    /// Makes a batch for any processor.
     pub(super) const fn portable() -> Self {
         Self {
             words: WordBuffer::EMPTY,
@@ -45,7 +45,7 @@ impl WordBatch {
         }
     }
 
-    /// With the kernels, if this processor has their instructions.
+    /// Makes a batch with the kernels, if this processor has their instructions.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn vbmi() -> Option<Self> {
         let vbmi = Vbmi::detect()?;
@@ -55,19 +55,19 @@ impl WordBatch {
         })
     }
 
-    /// Whether the words must be joined before the next ones come.
+    /// Returns whether the words must be joined before the next is added.
     #[inline]
     pub(crate) const fn is_full(&self) -> bool {
         self.words.is_full()
     }
 
-    /// The next word.
+    /// Adds a word.
     #[inline]
     pub(crate) const fn push(&mut self, word: WordEnd) {
         self.words.push(word);
     }
 
-    /// The words of a block: the runs of ones in `words`, each of 1 to 16 letters of ASCII.
+    /// Adds the words of a block: the runs of ones in `words`, each of 1 to 16 ASCII letters.
     #[inline]
     pub(crate) fn push_runs(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
@@ -75,12 +75,11 @@ impl WordBatch {
         }
     }
 
-    /// The words of many bytes of ASCII, of which the first begins or separates a word: how many
-    /// bytes were taken, and how many letters they have, of each word at most 16. Behind them a
-    /// word begins, or none is under way.
+    /// Adds the words of many ASCII bytes; the first must begin or separate a word. Returns how
+    /// many bytes were taken, and how many letters they have, of each word at most 16. The next
+    /// byte then begins a word, or follows a separator.
     ///
-    /// Only as far as that is fast, on some processors not at all; and only until the batch is
-    /// full.
+    /// Stops where it would be slow, on some processors at once, and when the batch is full.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(crate) fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
@@ -91,8 +90,8 @@ impl WordBatch {
         (0, 0)
     }
 
-    /// Joins all words that wait with those before them: the hashes of the shingles that are low
-    /// enough to be sampled, in order.
+    /// Joins all words that wait with those before them. Returns the hashes of the shingles that
+    /// are low enough to be sampled, in order.
     pub(crate) fn join(&mut self, chain: &mut ShingleChain) -> &[u64] {
         self.chosen.count = 0;
         let count = std::mem::take(&mut self.words.count);
@@ -101,7 +100,7 @@ impl WordBatch {
         #[cfg(target_arch = "x86_64")]
         if let Some(vbmi) = self.vbmi {
             if chain.words < SHINGLE as u64 {
-                // The first words are of no shingle.
+                // The first words complete no shingle.
                 done = count.min(SHINGLE);
                 join_words(&low[..done], &high[..done], chain, &mut self.chosen);
             }
@@ -119,10 +118,11 @@ fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut 
     }
 }
 
-/// So many words are hashed before they are joined.
+/// The words that are hashed before they are joined.
 const TOGETHER: usize = 128;
 
-/// Up to [`TOGETHER`] of them: in two passes, as the second waits for itself.
+/// Processes up to [`TOGETHER`] of them in two passes, because each step of the second depends on
+/// the one before.
 fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
     let mut hashes = [0; SHINGLE + TOGETHER];
     hashes[..SHINGLE].copy_from_slice(&chain.last);
@@ -137,7 +137,7 @@ fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut C
         joined.join(word, gone);
         let shingle = hash(joined.shingle);
         chosen.hashes[some % ROOM] = shingle;
-        // Two conditions as numbers: a branch would be wrong for every eighth word.
+        // Two conditions as numbers: a branch would be mispredicted for every eighth word.
         let whole = usize::from(joined.words >= SHINGLE as u64);
         some += whole * usize::from(shingle < SAMPLED);
     }

@@ -1,4 +1,4 @@
-//! Words in batches against words one by one, on every platform.
+//! Words in batches, compared with words one by one, on every platform.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn batches() -> Vec<WordBatch> {
     batches
 }
 
-/// Words of some letters and what separates them.
+/// Words of some letters, and separators.
 fn text(most_letters: usize, words: usize) -> impl Strategy<Value = Vec<u8>> {
     let word = (1..=most_letters, 1usize..4, any::<u64>());
     prop::collection::vec(word, 0..words).prop_map(|words| {
@@ -28,7 +28,7 @@ fn text(most_letters: usize, words: usize) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What a chain and its samples are after words one by one.
+/// Returns the samples of words one by one, and updates the chain.
 fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     let mut sampled = Vec::new();
     for word in words {
@@ -41,7 +41,7 @@ fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     sampled
 }
 
-/// The words of ASCII, and how many letters of them count.
+/// Returns the words of ASCII, and how many letters of them count.
 fn words_of(bytes: &[u8]) -> (Vec<WordEnd>, u64) {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let words = bytes.split(|byte| !is_letter(byte));
@@ -81,7 +81,7 @@ proptest! {
         let length = bytes.len().min(WINDOW);
         window[..length].copy_from_slice(&bytes[..length]);
         let mask = classify(window.first_chunk().unwrap()).words;
-        // The word that goes on behind the block is none of it.
+        // A word that continues behind the block is not part of it.
         let mask = mask & u64::MAX >> mask.leading_ones().min(63);
         let end = BLOCK - mask.leading_zeros() as usize;
         let (mut chain, mut expected) = (ShingleChain::default(), ShingleChain::default());
@@ -119,7 +119,8 @@ proptest! {
                     break;
                 }
             }
-            // Behind what was taken no word goes on, and what stopped it is no block of such words.
+            // No word continues behind the taken bytes, and they were not stopped by a block of
+            // such words.
             let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
             prop_assert!(at == 0 || !is_letter(&bytes[at - 1]) || !is_letter(&bytes[at]));
             if letters > 0 && let Some(block) = bytes[at..].first_chunk::<BLOCK>() {

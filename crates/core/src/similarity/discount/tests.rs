@@ -9,7 +9,7 @@ use crate::digest::{ChunkList, ChunkRun};
 use crate::ids::{ByteLen, ChunkHash};
 use crate::sample::Signature;
 
-/// Frequencies by key; 1 for what is not named.
+/// Frequencies by key; 1 for keys that are not in it.
 #[derive(Default)]
 struct Table {
     chunks: HashMap<u64, u32>,
@@ -49,7 +49,7 @@ fn content(names: &[u8]) -> (ChunkList, Signature) {
     )
 }
 
-/// A sample of level 5 or more.
+/// Makes a sample of level 5 or more.
 fn sample(name: u8) -> Fingerprint {
     Fingerprint(u64::from(name) + 1)
 }
@@ -80,7 +80,7 @@ fn weights_begin_at_one_and_end_at_the_cut_off() {
     assert!(weight(FREE + 1, 1000) < 1.0);
     assert!(weight(400, 1000) < 0.01);
     assert!(weight(999, 1000) < 1e-12 && weight(1000, 1000) == 0.0);
-    // A cut-off below FREE leaves nothing between.
+    // A limit below FREE leaves no range between.
     assert!((weight(10, 10) - 1.0).abs() < 1e-12);
 }
 
@@ -94,7 +94,7 @@ fn a_pair_that_shares_a_header_keeps_the_rest() {
     let table = table(&[400, 400, 400, 400, 400, 400, 2]);
     let rarity = rarity(&sketch(&a), &sketch(&b), &table, 1000);
     assert_eq!(rarity.contents, 400);
-    // Of the seven shared pieces one is left, beside the three that are not shared.
+    // One of the seven shared pieces is left, beside the three that are not shared.
     let left = rarity.discounted(Score::new(0.7)).get();
     assert!((left - 0.25).abs() < 0.01, "{left}");
 }
@@ -118,7 +118,7 @@ fn boilerplate_has_no_say() {
 }
 
 proptest! {
-    /// Weights that are known beforehand make no difference.
+    /// The table of weights gives the same rarity.
     #[test]
     fn rarity_is_the_same_by_known_weights(
         contents in prop::collection::vec(1u32..1200, 0..60),
@@ -166,7 +166,7 @@ proptest! {
         prop_assert!(after.get() <= before.get() + 1e-12, "{:?} {:?}", before, after);
     }
 
-    /// Against the definition, piece by piece.
+    /// Compared with the definition, piece by piece.
     #[test]
     fn the_mean_weight_is_the_mean(
         counts in proptest::collection::vec(1u32..1200, 8),
@@ -188,8 +188,7 @@ proptest! {
     }
 }
 
-/// What stands between the last sample of a header and the first of what follows is told by
-/// neither.
+/// Bytes between the last sample of a header and the next sample are not attributed to either.
 #[test]
 fn little_that_is_left_by_words_says_nothing() {
     let rarity = Rarity {

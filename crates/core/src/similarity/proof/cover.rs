@@ -1,4 +1,4 @@
-//! Which words lie under common shingles, and what they come to.
+//! The words under common shingles, and their sums.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use crate::ids::ByteLen;
 use crate::similarity::proof::SHINGLE;
 use crate::similarity::too_small;
 
-/// The length of each word of a text, in bytes of UTF-8 with one for what separates it from the
-/// next; 0 of a word that is template.
+/// The length of each word of a text, in bytes of UTF-8 with one for its separator; 0 for a
+/// template word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::similarity) struct WordLengths {
-    /// [`Self::LONG`]: it is among the long ones.
+    /// [`Self::LONG`]: the length is in `long`.
     short: Vec<u8>,
-    /// The words of at least so many bytes, by place.
+    /// The words of at least [`Self::LONG`] bytes, by place.
     long: Vec<(u32, u32)>,
-    /// How many words are template.
+    /// Counts the template words.
     of_template: usize,
 }
 
 impl WordLengths {
     const LONG: u8 = u8::MAX;
 
-    /// From where each word ends, and which of them are template.
+    /// Computes the lengths from the end of each word and the ranges of template words.
     pub(in crate::similarity) fn of(ends: &[u32], of_template: &[Range<usize>]) -> Self {
         let mut lengths = Self::default();
         lengths.extend(ends, of_template);
@@ -59,17 +59,17 @@ impl WordLengths {
         self.short.capacity() + 8 * self.long.capacity()
     }
 
-    /// How many words there are that are no template.
+    /// Counts the words that are not template.
     pub(in crate::similarity) const fn words(&self) -> u64 {
         (self.short.len() - self.of_template) as u64
     }
 
-    /// How many words there are.
+    /// Counts all words.
     pub(super) const fn places(&self) -> usize {
         self.short.len()
     }
 
-    /// How many of some words that follow each other are no template.
+    /// Counts the words in a range that are not template.
     pub(super) fn count(&self, words: Range<usize>) -> u64 {
         if self.of_template == 0 {
             return words.len() as u64;
@@ -78,15 +78,15 @@ impl WordLengths {
         lengths.filter(|&&length| length > 0).count() as u64
     }
 
-    /// Whether templates leave enough of some words that follow each other to judge them.
+    /// Returns whether templates leave enough of a range of words to judge it.
     pub(in crate::similarity) fn are_enough(&self, words: Range<usize>) -> bool {
         self.of_template == 0 || !too_small(ByteLen(self.sum(words)))
     }
 
-    /// The length of some words that follow each other.
+    /// Returns the length of a range of words.
     pub(in crate::similarity) fn sum(&self, words: Range<usize>) -> u64 {
         const LANES: u64 = 0x00ff_00ff_00ff_00ff;
-        // Most runs are of a few words: eight at a time, in four lanes of 16 bits.
+        // Most runs have a few words: eight are added at a time, in four lanes of 16 bits.
         let (eights, rest) = self.short[words.clone()].as_chunks();
         let of_eight = |&lengths: &[u8; 8]| {
             let lengths = u64::from_le_bytes(lengths);
@@ -108,12 +108,12 @@ impl WordLengths {
     }
 }
 
-/// Adds up what lies under common shingles, which come in the order of their places: the one way
-/// in which words are covered.
+/// Adds up the words under common shingles, which must be added in the order of their places. All
+/// measures in words use it.
 pub(in crate::similarity) struct CoverWalk<'a> {
     lengths: &'a WordLengths,
     end: usize,
-    /// Where the text under way ends, in words.
+    /// The end of the current text, in words.
     pub(super) until: usize,
     pub(in crate::similarity) covered: Covered,
 }
@@ -128,8 +128,8 @@ impl<'a> CoverWalk<'a> {
         }
     }
 
-    /// The next run: shingles that follow each other, which may be none. Returns how many bytes
-    /// they are over. That of one to four words is over as many as there are.
+    /// Adds the next run of consecutive shingles, which may be empty, and returns the bytes that it
+    /// covers. The shingle of one to four words covers all of them.
     pub(in crate::similarity) fn add(&mut self, shingles: Range<usize>) -> u64 {
         if shingles.is_empty() {
             return 0;
@@ -145,7 +145,7 @@ impl<'a> CoverWalk<'a> {
     }
 }
 
-/// What lies in common runs of one of two texts.
+/// The sums over the common runs in one of two texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::similarity) struct Covered {
     pub(in crate::similarity) words: u64,

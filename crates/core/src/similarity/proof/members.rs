@@ -1,13 +1,13 @@
-//! Proof of archives: by what their members hold, in any order and whatever packed them.
+//! Proof of archives by their members, in any order and any packing.
 //!
-//! The texts among the members are measured in words and all else in bytes, each kind as one
-//! content: a word counts as covered wherever in the other archive its run stands. Shares are of
-//! all bytes; those of a text are shared as far as its words are. If both hold texts alone, shares
-//! are of words.
+//! The texts among the members are measured in words and all others in bytes, each kind as one
+//! content. A word counts as covered wherever its run is in the other archive. Shares are of all
+//! bytes; the bytes of a text are shared in proportion to its words. If both have only texts,
+//! shares are of words.
 //!
-//! Texts keep their ends, so no shingle lies across two of them. What is no text stands in the
-//! order of the digests, so the measure is a function of the two sets of members, and its sides
-//! exchange with them. A file that holds nothing is its own only member where it meets an archive.
+//! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
+//! order of their digests. So the measure is a function of the two sets of members, and its sides
+//! exchange with them. Compared with an archive, a file without members is its own only member.
 
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ use crate::similarity::runs::common_bytes;
 use crate::similarity::{Measures, Templates, Unit, too_small};
 use crate::{ContentKind, WordsDigest};
 
-/// The members of an archive that is measured against others, or the one content of something else.
+/// The members of an archive, or the single content of another file, for measuring against others.
 #[derive(Debug)]
 pub struct ProvableMembers {
     texts: Vec<Member>,
@@ -32,7 +32,7 @@ struct Member {
     bytes: Vec<u8>,
 }
 
-/// What names a member: its words if it is a text of enough of them.
+/// The name of a member: the digest of its words, if it is a text with enough of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MemberName {
     Words(WordsDigest),
@@ -43,7 +43,7 @@ enum MemberName {
 #[derive(Clone, Copy, Debug, Default)]
 struct CommonKind {
     sizes: (f64, f64),
-    /// The parts of the sizes that are shared.
+    /// The shared parts of the sizes.
     shared: (f64, f64),
     resemblance: f64,
     /// Bytes in common runs.
@@ -51,12 +51,12 @@ struct CommonKind {
 }
 
 impl ProvableMembers {
-    /// Contents and their kinds, in any order.
+    /// Makes it from contents and their kinds, in any order.
     pub fn new(members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         Self::without(&Templates::default(), members)
     }
 
-    /// The same without what is template: of texts their words as well as their bytes.
+    /// As [`Self::new`], without templates: in texts neither words nor bytes of them count.
     pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {
@@ -88,7 +88,7 @@ impl ProvableMembers {
         }
     }
 
-    /// Bytes of all members.
+    /// Returns the bytes of all members.
     pub fn size(&self) -> ByteLen {
         ByteLen(size(&self.texts) + size(&self.others))
     }
@@ -122,7 +122,7 @@ impl ProvableMembers {
             measures,
             unit,
             is_same_text: !too_small(sizes.0) && (is_equal || is_same(asked)),
-            // A passage is the member's that has it.
+            // A passage belongs to the member that has it.
             has_passage: false,
         }
     }
@@ -153,7 +153,7 @@ impl ProvableMembers {
         in_bytes(&joined(&self.others), &joined(&other.others))
     }
 
-    /// Of all members in bytes.
+    /// Compares all members in bytes.
     fn common_contents(&self, other: &Self) -> CommonKind {
         let joined = |members: &Self| -> Vec<u8> {
             let mut all: Vec<&Member> = members.texts.iter().chain(&members.others).collect();
@@ -164,7 +164,7 @@ impl ProvableMembers {
         in_bytes(&joined(self), &joined(other))
     }
 
-    /// What names all members, whatever their order.
+    /// Returns the names of all members, independent of their order.
     fn names(&self, asked: Unit) -> Vec<MemberName> {
         let content = |member: &Member| MemberName::Content(member.digest);
         let mut names: Vec<MemberName> = self.others.iter().map(content).collect();
@@ -198,7 +198,7 @@ fn in_bytes(a: &[u8], b: &[u8]) -> CommonKind {
     }
 }
 
-/// The measures of contents of these sizes.
+/// Combines both kinds to the measures of contents of these sizes.
 fn together(kinds: [CommonKind; 2], sizes: (ByteLen, ByteLen)) -> Measures {
     let judged = !too_small(sizes.0) && !too_small(sizes.1);
     let sum = |part: fn(&CommonKind) -> f64| kinds.iter().map(part).sum::<f64>();
@@ -256,7 +256,7 @@ mod tests {
             assert_eq!(found.unit, Unit::Bytes);
         }
         assert_eq!(shares(&a.measure(&b, Unit::Words)), (0.999_999, 0.999_999));
-        // Line ends and capitals are no difference of texts.
+        // Line ends and capitals do not change a text.
         let wrapped = String::from_utf8_lossy(&one)
             .to_uppercase()
             .replace(' ', "\n");
@@ -290,7 +290,7 @@ mod tests {
         let (file, held) = shares(&found);
         assert_eq!((file, found.unit), (0.999_999, Unit::Bytes));
         assert!((0.1..0.3).contains(&held), "{held}");
-        // Its words, each with one for what separates it from the next.
+        // Its words, each with one for its separator.
         let shared = found.measures.shared_bytes.0 as f64 / one.len() as f64;
         assert!((0.95..=1.0).contains(&shared), "{shared}");
         assert!(shares(&of(&[&image]).measure(&archive, Unit::Words)).0 > 0.9999);
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn no_run_lies_across_two_texts() {
-        // Of four words each: together they would have runs of five.
+        // Four words each: joined, they would have runs of five.
         let parts: Vec<String> = (0..100).map(|n| words(4 * n, 4)).collect();
         let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
         let found = of(&parts).measure(&of(&[words(0, 400).as_bytes()]), Unit::Words);

@@ -1,10 +1,10 @@
-//! What was measured as numbers, for whoever keeps it or hands it on: no figure changes by that.
+//! Measures as numbers, for storage and transfer without loss.
 
 use crate::ids::{ByteLen, Score};
 use crate::similarity::proof::Proven;
 use crate::similarity::{Measures, Unit};
 
-/// Bits of the first number: which shares are known, and what the pair is.
+/// Bits of the first number: the known shares, and the properties of the pair.
 mod flag {
     pub(super) const A_IN_B: u64 = 1;
     pub(super) const B_IN_A: u64 = 1 << 1;
@@ -15,8 +15,8 @@ mod flag {
 }
 
 impl Proven {
-    /// As numbers: five flags (below 32), the three shares by their bits, and the shared bytes. The
-    /// unit is not among them.
+    /// Returns the measures as numbers: five flags (below 32), the three shares by their bits, and
+    /// the shared bytes. The unit is not among them.
     pub fn to_words(&self) -> [u64; 5] {
         let Measures {
             a_in_b,
@@ -40,7 +40,8 @@ impl Proven {
         ]
     }
 
-    /// What [`Self::to_words`] made of measures in this unit; `None`: it has not made these.
+    /// Reads what [`Self::to_words`] returned for measures in this unit; `None`: it never returns
+    /// these numbers.
     pub fn of_words(
         [flags, a_in_b, b_in_a, resemblance, shared]: [u64; 5],
         unit: Unit,

@@ -5,7 +5,7 @@
 pub(super) struct Filter(Vec<u64>);
 
 impl Filter {
-    /// An empty filter for so many hashes.
+    /// Makes an empty filter for `count` hashes.
     pub(super) fn new(count: usize) -> Self {
         Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 19)])
     }
@@ -22,7 +22,7 @@ impl Filter {
         self.0[word] |= bits;
     }
 
-    /// False if the hash was not added.
+    /// Returns false if the hash was not added.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);

@@ -1,52 +1,52 @@
-//! Which windows of one file occur in another, or occur in the same file before.
+//! Marks the windows of one file that occur in another, or earlier in the same file.
 //!
-//! Exact, verified on the bytes, and linear in the size of both files whatever they hold:
+//! The result is exact and verified on the bytes. The time is linear in the size of both files,
+//! whatever they contain:
 //!
-//! 1. The positions of the file roll by the sparse index of the other ([`Blocks`]). Where a block
-//!    is met, the 32 bytes on either side decide about every window around the place, and a run
-//!    that goes on is followed to its end and skipped: all its windows are marked, and nothing in
-//!    them need be hashed.
-//! 2. A block with more than [`CROWD`] occurrences (zeros, a table of equal records, a heading that
-//!    stands in every file) is compared with the first of these only. The windows that hold one and
-//!    are still unmarked stay *open*. Where comparisons are many for the bytes they decide about,
-//!    more than [`FEW`] is a crowd.
-//! 3. Open windows are looked up in a set of the other file's windows that hold a crowded block. If
-//!    an open window occurs there at all, then either by a block that was not crowded, and it was
-//!    marked in step 1, or at a window of that set.
+//! 1. A rolling hash over the file is looked up in the sparse index of the other ([`Blocks`]).
+//!    Where a block is found, the 32 bytes on either side decide about every window around the
+//!    place. A run that continues is followed to its end and skipped. All its windows are marked,
+//!    and none of them is hashed.
+//! 2. A block with more than [`CROWD`] occurrences (zeros, a table of equal records, a heading in
+//!    every file) is compared with the first of these only. The windows that contain one and are
+//!    still unmarked stay *open*. Where most blocks are common, more than [`FEW`] is a crowd.
+//! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.
+//!    An open window that occurs there at all contains either a block that was not crowded, and was
+//!    marked in step 1, or is a window of that set.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};
 use crate::similarity::runs::window::{Roll, WindowSet, windows};
 use crate::similarity::runs::{LEAST_RUN, common_prefix, common_suffix};
 
-/// So many windows that hold crowded blocks are in memory at a time (16 bytes each).
+/// The windows with crowded blocks that are in memory at a time (16 bytes each).
 const SEGMENT: usize = 8 << 20;
 
-/// How many occurrences of a block are compared one by one.
+/// The occurrences of a block that are compared one by one.
 pub(super) const CROWD: usize = 16;
 
-/// As many, where nearly every block is a common one.
+/// The same limit, where nearly every block is common.
 const FEW: usize = 1;
 
-/// What counts as an occurrence.
+/// The windows that count as occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Among {
     /// Any window of the indexed file.
     All,
-    /// A window of the indexed file, which is the same, at an earlier position.
+    /// A window at an earlier position of the indexed file, which is the same file.
     Earlier,
 }
 
-/// The limits of the work and of the memory, which do not change the answer.
+/// The limits of the work and of the memory, which do not change the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkLimits {
     /// A block with more occurrences is crowded.
     pub(super) crowd: usize,
-    /// Windows in a set, about.
+    /// The approximate number of windows in a set.
     pub(super) segment: usize,
 }
 
-/// The windows of `data`, by their positions, that occur in the indexed file.
+/// Returns the windows of `data`, by their positions, that occur in the indexed file.
 pub(super) fn marked(data: &[u8], blocks: &Blocks<'_>, among: Among) -> Bits {
     let limits = MarkLimits {
         crowd: CROWD,
@@ -78,11 +78,11 @@ pub(super) fn marked_within(
     marks
 }
 
-/// What the sparse index left open.
+/// The windows that the sparse index left open.
 struct Open {
-    /// Windows, those marked perhaps among them.
+    /// The windows; some may be marked.
     windows: Bits,
-    /// They hold blocks with more occurrences than this.
+    /// They contain blocks with more occurrences than this.
     crowd: usize,
 }
 
@@ -102,9 +102,9 @@ fn by_blocks(
         Open { windows, crowd }
     });
     let mut roll = Roll::new(data, WIDTH);
-    // What was compared so far, in units of a place and of a line of memory.
+    // Comparisons so far, in units of a place and of a line of memory.
     let mut work = 0;
-    // The positions from `look` to `skip` lie within marked windows only.
+    // The positions from `look` to `skip` are within marked windows only.
     let (mut look, mut skip) = (usize::MAX, 0);
     let mut at = 0;
     loop {
@@ -131,7 +131,7 @@ fn by_blocks(
             FEW.min(crowd)
         };
         let skipping = look != usize::MAX;
-        // Windows beyond these hold a later position too.
+        // Windows beyond these contain a later position, too.
         let most = if skipping {
             LEAST_RUN - WIDTH
         } else {
@@ -164,8 +164,8 @@ fn by_blocks(
         }
         let (on, back) = best;
         if !skipping && on > LEAST_RUN - WIDTH {
-            // The windows up to this one are marked from `at - back` on; one before that may
-            // still occur elsewhere by a block within it.
+            // The windows up to this one are marked from `at - back` on. One before that may still
+            // occur elsewhere by a block within it.
             skip = at + WIDTH + on - LEAST_RUN + 1;
             look = (at - back + LEAST_RUN - WIDTH).clamp(at + 1, skip);
         }
@@ -173,7 +173,7 @@ fn by_blocks(
     }
 }
 
-/// Step 3: marks those of the open windows that occur among the crowded windows of the source.
+/// Step 3: marks the open windows that occur among the crowded windows of the source.
 fn by_windows(
     data: &[u8],
     open: &Bits,
@@ -207,10 +207,10 @@ fn by_windows(
     }
 }
 
-/// So many windows are hashed before they are looked up.
+/// The windows that are hashed before they are looked up.
 const BATCH: usize = 32;
 
-/// Hashes the next windows; false at the end.
+/// Hashes the next windows; returns false at the end.
 fn next_batch(
     roll: &mut Roll<'_>,
     places: &mut impl Iterator<Item = usize>,

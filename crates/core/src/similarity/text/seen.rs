@@ -1,22 +1,22 @@
-//! Which shingles several texts may have, in a bit or two for each.
+//! Records which shingles several texts may have, in a bit or two for each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many shingles are looked for before the first of them is noted.
+/// The shingles that are loaded before the first of them is written.
 const AT_ONCE: usize = 16;
 
-/// Shingles that were noted once, and those that were noted again. A shingle may be taken for
+/// Shingles that were noted once, and those that were noted again. A shingle may collide with
 /// another one that was noted; one that was noted twice is never missed. Threads may note at the
 /// same time.
 #[derive(Debug)]
 pub struct SeenShingles {
-    /// Bits of those that were noted, and of those that were noted again, side by side: both are
-    /// fetched from memory at once.
+    /// Bits of the shingles noted once, and of those noted again, side by side: both are loaded
+    /// from memory at once.
     seen: Vec<[AtomicU64; 2]>,
 }
 
 impl SeenShingles {
-    /// For so many bytes of text: some eight bits for each shingle.
+    /// Makes a set for a text of this many bytes: some eight bits for each shingle.
     pub fn for_bytes(bytes: u64) -> Self {
         let words = (bytes / 64).clamp(16, 1 << 26).next_power_of_two();
         let seen = (0..words).map(|_| [const { AtomicU64::new(0) }; 2]);
@@ -32,7 +32,7 @@ impl SeenShingles {
 
     /// Notes shingles.
     pub fn note(&self, shingles: &[u64]) {
-        // The memory is waited for by several at a time, and then by none of those that write.
+        // The loads of several shingles overlap, so the writes behind them do not wait for memory.
         for some in shingles.chunks(AT_ONCE) {
             let mut looked = [0; AT_ONCE];
             for (looked, &shingle) in looked.iter_mut().zip(some) {
@@ -48,7 +48,7 @@ impl SeenShingles {
         }
     }
 
-    /// Whether a shingle was noted repeatedly, perhaps.
+    /// Returns whether a shingle may have been noted repeatedly.
     pub fn repeatedly(&self, shingle: u64) -> bool {
         let ([_, again], bit) = self.bit(shingle);
         again.load(Ordering::Relaxed) & bit != 0

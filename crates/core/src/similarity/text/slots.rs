@@ -1,17 +1,17 @@
-//! Numbers of shingles by open addressing: what a text is laid out in.
+//! Numbers of shingles by open addressing, for a text that is laid out.
 
 /// Numbers, each with the number of its entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
-    /// A bit for each number by its last digits: most numbers that are asked for are not here, and
-    /// these bits lie in the processor's nearest memory.
+    /// A bit for each number by its last digits. Most look-ups miss, and these bits are in the
+    /// processor's nearest cache.
     hints: Vec<u64>,
     /// The second is one more than the entry; 0 marks a free slot.
     slots: Vec<(u32, u32)>,
 }
 
 impl Slots {
-    /// Forgets everything and makes room for so many numbers.
+    /// Removes everything and makes room for `numbers` numbers.
     pub(super) fn clear(&mut self, numbers: usize) {
         let room = (2 * numbers).next_power_of_two().max(16);
         self.slots.clear();
@@ -20,7 +20,7 @@ impl Slots {
         self.hints.resize(room / 4, 0);
     }
 
-    /// The entry of a number, if it is here.
+    /// Returns the entry of a number, if there is one.
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<u32> {
         let (word, bit) = self.hint(number);
@@ -30,7 +30,7 @@ impl Slots {
         self.slots[self.place(number)].1.checked_sub(1)
     }
 
-    /// Puts a number here.
+    /// Inserts a number.
     #[inline]
     pub(super) fn put(&mut self, number: u32, entry: u32) {
         let place = self.place(number);
@@ -39,14 +39,14 @@ impl Slots {
         self.hints[word] |= bit;
     }
 
-    /// Where the bit of a number is.
+    /// Returns the place of a number's bit.
     #[inline]
     fn hint(&self, number: u32) -> (usize, u64) {
         let word = (number / 64) as usize & (self.hints.len() - 1);
         (word, 1 << (number % 64))
     }
 
-    /// Where a number is, or would be.
+    /// Returns the slot of a number, or the one where it would be inserted.
     #[inline]
     fn place(&self, number: u32) -> usize {
         let mask = self.slots.len() - 1;

@@ -6,7 +6,7 @@ use resemble_testutil::random::noise;
 
 use super::*;
 
-/// Numbers that look drawn.
+/// Pseudorandom numbers.
 fn numbers(seed: u64, count: usize, below: u32) -> Vec<u32> {
     let bytes = noise(seed, 4 * count);
     let numbers = bytes.chunks_exact(4);
@@ -122,7 +122,7 @@ fn what_has_other_lines_is_no_table() {
         "{n};{}",
         words[5 * n..5 * n + 5].join(";")
     ))));
-    // A few lines are none.
+    // A few lines are not a table.
     assert!(!is_table(&amounts(1, 7)));
     assert!(!is_table(""));
 }
@@ -140,7 +140,7 @@ fn rows_that_say_nothing_are_no_table() {
         n % 28 + 1,
         n % 90
     ))));
-    // The same rows again and again.
+    // The same rows repeated.
     assert!(!is_table(&amounts(1, 40).repeat(10)));
 }
 

@@ -1,4 +1,4 @@
-//! What is markup, wherever a piece begins, and what is not.
+//! Recognition of markup, wherever a piece begins.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn sources_and_texts_are_no_markup() {
         assert!(!is_markup(text), "{text}");
         assert!(!is_markup(&text.repeat(300)), "{text}");
     }
-    // Some tags in much of something else.
+    // Some tags in much other text.
     let comment = "/** Returns the <b>first</b> of them. */\n";
     let code = format!(
         "{comment}{}",
@@ -105,8 +105,8 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     for at in 0..page.len() - 600 {
         let part = words(&page[at..]);
         assert!(is_markup(&page[at..]), "{}", &page[at..at + 60]);
-        // A letter or two of what it begins within, and at most the rest of one tag without
-        // anything that shows it.
+        // A letter or two of the cut word may be read, and at most the rest of one tag that is not
+        // recognised.
         let common = part.iter().rev().zip(all.iter().rev());
         let common = common.take_while(|(a, b)| a == b).count();
         assert!(
@@ -117,11 +117,11 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
         );
         assert!(part.len() <= all.len() + 2);
     }
-    // Prose before a part of a drawing is none of a tag.
+    // Prose before a part of a drawing is not the rest of a tag.
     let path = "<path id=\"a\" style=\"fill:#fff\"\n d=\"M 1 2 Z\" />\n";
     let text = format!("some words of prose here\n{}", &path.repeat(9)[5..]);
     assert_eq!(words(&text)[..5], ["some", "words", "of", "prose", "here"]);
-    // Nor is prose before a part that begins in a script, however much of it there is.
+    // Nor is prose before a part that begins in a script, at any length.
     let prose = "some words of prose, here and there.\n".repeat(40);
     let begin = page.find("var a").expect("a script");
     let text = format!("{prose}{}", &page[begin + 500..]);
@@ -132,7 +132,7 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     assert!(is_markup(&entities));
 }
 
-/// Bytes without any end take no time to speak of.
+/// Unclosed constructs do not make the search quadratic.
 #[test]
 fn hostile_beginnings_are_looked_at_once() {
     for unit in [

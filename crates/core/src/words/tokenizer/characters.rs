@@ -1,4 +1,4 @@
-//! Characters, one by one: out of bytes, in normal form, to words.
+//! Reads characters from bytes, normalizes them and passes them to words.
 
 use super::Tokenizer;
 use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
@@ -6,7 +6,7 @@ use crate::words::sink::{FOLDED, Sink};
 
 impl Tokenizer {
     /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to
-    /// the end; where that is.
+    /// the end; returns where that is.
     pub(super) fn by_bytes(
         &mut self,
         bytes: &[u8],
@@ -38,7 +38,7 @@ impl Tokenizer {
         bytes.len()
     }
 
-    /// The character of UTF-8 that bytes begin with, if it is whole, and its length.
+    /// Returns the UTF-8 character at the start of the bytes, if it is whole, and its length.
     #[inline]
     fn whole_character(&self, bytes: &[u8]) -> Option<(char, usize)> {
         if self.by_byte || self.need > 0 {
@@ -64,7 +64,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte of text; `may_go_on`: what follows may be a mark of it.
+    /// Takes a byte of text; `may_go_on`: a mark that changes it may follow.
     #[inline]
     pub(super) fn text(&mut self, byte: u8, may_go_on: bool, sink: &mut impl Sink) {
         if byte >= 128 {
@@ -88,7 +88,7 @@ impl Tokenizer {
         }
     }
 
-    /// The word under way is over.
+    /// Ends the current word.
     #[inline]
     pub(super) fn separate(&mut self, sink: &mut impl Sink) {
         self.release(sink);
@@ -96,7 +96,7 @@ impl Tokenizer {
         sink.end_word();
     }
 
-    /// A separator waits if it is one of the three that a mark changes: `=` and a stroke are `≠`.
+    /// Holds a separator if it is one of the three that a mark changes: `=` and a stroke are `≠`.
     #[inline]
     pub(super) fn hold_relation(&mut self, byte: u8, sink: &mut impl Sink) {
         if matches!(byte, b'<' | b'=' | b'>') {
@@ -104,14 +104,14 @@ impl Tokenizer {
         }
     }
 
-    /// The separator that waits is none of the text.
+    /// Drops the separator that waits; it is not part of the text.
     pub(super) fn drop_relation(&mut self, sink: &mut impl Sink) {
         self.composer.clear();
         sink.release();
         self.between = true;
     }
 
-    /// A byte beyond ASCII that is no whole character with those behind it.
+    /// Takes a non-ASCII byte that is not part of a whole character in these bytes.
     fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
         self.between = false;
         if self.by_byte {
@@ -146,7 +146,7 @@ impl Tokenizer {
         (self.wide[0], self.have) = (byte, 1);
     }
 
-    /// Bytes that are no character of UTF-8 are one each of ISO 8859-1.
+    /// Reads bytes that are not a UTF-8 character as ISO 8859-1.
     #[inline]
     pub(super) fn end_wide(&mut self, sink: &mut impl Sink) {
         if self.need > 0 {
@@ -157,13 +157,13 @@ impl Tokenizer {
         }
     }
 
-    /// A character beyond ASCII.
+    /// Takes a character beyond ASCII.
     #[inline]
     pub(super) fn character(&mut self, character: char, sink: &mut impl Sink) {
         self.hold(character, class_of(character).joins(), sink);
     }
 
-    /// A character waits for its marks, or joins one that does.
+    /// Holds a character until its marks are read, or joins it to the one that waits.
     #[inline]
     fn hold(&mut self, character: char, joins: bool, sink: &mut impl Sink) {
         self.between = false;
@@ -178,7 +178,7 @@ impl Tokenizer {
         sink.hold(!is_alone);
     }
 
-    /// The character that waits has all its marks.
+    /// Passes on the character that waits, with all its marks.
     #[inline]
     fn release(&mut self, sink: &mut impl Sink) {
         if !self.composer.is_empty() {
@@ -191,8 +191,8 @@ impl Tokenizer {
     }
 }
 
-/// A letter that goes on with a word; `alone`: the word under way is a letter of a script without
-/// blanks.
+/// Passes on a letter that continues a word; `alone`: the current word is a letter of a script
+/// without blanks.
 #[inline]
 fn letter(letter: u32, alone: &mut bool, sink: &mut impl Sink) {
     if *alone {
@@ -202,7 +202,7 @@ fn letter(letter: u32, alone: &mut bool, sink: &mut impl Sink) {
     sink.letter(letter);
 }
 
-/// A character in normal form.
+/// Passes on a character in normal form.
 #[inline]
 fn part_of_word(character: char, alone: &mut bool, sink: &mut impl Sink) {
     let class = class_of(character);
