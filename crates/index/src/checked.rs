@@ -1,23 +1,23 @@
 //! A file whose every block is verified when it is read.
 //!
-//! redb keeps checksums of its pages and compares them only when it is asked to, so a flipped bit
-//! would be an answer: a look-up that takes a wrong branch finds nothing, as if nothing were there.
-//! Here each block of 4096 bytes has a checksum *beside* it (XXH3 of the block and its number), in
-//! a block of such checksums for 512 blocks. That finds any change of a block, whatever the block
-//! is for: rows, branches, counters, an older state of the same block, another block in its place,
-//! and the loss of the checksums themselves. What is found is never an answer: the read fails, and
-//! [`Health`] tells whoever keeps the index. Three subtleties:
+//! redb keeps checksums of its pages and compares them only on request, so a flipped bit would
+//! change an answer. A look-up that takes a wrong branch finds nothing, as if the key did not
+//! exist. Here each block of 4096 bytes has a checksum *beside* it (XXH3 of the block and its
+//! number), in a block of such checksums for 512 blocks. That detects any change of a block,
+//! whatever its purpose: rows, branches, counters. It detects an older state of the block, another
+//! block in its place, and the loss of the checksums themselves. Damage never becomes an answer:
+//! the read fails, and [`Health`] reports it to the owner of the index. There are three subtleties:
 //!
-//! 1. **A crash damages nothing.** redb never overwrites what the last durable commit uses, but for
+//! 1. **A crash damages nothing.** redb never overwrites what the last durable commit uses, except
 //!    its header. So a block and its checksum need not reach the disk together: until both are
-//!    there, no commit refers to the block. A torn block of checksums is sound as well: the
+//!    there, no commit refers to the block. A torn block of checksums is valid as well: the
 //!    checksums of blocks in use are the same before and after.
-//! 2. **The header** is overwritten, and torn or old it would be another commit. It is written to
-//!    two slots in turn, with a number that rises, each in one sector. The number of the last slot
-//!    that was synced is *confirmed* in a third place. A newest slot with a lower number is damage;
-//!    without a confirmation an unreadable slot is what a crash left, and the other one stands.
-//! 3. **A block without a checksum was never written**, and nobody reads such a block: what looks
-//!    like one was lost.
+//! 2. **The header** is overwritten, and a torn or old one would be another commit. It is written
+//!    to two slots in turn, with a number that rises, each in one sector. The number of the last
+//!    synced slot is *confirmed* in a third place. A newest slot with a lower number is damage.
+//!    Without a confirmation, an unreadable slot is what a crash left, and the other one is valid.
+//! 3. **A block without a checksum was never written**, and is never read: one that is read was
+//!    lost.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::health::Health;
 
-/// The version of everything this crate writes. Another one in a file means: rebuild.
+/// The version of everything that this crate writes. A file with another one is rebuilt.
 pub const FORMAT_VERSION: u32 = 12;
 
 /// Bytes of a block; redb's pages are as large, or a power of two times as large.
@@ -40,20 +40,20 @@ pub(crate) const BLOCK: u64 = 4096;
 const GROUP: u64 = BLOCK / 8;
 /// The head and the two slots of the header.
 const FRONT: u64 = 3;
-/// What the file begins with; the format version follows.
+/// The first bytes of the file; the format version follows.
 const MAGIC: [u8; 16] = *b"resemble index\n\0";
-/// Where in the head the confirmed number of a slot is: number, checksum.
+/// The place in the head of the confirmed number of a slot: number, checksum.
 const CONFIRMED: u64 = 512;
 /// Bytes of the store's header that are kept: with number and checksum a slot is one sector.
 const HEADER: usize = 512 - 16;
 
 #[cfg(any(debug_assertions, feature = "testing"))]
 thread_local! {
-    /// This thread believes whatever a file holds: shows that a test would find damage.
+    /// True if this thread skips all checks, to show that a test would find damage.
     pub(crate) static UNVERIFIED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// The file, its checksums and its header. Copies are the same.
+/// The file, its checksums and its header. Copies share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked(Arc<CheckedFile>);
 
@@ -64,7 +64,7 @@ struct CheckedFile {
     header: Mutex<Header>,
     /// Held while blocks are written, so that [`Checked::verify`] sees whole ones.
     writing: Mutex<()>,
-    /// Blocks that are not what was written and that no commit uses: a crash leaves them.
+    /// Blocks with a wrong checksum that no commit uses: a crash leaves them.
     unused: Mutex<BTreeSet<u64>>,
     health: Arc<Health>,
 }
@@ -79,10 +79,10 @@ struct Group {
 #[derive(Debug)]
 struct Header {
     bytes: [u8; HEADER],
-    /// Of the newest slot; 0: none was ever written.
+    /// The number of the newest slot; 0: none was ever written.
     number: u64,
     is_synced: bool,
-    /// The file has its head.
+    /// True if the file has its head.
     has_head: bool,
 }
 
@@ -94,22 +94,22 @@ fn sum_of(number: u64, block: &[u8]) -> u64 {
     xxh3_64_with_seed(block, number).max(1)
 }
 
-/// Where the checksums of a group are.
+/// Returns the offset of the checksums of a group.
 fn place_of_sums(group: u64) -> u64 {
     (FRONT + group * (GROUP + 1)) * BLOCK
 }
 
-/// Where a block is.
+/// Returns the offset of a block.
 fn place_of(block: u64) -> u64 {
     place_of_sums(block / GROUP) + (1 + block % GROUP) * BLOCK
 }
 
-/// The length of a file of so many blocks.
+/// Returns the length of a file of this many blocks.
 fn length(blocks: u64) -> u64 {
     (FRONT + blocks + blocks.div_ceil(GROUP)) * BLOCK
 }
 
-/// Blocks that a file of this length has.
+/// Counts the blocks of a file of this length.
 fn blocks_of(length: u64) -> io::Result<u64> {
     let Some(behind) = (length / BLOCK).checked_sub(FRONT) else {
         return if length == 0 {
@@ -126,8 +126,8 @@ fn blocks_of(length: u64) -> io::Result<u64> {
     }
 }
 
-/// The stretches of a range that lie in one group, or in a part of one block: the first block,
-/// where in it they begin, and where they are in the range.
+/// Splits a range into stretches within one group, or within one block: the first block, the offset
+/// in it, and the place in the range.
 fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let end = offset + len as u64;
     let mut at = offset;
@@ -149,7 +149,7 @@ fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range
 }
 
 impl Checked {
-    /// What a backend holds; if that is nothing, it gets its head with the first write.
+    /// Opens a backend; an empty one gets its head with the first write.
     pub(crate) fn new(file: impl StorageBackend, health: Arc<Health>) -> io::Result<Self> {
         let len = file.len()?;
         let mut header = Header {
@@ -172,9 +172,9 @@ impl Checked {
         })))
     }
 
-    /// Compares up to `most` blocks from number `from` on with their checksums. Answers where to
-    /// go on (`None`: that was the last one), and the blocks that are not what was written. Those
-    /// are damaged, unless no commit uses them: see [`Self::set_unused`].
+    /// Compares up to `most` blocks from number `from` on with their checksums. Returns the number
+    /// to continue with (`None` at the end), and the blocks that differ. Those are damaged, unless
+    /// no commit uses them: see [`Self::set_unused`].
     pub(crate) fn verify(&self, from: u64, most: u64) -> io::Result<(Option<u64>, Vec<u64>)> {
         let inner = &self.0;
         let _still = inner.writing.lock();
@@ -195,7 +195,7 @@ impl Checked {
         Ok(((to < blocks).then_some(to), wrong))
     }
 
-    /// No commit uses these blocks. They are looked at again when they were written.
+    /// Marks blocks that no commit uses. They are compared again once they are written.
     pub(crate) fn set_unused(&self, blocks: &[u64]) {
         self.0.unused.lock().extend(blocks);
     }
@@ -247,7 +247,7 @@ impl Header {
         let place = self.bytes.get_mut(at..at + data.len());
         let place = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         place.copy_from_slice(data);
-        // Until it is synced the other slot is the one that stands, and this one is written over.
+        // Until it is synced the other slot is valid, and this one is overwritten.
         if self.is_synced {
             self.number += 1;
             self.is_synced = false;
@@ -260,7 +260,7 @@ impl Header {
         file.write((1 + self.number % 2) * BLOCK, &sector)
     }
 
-    /// The newest slot is on the disk.
+    /// Records that the newest slot is on the disk.
     fn confirm(&mut self, file: &dyn StorageBackend, number: u64) -> io::Result<()> {
         if self.is_synced || self.number != number {
             return Ok(());
@@ -275,7 +275,7 @@ impl Header {
     }
 }
 
-/// The number that bytes begin with, and the rest.
+/// Splits off the number at the start of the bytes.
 fn number_at(bytes: &[u8]) -> (u64, &[u8]) {
     match bytes.split_first_chunk() {
         Some((number, rest)) => (u64::from_le_bytes(*number), rest),
@@ -292,7 +292,7 @@ impl CheckedFile {
             .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// The checksums of the group of a block.
+    /// Returns the checksums of the group of a block.
     fn sums<'g>(&self, group: &'g Group, block: u64) -> io::Result<&'g [AtomicU64]> {
         if let Some(sums) = group.sums.get() {
             return Ok(sums);
@@ -361,7 +361,7 @@ impl CheckedFile {
                 continue;
             }
             if at != 0 || !(data.len() as u64).is_multiple_of(BLOCK) {
-                // The store writes pages.
+                // The store writes whole pages.
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             let group = self.group(block)?;
@@ -389,7 +389,7 @@ impl CheckedFile {
         let blocks = len / BLOCK;
         let before = blocks_of(self.file.len()?)?;
         if blocks < before && !blocks.is_multiple_of(GROUP) {
-            // The checksums of what is cut off go with it.
+            // The checksums of the truncated blocks are removed, too.
             let group = self.group(blocks)?;
             let sums = self.sums(&group, blocks)?;
             for sum in &sums[(blocks % GROUP) as usize..] {

@@ -1,24 +1,23 @@
-//! What of the index an answer depends on, and what commits change of that: so an answer can be
-//! kept for longer than to the next commit.
+//! The parts of the index that an answer depends on, and the parts that commits change. So an
+//! answer can be kept for longer than until the next commit.
 //!
-//! The view takes note of what a question looks at ([`crate::Snapshot::noting`]), and not the
-//! question itself, so that no code of any question can forget to. It notes two things, and a
-//! commit says of the same two what it changed:
+//! The view notes what a question reads ([`crate::Snapshot::noting`]). The question itself does
+//! not, so that no code can forget to. It notes two things, and a commit records its changes of
+//! both:
 //!
-//! * **contents**: their rows and parts, where they are parts, the files that have them and the
-//!   names of these; and all contents in a posting list that was read;
-//! * **posting keys**: a new content touches all its keys. A content that goes touches itself alone
-//!   (the index does not know all the keys that it had): whoever has read one of its lists has
-//!   noted it.
+//! **contents**: their rows and parts, their places as parts, the files that have them and the
+//! names of these; and all contents in a posting list that was read;
+//! **posting keys**: a new content touches all its keys. A deleted content touches only itself,
+//! because the index does not know all the keys that it had. A question that read one of its lists
+//! has noted it.
 //!
-//! That a key is boilerplate is not noted: most questions find that of many keys, and each new file
-//! under a common header would touch them. It is rare that a key becomes boilerplate or ceases to
-//! be: then the commit touches everything. So does a commit of which too much would have to be
-//! kept. What looks at anything else (directories, records, sums) has no footprint, and its answer
-//! is kept until the next commit.
+//! That a key is boilerplate is not noted: most questions check many keys, and each new file under
+//! a common header would touch them. A key rarely becomes boilerplate or ceases to be; then the
+//! commit touches everything. So does a commit whose changes would take too much memory. A question
+//! that reads anything else (directories, records, sums) has no footprint, and its answer is kept
+//! until the next commit.
 //!
-//! Keys are kept as hashes of 32 bits: of two that are equal by chance an answer is at worst found
-//! anew.
+//! Keys are kept as hashes of 32 bits. If two collide, an answer is at worst computed again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,18 +32,18 @@ use crate::schema::PostingKind;
 /// An answer that depends on more contents and keys has no footprint.
 const MOST_NOTED: usize = 1 << 16;
 
-/// Contents and keys of all commits that are known, and of one that does not touch everything: at 4
-/// bytes each, a quarter of a megabyte.
+/// The most contents and keys of all recorded commits, and of one that does not touch everything:
+/// at 4 bytes each, a quarter of a megabyte.
 const MOST_TOUCHED: usize = 1 << 16;
 
-/// The key as it is kept.
+/// Returns the hash of a key.
 fn hashed(kind: PostingKind, key: u64) -> u32 {
     // Fibonacci hashing. Keys have 48 bits at most.
     let key = key ^ ((kind as u64) << 56);
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// What a question looked at so far.
+/// Everything that a question read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     contents: BitSet,
@@ -60,7 +59,7 @@ impl Noted {
         }
     }
 
-    /// The posting list of a key, and who is in it.
+    /// Notes the posting list of a key, and the contents in it.
     pub(crate) fn list(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
         if !self.is_boundless {
             self.keys.push(hashed(kind, key));
@@ -71,7 +70,7 @@ impl Noted {
         }
     }
 
-    /// Something that a footprint does not have.
+    /// Notes a read that a footprint cannot express.
     pub(crate) fn anything(&mut self) {
         *self = Self {
             is_boundless: true,
@@ -85,7 +84,7 @@ impl Noted {
         }
     }
 
-    /// The footprint of an answer from the view of this commit.
+    /// Returns the footprint of an answer from the view of this commit.
     pub(crate) fn footprint(&self, log: &Arc<CommitLog>, generation: u64) -> Option<Footprint> {
         if self.is_boundless {
             return None;
@@ -108,7 +107,7 @@ impl Noted {
     }
 }
 
-/// What of the index an answer depends on: see [`crate::Snapshot::is_untouched`].
+/// The parts of the index that an answer depends on: see [`crate::Snapshot::is_untouched`].
 #[derive(Clone, Debug)]
 pub struct Footprint {
     log: Arc<CommitLog>,
@@ -121,12 +120,12 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Bytes that it takes.
+    /// Returns the bytes that it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.contents.len() + size_of_val(&*self.keys)
     }
 
-    /// Whether no commit up to this one has touched it.
+    /// Returns whether no commit up to this one has touched it.
     pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
         // Another log is that of an index that was opened again.
         let stands = Arc::ptr_eq(&self.log, log)
@@ -146,7 +145,7 @@ impl Footprint {
         })
     }
 
-    /// Whether it has one of these, which are ascending.
+    /// Returns whether it has one of these contents, which are ascending.
     fn has_content(&self, touched: &[u32]) -> bool {
         let mut touched = touched.iter().copied().peekable();
         self.contents().any(|content| {
@@ -156,7 +155,7 @@ impl Footprint {
     }
 }
 
-/// What a commit changes.
+/// The changes of a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     contents: Vec<u32>,
@@ -204,22 +203,22 @@ impl Touched {
     }
 }
 
-/// What the last commits have changed.
+/// The changes of the last commits.
 #[derive(Debug)]
 pub(crate) struct CommitLog(Mutex<Commits>);
 
 #[derive(Debug)]
 struct Commits {
-    /// The later ones are known, all of them that have touched anything.
+    /// All later commits that touched anything are recorded.
     since: u64,
-    /// With their generations, ascending. One that failed stays: it may have been made all the
-    /// same.
+    /// Commits with their generations, ascending. A failed one stays, because it may have been made
+    /// after all.
     known: VecDeque<(u64, Touched)>,
     touched: usize,
 }
 
 impl CommitLog {
-    /// Nothing is known up to this commit.
+    /// Makes a log without the commits up to this one.
     pub(crate) fn since(generation: u64) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Commits {
             since: generation,
@@ -228,7 +227,7 @@ impl CommitLog {
         })))
     }
 
-    /// Takes note of a commit before anybody can see it.
+    /// Records a commit before any reader can see it.
     pub(crate) fn push(&self, generation: u64, mut touched: Touched) {
         let mut commits = self.0.lock();
         if touched.is_everything {
@@ -256,8 +255,7 @@ impl CommitLog {
         }
     }
 
-    /// Whether a commit that came after those which the footprint knows of, up to this one, has
-    /// touched it.
+    /// Returns whether a commit after the footprint's, up to this one, has touched it.
     fn touches(&self, footprint: &Footprint, generation: u64) -> bool {
         let commits = self.0.lock();
         if footprint.generation < commits.since {
@@ -323,7 +321,7 @@ mod tests {
             assert!(!before.unwrap().stands(&log, generation), "{generation}");
         }
         assert!(!old.stands(&log, 11) && !footprint().stands(&log, 9));
-        // Up to the commit that is asked for.
+        // Up to the requested commit.
         assert!(footprint().stands(&log, 8));
         assert!(!footprint().stands(&CommitLog::since(7), 8));
     }

@@ -1,9 +1,9 @@
-//! Whether an index can be relied on, for whoever keeps it.
+//! Damage of an index, for the owner of the index.
 //!
-//! Any reader may be the first to meet damage: a question on some thread, the overlay, the writer.
-//! It gets an error, and so does everybody after it; but only the keeper of the index can set the
-//! file aside and build another. So the damage is noted here, below all of them, and the keeper is
-//! told.
+//! Any reader may be the first to find damage: a question on some thread, the overlay, the writer.
+//! It gets an error, and so does every later reader. But only the owner of the index can set the
+//! file aside and build another. So the damage is recorded here, below all of them, and reported to
+//! the owner.
 
 use std::fmt;
 use std::io;
@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 /// EIO, on every Linux.
 const FAILED: i32 = 5;
 
-/// Called once, when damage is met.
+/// Called once, when damage is found.
 type Listener = Box<dyn FnOnce(&str) + Send>;
 
-/// Of one open index and all its snapshots.
+/// The state of one open index and all its snapshots.
 #[derive(Default)]
 pub(crate) struct Health {
     damage: OnceLock<String>,
@@ -25,12 +25,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// What was found first, if anything was.
+    /// Returns the damage that was found first, if any was.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
 
-    /// The file was found to be damaged.
+    /// Records that the file was found to be damaged.
     pub(crate) fn found(&self, reason: &str) {
         if self.damage.set(reason.to_owned()).is_ok()
             && let Some(listener) = self.listener.lock().take()
@@ -39,8 +39,8 @@ impl Health {
         }
     }
 
-    /// A part of the file could not be read. If it is not there, is not what was written, or is on
-    /// a part of the disk that has failed, that is damage.
+    /// Converts the error of a failed read. It is damage if the bytes are missing, are not what was
+    /// written, or are on a failed part of the disk.
     pub(crate) fn not_read(&self, error: io::Error) -> io::Error {
         let is_damage = matches!(
             error.kind(),
@@ -53,7 +53,7 @@ impl Health {
         io::Error::new(io::ErrorKind::InvalidData, error)
     }
 
-    /// Whom to tell: at once, if it is damaged already.
+    /// Sets the listener; calls it at once if the file is damaged already.
     pub(crate) fn listen(&self, listener: Listener) {
         *self.listener.lock() = Some(listener);
         if let Some(damage) = self.damage.get()

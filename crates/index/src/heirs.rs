@@ -1,23 +1,22 @@
-//! Contents that have grown or changed a little: what the index keeps of them under the id of what
-//! they were.
+//! Contents that have grown or changed a little: the index stores their data under the id of the
+//! former content.
 //!
-//! A line is appended to a log of a gigabyte, or a block of an image is written: the new content
-//! has a million chunks, and all but two of them are those of the content before, which goes with
-//! the same batch. Then nothing of these is written. The new content is the **heir** of the old
-//! one:
+//! A line is appended to a log of a gigabyte, or a block of an image is written. The new content
+//! has a million chunks, and all but two are those of the old content, which is removed in the same
+//! batch. Then none of these chunks is written. The new content is the **heir** of the old one:
 //!
-//! 1. **Its chunk list** stays where it is, under the id that it was first stored with, and only
-//!    the parts with other runs are written anew ([`Heirs::list_of`]).
-//! 2. **Postings** of the dead content are read as postings of its heir, but for those keys
-//!    that the heir has not, which are *gone* ([`Live::of`]). What the heir has besides has
-//!    postings of its own. No posting is there twice.
-//! 3. **It ends by itself.** A merge writes the heir's id, as it leaves out the dead. So a content
-//!    has no more ancestors than there are segments, however often it has grown; and the keys that
-//!    are gone of one are among those that it has postings of in one segment.
+//! 1. **Its chunk list** stays under the id that it was first stored with. Only the parts with
+//!    other runs are written ([`Heirs::list_of`]).
+//! 2. **Postings** of the dead content are read as postings of its heir. Keys that the heir does
+//!    not have are *gone* ([`Live::of`]). Further keys of the heir have postings of its own. No
+//!    posting occurs twice.
+//! 3. **It is temporary.** A merge writes the heir's id, as it leaves out the dead. So a content
+//!    has at most as many ancestors as there are segments, however often it has grown. And the gone
+//!    keys of an ancestor are among those of its postings in one segment.
 //!
-//! Fingerprint postings are inherited as well, if it is known which of them the heir has and the
-//! dead content had not, and the other way round. Else, and if most are others (their level rises
-//! with the size of a content), they are written anew. A signature is short, and always written.
+//! Fingerprint postings are inherited as well, if the fingerprints that both contents do not share
+//! are known. Otherwise, or if most differ (their level rises with the size of a content), they are
+//! written again. A signature is short, and always written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,27 +31,27 @@ use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
 use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 
-/// Who has inherited what.
+/// The heirs of dead contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heirs {
     by_ancestor: HashMap<u32, Heir>,
-    /// The same the other way round: what each heir has inherited from.
+    /// The ancestors of each heir.
     by_heir: HashMap<u32, Vec<u32>>,
-    /// Where the chunk lists of contents are that have grown.
+    /// The ids under which the chunk lists of grown contents are stored.
     lists: HashMap<u32, u32>,
-    /// How many heirs have fingerprint postings of the dead.
+    /// Counts the heirs with inherited fingerprint postings.
     with_fingerprints: usize,
 }
 
-/// Who has the postings of a dead content now.
+/// The content that has the postings of a dead content now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,
-    /// The bytes of the heir that are not those of the dead one lie within these, if that is known.
+    /// A range with all bytes of the heir that differ from the dead content, if it is known.
     pub(crate) changed: Option<Range<u64>>,
-    /// Keys of chunks of the dead content that its heir has not, ascending.
+    /// Keys of chunks of the dead content that its heir does not have, ascending.
     pub(crate) gone: Vec<u64>,
-    /// The same of fingerprints; `None`: the postings of the dead content's are nobody's.
+    /// The same for fingerprints; `None`: fingerprint postings were not inherited.
     pub(crate) gone_fingerprints: Option<Vec<u64>>,
 }
 
@@ -74,8 +73,8 @@ impl Heir {
         out
     }
 
-    /// Keys of postings of the dead content that its heir has not, ascending; `None`: the heir has
-    /// none of them.
+    /// Returns the posting keys of the dead content that its heir does not have, ascending; `None`:
+    /// the heir has none of its postings.
     pub(crate) fn gone(&self, kind: PostingKind) -> Option<&[u64]> {
         match kind {
             PostingKind::Chunk => Some(&self.gone),
@@ -121,22 +120,22 @@ impl Heirs {
         Ok(heirs)
     }
 
-    /// The id under which the chunk list of a content is stored.
+    /// Returns the id under which the chunk list of a content is stored.
     pub(crate) fn list_of(&self, content: ContentId) -> u32 {
-        // Nearly always nothing has grown.
+        // The usual case: no content has grown.
         if self.lists.is_empty() {
             return content.0;
         }
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
-    /// The heir of a dead content, and where in it the bytes are that the dead one has not.
+    /// Returns the heir of a dead content, and the range of the heir's bytes that differ.
     pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
         Some((ContentId(heir.content), heir.changed.clone()?))
     }
 
-    /// The dead contents whose postings a content has, with what it has not of them.
+    /// Returns the dead contents whose postings a content has, with the keys that it does not have.
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
         let ancestors = self.by_heir.get(&content.0).into_iter().flatten();
         ancestors.filter_map(|ancestor| Some((*ancestor, self.by_ancestor.get(ancestor)?)))
@@ -162,21 +161,21 @@ impl Heirs {
         }
     }
 
-    /// All dead contents with an heir, and it.
+    /// Returns all dead contents with an heir, and the heir.
     #[cfg(any(debug_assertions, feature = "testing"))]
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, u32)> {
         let heirs = self.by_ancestor.iter();
         heirs.map(|(&ancestor, heir)| (ancestor, heir.content))
     }
 
-    /// All contents whose lists are stored under another id.
+    /// Returns all contents whose lists are stored under another id.
     #[cfg(any(debug_assertions, feature = "testing"))]
     pub(crate) fn elsewhere(&self) -> impl Iterator<Item = u32> {
         self.lists.keys().copied()
     }
 }
 
-/// Whose postings of a kind are read as whose.
+/// Maps the postings of a kind to live contents.
 #[derive(Clone, Copy)]
 pub(crate) struct Live<'a> {
     kind: PostingKind,
@@ -198,7 +197,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// The live content that has a posting; `None` if none has it any more.
+    /// Returns the live content that has a posting; `None` if none has it any more.
     #[inline]
     pub(crate) fn of(self, key: u64, content: u32) -> Option<u32> {
         if !self.dead.has(content) {
@@ -209,21 +208,21 @@ impl<'a> Live<'a> {
         (gone.binary_search(&key).is_err()).then_some(heir.content)
     }
 
-    /// Whether [`Self::of`] may name another content than the posting, so that the order of ids is
-    /// another one.
+    /// Returns whether [`Self::of`] may return another content than the posting's, which changes
+    /// the order of ids.
     pub(crate) const fn reorders(self) -> bool {
         self.heirs.is_some()
     }
 }
 
-/// The heirs while they are written: the tables and what is kept of them in memory.
+/// The heirs while they are written: the tables and their copy in memory.
 pub(crate) struct HeirsWriting<'a> {
     pub(crate) txn: &'a WriteTransaction,
     pub(crate) heirs: &'a mut Arc<Heirs>,
 }
 
 impl HeirsWriting<'_> {
-    /// What has a dead content for an ancestor.
+    /// Sets the heir of a dead content.
     pub(crate) fn put(&mut self, ancestor: u32, heir: Heir) -> Result<(), Fault> {
         let mut table = self.txn.open_table(schema::HEIRS)?;
         table.insert(ancestor, &heir.encode()[..])?;
@@ -231,7 +230,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// A dead content has no postings any more, or nobody has them.
+    /// Removes the heir of a dead content, because its postings are deleted or unused.
     pub(crate) fn remove(&mut self, ancestor: u32) -> Result<(), Fault> {
         if self.heirs.by_ancestor.contains_key(&ancestor) {
             Arc::make_mut(self.heirs).remove(ancestor);
@@ -240,7 +239,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// A content dies without an heir.
+    /// Records that a content dies without an heir.
     pub(crate) fn end(&mut self, content: ContentId) -> Result<(), Fault> {
         let ancestors: Vec<u32> = self.heirs.ancestors(content).map(|(id, _)| id).collect();
         for ancestor in ancestors {
@@ -249,7 +248,7 @@ impl HeirsWriting<'_> {
         self.forget_list(content)
     }
 
-    /// The chunk list of a content is stored under this id.
+    /// Records the id under which the chunk list of a content is stored.
     pub(crate) fn set_list(&mut self, content: ContentId, list: u32) -> Result<(), Fault> {
         let mut table = self.txn.open_table(schema::CHUNK_LIST_OF)?;
         table.insert(content.0, list)?;
@@ -258,7 +257,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// The chunk list of a content is gone, or another's.
+    /// Records that the chunk list of a content is deleted, or another's.
     pub(crate) fn forget_list(&mut self, content: ContentId) -> Result<(), Fault> {
         if self.heirs.lists.contains_key(&content.0) {
             Arc::make_mut(self.heirs).lists.remove(&content.0);

@@ -1,15 +1,15 @@
 //! The index: applying batches, merging, records, closing. Opening is in [`crate::open`].
 //!
-//! One writer, any number of readers, none of which waits for the other:
+//! There is one writer and any number of readers, and none waits for another:
 //!
-//! * Writers take turns at one lock. Each begins on the state of the last commit and changes a
-//!   copy of it; a failed or refused batch leaves nothing behind.
-//! * A reader needs a read transaction *and* the sets in memory that belong to the same commit.
-//!   Instead of a lock around the commit (two fsyncs), every commit has a generation number in
-//!   its counters, and the sets of the coming generation are published before it is committed:
-//!   a reader begins, reads the generation, and takes the sets of that number. Should they not be
-//!   there (two commits went by meanwhile, or a commit failed half-way and was made all the
-//!   same), it reads them from the tables: that is slower and as right.
+//! Writers take turns at one lock. Each starts from the state of the last commit and changes a copy
+//! of it. A failed or refused batch leaves nothing behind.
+//! A reader needs a read transaction *and* the sets in memory of the same commit. A lock around the
+//! commit would last two fsyncs. Instead every commit has a generation number in its counters, and
+//! the sets of the next generation are published before it is committed. A reader begins, reads the
+//! generation, and takes the sets with that number. They may be missing, because two commits were
+//! made meanwhile, or a failed commit was made after all. Then the reader reads them from the
+//! tables, which is slower but correct.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,12 +32,12 @@ use crate::snapshot::Snapshot;
 use crate::state::{self, Sets};
 use crate::store::{Lasting, Store};
 
-/// How an index is opened.
+/// The options of opening an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bytes of memory for cached pages, reading and writing together.
     pub cache_bytes: usize,
-    /// A key that more contents than this have is boilerplate (Broder 1997, section 4.1, leaves
+    /// The limit of boilerplate: a key that more contents have (Broder 1997, section 4.1, leaves
     /// out shingles shared by more than 1000 documents).
     pub boilerplate_limit: u32,
 }
@@ -52,21 +52,22 @@ impl Default for Options {
     }
 }
 
-/// How much [`Index::merge`] does.
+/// The extent of [`Index::merge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeWork {
-    /// All postings into one segment, without those of dead contents; boilerplate is counted if
-    /// it was not.
+    /// Merges all postings into one segment, without those of dead contents; counts boilerplate if
+    /// it is out of date.
     All,
-    /// Everything, but only if a quarter is dead or a fifth is scattered over small segments.
+    /// Merges everything, but only if a quarter is dead or a fifth is scattered over small
+    /// segments.
     IfUseful,
 }
 
 /// One index and the only writer of its file.
 #[derive(Debug)]
 pub struct Index {
-    /// The view that was taken last, for whoever asks before the next commit. It is let go of when
-    /// that is made, and stands above the store, which must be dropped later.
+    /// The view that was taken last, reused until the next commit. The commit drops it. It is
+    /// declared before the store, which must be dropped later.
     pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
     pub(crate) params: Params,
@@ -74,36 +75,36 @@ pub struct Index {
     pub(crate) place: Arc<Place>,
     /// Held while writing.
     pub(crate) turn: Mutex<()>,
-    /// The sets of the last commit and, while one is under way, of the coming one, each with its
-    /// generation.
+    /// The sets of the last commit and, during a commit, of the next one, each with its generation.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
-    /// When the first commit was made that is not in the file yet.
+    /// The time of the first commit that is not in the file yet.
     pub(crate) unlasting: Mutex<Option<Instant>>,
-    /// What was measured since measures were last written.
+    /// Measures since they were last written.
     pub(crate) new_measures: Arc<NewMeasures>,
-    /// What the last commits have changed.
+    /// The changes of the last commits.
     pub(crate) commits: Arc<CommitLog>,
-    /// Bytes on disk when it was last compacted.
+    /// Bytes on disk after the last compaction.
     pub(crate) compact_bytes: AtomicU64,
-    /// Bytes on disk without those of merged segments, when a bulk load ended last.
+    /// Bytes on disk without those of merged segments, at the end of the last bulk load.
     pub(crate) loaded_bytes: AtomicU64,
 }
 
 /// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: a millisecond if they are cached.
 pub const VERIFY_BLOCKS: u64 = 256;
 
-/// An index of more bytes is not compacted when it is closed, for whoever ends a daemon waits: for
-/// 256 MB that takes about a second. [`Index::compact`] does it while it is open and idle.
+/// An index of more bytes is not compacted when it is closed, because the stop of a daemon would
+/// wait for it. Compacting 256 MB takes about a second. [`Index::compact`] does it while the index
+/// is open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {
-    /// The parameters that all contents were digested with.
+    /// Returns the parameters that all contents were digested with.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// A view of the last commit. Cheap (some 20 µs, and less if it is not the first one of that
-    /// commit): take a fresh one for each question.
+    /// Returns a view of the last commit. It is cheap (some 20 µs, and less if it is not the first
+    /// one of that commit): take a new one for each question.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         guarded(|| self.view()).map_err(|fault| self.place.read_error(fault))
     }
@@ -140,29 +141,29 @@ impl Index {
 
     /// Applies the changes in order as one durable transaction: all or nothing.
     ///
-    /// Contents whose last file goes are deleted at the end of the batch, so a file that is
-    /// removed and comes back elsewhere within one batch keeps its content.
+    /// A content that loses its last file is deleted at the end of the batch. So a file that is
+    /// removed and added elsewhere within one batch keeps its content.
     ///
-    /// After a full disk or another failure of the file system the index refuses all writing
-    /// ([`ApplyError::Closed`]) until it is dropped and opened again. Snapshots read only what is
-    /// cached then; where the file cannot be opened again, [`Index::last_commit`] answers.
+    /// After a full disk or another failure of the file system, the index refuses all writing
+    /// ([`ApplyError::Closed`]) until it is dropped and opened again. Snapshots then read only what
+    /// is cached. Where the file cannot be opened again, [`Index::last_commit`] reads it.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }
 
-    /// The same, but not durable: everybody sees it at once, and the file has it after the next
-    /// durable transaction or [`Self::persist`]. A process that is killed before leaves an older
-    /// commit, and what changed since then is found by comparing the tree with that.
+    /// As [`Self::apply`], but not durable. Every reader sees it at once, and the file has it after
+    /// the next durable transaction or [`Self::persist`]. A process that is killed before that
+    /// leaves an older commit. The caller finds what changed since then by comparing the tree with
+    /// it.
     ///
-    /// A small change is a few dozen pages in a file that is synced twice. Changes that come one
-    /// after another touch the same pages, which are written once this way.
+    /// A small change is a few dozen pages in a file that is synced twice. Consecutive changes
+    /// touch the same pages, which are then written only once.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
         self.transact_in(&turn, Lasting::Later, |writing| writing.apply(changes))
     }
 
-    /// Makes everything durable that is not since longer than this; says whether there was
-    /// anything.
+    /// Makes changes durable that are older than `age`; returns whether there were any.
     pub fn persist(&self, age: Duration) -> Result<bool, ApplyError> {
         let since = *self.unlasting.lock();
         if since.is_none_or(|since| since.elapsed() < age) {
@@ -172,9 +173,9 @@ impl Index {
         Ok(true)
     }
 
-    /// The same for one of many batches that bring new contents: segments are merged and
-    /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch that
-    /// is none of it.
+    /// As [`Self::apply`], for one of many batches of new contents. Segments are merged and
+    /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch
+    /// outside it.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| {
             writing.in_bulk = true;
@@ -182,16 +183,16 @@ impl Index {
         })
     }
 
-    /// Makes every content unseen ([`crate::Look::Unseen`]): what takes files apart does it in
-    /// another way from now on. Parts stay until their containers are read again.
+    /// Marks every content as unseen ([`crate::Look::Unseen`]), because files are now taken apart
+    /// in another way. Parts stay until their containers are read again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
         // The method by itself is not general enough in its lifetime.
         #[allow(clippy::redundant_closure_for_method_calls)]
         self.transact(|writing| writing.forget_looks())
     }
 
-    /// Merges segments; see [`MergeWork`]. Readers are not held up, memory is bounded by the
-    /// cache, and nothing is written if there is nothing to do.
+    /// Merges segments; see [`MergeWork`]. Readers are not blocked, memory is bounded by the cache,
+    /// and nothing is written if there is nothing to do.
     pub fn merge(&self, work: MergeWork) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let wanted = guarded(|| match work {
@@ -205,7 +206,7 @@ impl Index {
         self.transact(postings::merge_all)
     }
 
-    /// Ends a bulk load: one segment, boilerplate exact.
+    /// Ends a bulk load: one segment, exact boilerplate.
     pub fn finish_bulk(&self) -> Result<(), ApplyError> {
         let snapshot = self.snapshot()?;
         let merged = guarded(|| postings::bytes(&snapshot))
@@ -219,22 +220,22 @@ impl Index {
         Ok(())
     }
 
-    /// Stores a small record under a name, over any that it had. Nothing is written if it has that
-    /// one.
+    /// Stores a small record under a name, replacing the previous one. Nothing is written if it is
+    /// equal.
     pub fn put_record(&self, name: &str, value: &[u8]) -> Result<(), ApplyError> {
         self.put_records(&[(name, Some(value))])
     }
 
-    /// Stores or, with `None`, forgets several records in one transaction.
+    /// Stores several records in one transaction; `None` deletes one.
     pub fn put_records(&self, records: &[(&str, Option<&[u8]>)]) -> Result<(), ApplyError> {
         let turn = self.turn.lock();
         self.put_in(&turn, records)
     }
 
-    /// Changes records by what they are: no other writer comes between the state that `change` is
-    /// shown and what it returns, which is stored as by [`Self::put_records`].
+    /// Changes records depending on their values. No other writer runs between the state that
+    /// `change` sees and its result, which is stored as by [`Self::put_records`].
     ///
-    /// Readers are not held up; whoever writes waits for `change`, which must not write itself.
+    /// Readers are not blocked. Other writers wait for `change`, which must not write itself.
     pub fn update_records(
         &self,
         change: impl FnOnce(&Snapshot) -> Result<Vec<(String, Option<Vec<u8>>)>, ReadError>,
@@ -277,8 +278,8 @@ impl Index {
         })
     }
 
-    /// Writes the measures that were kept since the last call, in one transaction that is not
-    /// durable; says whether there were any. Nobody who asks waits for it.
+    /// Writes the measures that were added since the last call, in one transaction that is not
+    /// durable; returns whether there were any. No reader waits for it.
     pub fn write_measures(&self) -> Result<bool, ApplyError> {
         let new = self.new_measures.sorted();
         if new.is_empty() {
@@ -293,12 +294,12 @@ impl Index {
         Ok(true)
     }
 
-    /// Gives unused pages back to the file system if they are a third of the file or more, as after
-    /// a first scan, whose merges need room for the old postings beside the new ones. Nobody can
-    /// ask meanwhile: half a second for an index of 100 MB. Says whether it was done: not while a
-    /// [`Snapshot`] lives.
+    /// Returns unused pages to the file system if they are a third of the file or more. That is so
+    /// after a first scan, whose merges need room for the old postings and the new ones. Readers
+    /// wait meanwhile: half a second for an index of 100 MB. Returns whether it was done; it is not
+    /// while a [`Snapshot`] is alive.
     pub fn compact(&self) -> Result<bool, ApplyError> {
-        /// Fewer bytes are not worth it.
+        /// The least number of bytes worth it.
         const LEAST: u64 = 4 << 20;
         if self.place.as_file().is_none() {
             return Ok(false);
@@ -322,10 +323,9 @@ impl Index {
         done.map_err(|fault| self.place.apply_error(fault))
     }
 
-    /// Writes the measures that were not written yet, closes the index and gives unused pages back
-    /// to the file system, unless the file is large, or nothing was written since that was done
-    /// last. Everything applied was durable before. While a [`Snapshot`] lives,
-    /// nothing can be given back.
+    /// Writes the remaining measures, closes the index and returns unused pages to the file system.
+    /// It leaves them if the file is large, or unchanged since the last time. Everything applied
+    /// was durable before. While a [`Snapshot`] is alive, no page can be returned.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         self.persist(Duration::ZERO)?;
@@ -335,13 +335,13 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
-        // Every commit writes another number, but for the last one before closing compacts.
+        // Every commit writes another number, except the last one before closing compacts.
         if in_file == 0 {
             return Ok(());
         }
         let leave = bytes > LARGE;
         if !leave {
-            // Then the file is compact as it will be found.
+            // The next opening finds the file compact.
             self.compact_bytes.store(0, Ordering::Relaxed);
             self.loaded_bytes.store(0, Ordering::Relaxed);
         }
@@ -360,34 +360,34 @@ impl Index {
         Ok(())
     }
 
-    /// What is wrong with the file, if any reader or writer has found out that something is. Then
-    /// nothing can be asked any more: [`Self::set_aside`], and build another.
+    /// Returns the damage of the file, if a reader or writer found any. No question can be answered
+    /// then: use [`Self::set_aside`], and build another index.
     pub fn damage(&self) -> Option<ReadError> {
         let reason = self.place.health.damage()?;
         Some(Fault::damaged(reason).into_read(self.place.path()))
     }
 
-    /// Sets a damaged file aside, as opening does, and answers its new name; `None`: the index is
-    /// in memory. Whoever has it open may go on reading what can be read.
+    /// Sets a damaged file aside, as opening does, and returns its new name; `None`: the index is
+    /// in memory. Processes that have it open can still read its intact parts.
     pub fn set_aside(&self) -> io::Result<Option<PathBuf>> {
         self.place.as_file().map(set_aside).transpose()
     }
 
-    /// Calls `listener` once, when anybody meets damage, on that thread; at once if that has
-    /// happened.
+    /// Calls `listener` once, when any thread finds damage, on that thread; at once if damage was
+    /// found before.
     pub fn on_damage(&self, listener: impl FnOnce(&str) + Send + 'static) {
         self.place.health.listen(Box::new(listener));
     }
 
-    /// Compares a part of the file with what was written to it, for damage where nobody has looked
-    /// yet: [`VERIFY_BLOCKS`] blocks from number `from` on. Answers the number to go on with, or
-    /// `None` when everything was compared.
+    /// Compares a part of the file with its checksums, to find damage that no reader has reached:
+    /// [`VERIFY_BLOCKS`] blocks from number `from` on. Returns the number to continue with, or
+    /// `None` at the end.
     pub fn verify_blocks(&self, from: u64) -> Result<Option<u64>, ReadError> {
         let verified = guarded(|| self.store.verify(from, VERIFY_BLOCKS));
         verified.map_err(|fault| self.place.read_error(fault))
     }
 
-    /// Bytes that were in use when that was last known.
+    /// Returns the bytes in use when that was last known.
     fn known_compact_bytes(&self) -> u64 {
         let compact = self.compact_bytes.load(Ordering::Relaxed);
         compact.max(self.loaded_bytes.load(Ordering::Relaxed))
@@ -402,7 +402,7 @@ impl Index {
         self.transact_in(&turn, Lasting::AtOnce, work)
     }
 
-    /// The same by one who has the turn already.
+    /// As [`Self::transact`], for a caller that holds the turn already.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,
@@ -441,7 +441,7 @@ impl Index {
             mut touched,
             ..
         } = writing;
-        // Which keys are boilerplate is not known of the one or the other.
+        // If boilerplate is out of date in either state, its changes are not known.
         if before.inner.counters.uncounted || counters.uncounted {
             touched.everything();
         }
@@ -451,7 +451,7 @@ impl Index {
         let compact = self.known_compact_bytes().to_le_bytes();
         meta.insert(schema::meta::COMPACT, &compact[..])?;
         drop(meta);
-        // Its pages may be used again by the next commit.
+        // Drops the view, so that the next commit can reuse its pages.
         drop(before);
         self.latest.lock().take();
         self.commits.push(new, touched);

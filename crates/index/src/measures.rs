@@ -1,18 +1,18 @@
-//! Measures of pairs, kept by their contents.
+//! Measures of pairs, stored by their contents.
 //!
-//! What two contents have in common never changes, so what was once measured is kept as long as
-//! there is room, and whoever asks again reads no file. The measures are worth nothing but time:
+//! What two contents have in common never changes. So a measure is kept while there is room, and
+//! the next question about the pair reads no file. Losing a measure costs only time:
 //!
-//! 1. **Who asks never waits for a writer.** What is found out waits in memory
-//!    ([`NewMeasures`]), where every snapshot of this index finds it, until
-//!    [`crate::Index::write_measures`] is called. What was not written yet goes with the process.
+//! 1. **A question never waits for a writer.** New measures wait in memory ([`NewMeasures`]), where
+//!    every snapshot of this index finds them, until [`crate::Index::write_measures`] is called.
+//!    Measures that are not written yet end with the process.
 //! 2. **Two generations bound them.** New ones go into the table `measures`. When that is full, it
-//!    becomes `older_measures`, and what that was is gone. A measure that is found in the older
-//!    table waits to be written again, so what nobody asks for goes first.
-//! 3. **Nothing here fails a question.** A row that does not decode, and a table that cannot be
-//!    read, are as none.
-//! 4. **Templates** change what is left of a content, and with it every measure: a snapshot with
-//!    templates neither finds nor keeps any.
+//!    becomes `older_measures`, and the former older table is dropped. A measure that is found in
+//!    the older table is written again. So measures that no question uses are dropped first.
+//! 3. **Errors here fail no question.** A row that does not decode, or a table that cannot be read,
+//!    is treated as missing.
+//! 4. **Templates** change the payload of a content, and with it every measure: a snapshot with
+//!    templates neither finds nor stores any.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// Pairs in a generation at most: 2 · 131,072 pairs, at some 72 bytes each, are 19 MB.
+/// The most pairs of a generation: 2 · 131,072 pairs, at some 72 bytes each, are 19 MB.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
 /// Measures that are not written yet.
@@ -38,14 +38,14 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // Nobody writes them: whoever goes on without a file begins anew.
+        // They were not written, so the index is without a file; drop them and start again.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }
         new.insert(key, found);
     }
 
-    /// All of them, in the order of the table.
+    /// Returns all of them, in the order of the table.
     pub(crate) fn sorted(&self) -> Vec<(PairKey, Proven)> {
         let mut all: Vec<_> = self
             .0
@@ -57,7 +57,7 @@ impl NewMeasures {
         all
     }
 
-    /// Takes out what is written by now.
+    /// Removes those that are written now.
     pub(crate) fn remove(&self, written: &[(PairKey, Proven)]) {
         let mut new = self.0.lock();
         for (key, _) in written {
@@ -72,13 +72,13 @@ impl NewMeasures {
 /// A table of them.
 pub(crate) type MeasuresTable = ReadOnlyTable<u128, MeasuresValue>;
 
-/// What a table has under this key, in this unit. A row or a page that is damaged is as none.
+/// Returns the measure under this key, in this unit. A damaged row or page is treated as missing.
 pub(crate) fn written(table: &MeasuresTable, key: PairKey, unit: Unit) -> Option<Proven> {
     let row = guarded(|| Ok(table.get(key.0)?.map(|row| row.value())));
     row.ok().flatten().and_then(|row| decode(row, unit))
 }
 
-/// Writes measures; a generation has at most so many.
+/// Writes measures, at most `generation` to a generation.
 pub(crate) fn write(
     txn: &WriteTransaction,
     new: &[(PairKey, Proven)],
@@ -102,7 +102,7 @@ fn encode(found: &Proven) -> MeasuresValue {
     (flags as u8, a_in_b, b_in_a, resemblance, shared)
 }
 
-/// `None`: no writer has written that.
+/// Decodes a row; `None`: no writer has written it.
 fn decode(
     (flags, a_in_b, b_in_a, resemblance, shared): MeasuresValue,
     unit: Unit,

@@ -1,12 +1,12 @@
-//! Opening an index, and what happens to a file that is none.
+//! Opens an index, and sets files aside that cannot be used.
 //!
-//! The index is derived data: whatever is wrong with the file, the remedy is to read the content
-//! again. So a file that is not redb's, is damaged, or was written by another version or with
-//! other parameters is *set aside*: renamed to `NAME.set-aside` (over an older one, so that at
-//! most one is kept) and a fresh index takes its place. The caller gets to know and says so. Only
-//! what a person must decide is an error: a file in use, a full disk, missing permissions.
+//! The index is derived data: the remedy for any fault of the file is to read the contents again.
+//! So a file that is not redb's, is damaged, or was written by another version or with other
+//! parameters is *set aside*: it is renamed to `NAME.set-aside` (replacing an older one, so that at
+//! most one is kept), and a new index takes its place. The caller receives the reason and reports
+//! it. Only what needs a decision is an error: a file in use, a full disk, missing permissions.
 //!
-//! Another boilerplate limit is no reason to read anything again: the keys are counted anew.
+//! Another boilerplate limit does not require reading contents again: the keys are counted again.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -33,8 +33,8 @@ use crate::state::{self, Counters, Sets};
 use crate::store::{Lasting, Refused, Store};
 
 impl Index {
-    /// Opens the index at `path`; a missing one is made (mode 0600; its folder must exist). A file
-    /// that cannot be used as it is is set aside, see the [module](crate::open).
+    /// Opens the index at `path`; a missing one is created (mode 0600; its folder must exist). A
+    /// file that cannot be used is set aside, see the [module](crate::open).
     pub fn open(
         path: &Path,
         params: &Params,
@@ -57,12 +57,12 @@ impl Index {
         }
     }
 
-    /// An empty index in memory, with default options. Nothing survives it.
+    /// Makes an empty index in memory, with default options. It ends with the process.
     pub fn in_memory(params: &Params) -> Result<Self, OpenError> {
         Self::in_memory_with(params, &Options::default())
     }
 
-    /// An empty index in memory.
+    /// Makes an empty index in memory.
     pub fn in_memory_with(params: &Params, options: &Options) -> Result<Self, OpenError> {
         let place = Place::default();
         let path = place.path().to_path_buf();
@@ -74,11 +74,11 @@ impl Index {
         }
     }
 
-    /// A view of the last commit in the file at `path`, which is not written to: of an index whose
-    /// disk is full or cannot be written. What redb would put in order in the file stays in memory.
+    /// Returns a view of the last commit in the file at `path` without writing to it, for a disk
+    /// that is full or read-only. Repairs by redb stay in memory.
     ///
-    /// While the view or a copy of it lives, nobody can open the file for writing
-    /// ([`OpenError::InUse`]). Boilerplate is what the file counted, whatever the limit now.
+    /// While the view or a copy of it is alive, no process can open the file for writing
+    /// ([`OpenError::InUse`]). Boilerplate is as counted in the file, whatever the limit is now.
     pub fn last_commit(
         path: &Path,
         params: &Params,
@@ -112,7 +112,7 @@ impl Index {
         .map_err(|fault| fault.into_open(path))
     }
 
-    /// The index, or why the file must be set aside.
+    /// Returns the index, or the reason why the file must be set aside.
     fn try_open(
         path: &Path,
         params: &Params,
@@ -127,7 +127,7 @@ impl Index {
         }
     }
 
-    /// The index in an open store, or why it must be set aside.
+    /// Returns the index in an open store, or the reason why it must be set aside.
     pub(crate) fn from_store(
         store: Store,
         place: Place,
@@ -137,7 +137,7 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // Whatever came of it: what was read may not be what was written.
+        // Checked in any case, because bytes that were read may not be those written.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }
@@ -207,7 +207,7 @@ impl Index {
     }
 }
 
-/// What a store holds.
+/// The contents of a store.
 enum Found {
     Nothing,
     Index { limit: u32 },
@@ -253,7 +253,7 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the tables that an older index of this format has not.
+/// Creates the tables that an older index of this format does not have.
 fn complete(store: &Store) -> Result<(), Fault> {
     // A file that has the table that was added last has all of them.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {

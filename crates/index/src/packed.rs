@@ -1,8 +1,8 @@
-//! What is kept of a content as one string of bytes, for whoever keeps it outside of the tables.
+//! The stored data of a content as one byte string, for storage outside of the tables.
 //!
 //! The bytes are those of the tables' own parts (`docs/index-format.md`), one after another, with
-//! the length of the chunk list in front. A reader must know the parameters that the content was
-//! digested with: they are not in it.
+//! the length of the chunk list in front. A reader must know the parameters of the digest: they are
+//! not in it.
 
 use std::convert::Infallible;
 
@@ -32,7 +32,7 @@ pub fn pack(chunks: &ChunkList, signature: &Signature, out: &mut Vec<u8>) {
     let Ok(()) = done;
 }
 
-/// Reads what [`pack`] wrote; `None` if that cannot be.
+/// Reads what [`pack`] wrote; `None` if the bytes are invalid.
 pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -46,13 +46,13 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
-/// Whether there are chunks in the bytes. `None` if they cannot be [`pack`]'s.
+/// Returns whether there are chunks in the bytes. `None` if they are invalid.
 pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
     Some(Reader(bytes).u64()? > 0)
 }
 
-/// How many fingerprints the bytes claim to have: fields without width could claim any number of
-/// them in a few bytes. `None` if the bytes are none of [`pack`]'s.
+/// Returns the number of fingerprints that the bytes claim to have. Fields without width could
+/// claim any number in a few bytes. `None` if the bytes are invalid.
 pub fn claimed(bytes: &[u8]) -> Option<u32> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -66,9 +66,9 @@ pub fn claimed(bytes: &[u8]) -> Option<u32> {
     Some(all)
 }
 
-/// Calls `key` with the posting key of every chunk that is evidence, repeats included, then
-/// `fingerprint` with every fingerprint, without building the lists. `None` if the bytes are none
-/// of [`pack`]'s; what was told until then means nothing.
+/// Calls `key` with the posting key of every chunk that is evidence, repetitions included. Then it
+/// calls `fingerprint` with every fingerprint, without building the lists. `None` if the bytes are
+/// invalid; the calls before that must then be ignored.
 pub fn evidence(
     bytes: &[u8],
     mut key: impl FnMut(u64),

@@ -22,7 +22,7 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// What `stat` said of a file when it was last looked at. Equal stats mean "not changed" (with the
+/// The result of `stat` when a file was last checked. Equal results mean "not changed" (with the
 /// limits that docs/design.md names: writers through mmap).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileStat {
@@ -40,12 +40,12 @@ pub struct FileStat {
     pub nlink: u32,
 }
 
-/// Why a regular file has no content in the index.
+/// The state of a regular file: its content, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileState {
     /// Read, and the stat before and after reading was the same and old enough to trust.
     Settled(ContentId),
-    /// Read, but it changed while being read or so recently that it must be looked at again.
+    /// Read, but it changed while being read or so recently that it must be read again.
     Unsettled(ContentId),
     /// Could not be opened or read: the errno.
     Unreadable(i32),
@@ -68,9 +68,9 @@ impl FileState {
 pub struct FileRow {
     /// Its id.
     pub id: FileId,
-    /// The stat that goes with its state.
+    /// The stat that belongs to its state.
     pub stat: FileStat,
-    /// Whether and what content it has.
+    /// Its content, if it has one.
     pub state: FileState,
 }
 
@@ -85,7 +85,7 @@ pub struct ContentRow {
     pub size: ByteLen,
     /// Text, binary or empty.
     pub kind: ContentKind,
-    /// Sampling level of the fingerprints that have postings, of which the signature has some.
+    /// Sampling level of the fingerprints that have postings; the signature has some of these.
     pub level: u8,
     /// Number of those fingerprints.
     pub fingerprints: u32,
@@ -93,40 +93,37 @@ pub struct ContentRow {
     pub chunk_runs: u64,
     /// Number of files that have it.
     pub files: u32,
-    /// Number of places in containers that have it as a part. In a snapshot never 0 together with
-    /// `files`.
+    /// Number of places in containers that have it as a part. In a snapshot it is never 0 together
+    /// with `files`.
     pub uses: u32,
     /// Whether it was taken apart.
     pub look: Look,
-    /// Parts that it was taken apart into; the places of those that came to nothing count.
+    /// The number of its parts, including those without a content.
     pub parts: u32,
-    /// Whether something of it was skipped when it was taken apart: see
+    /// True if something in it was skipped when it was taken apart: see
     /// [`crate::Snapshot::skipped_parts`].
     pub skipped: bool,
-    /// Its words, if it is a text of enough of them.
+    /// The digest of its words, if it is a text with enough of them.
     pub words: Option<WordsDigest>,
-    /// The date that it states of itself, if it was taken apart and does.
+    /// The date that the document itself states, if it was taken apart and has one.
     pub date: Option<DocumentDate>,
 }
 
-/// Whether a content was looked into for parts. The numbers are those that
-/// are stored.
+/// The result of searching a content for parts. The numbers are the stored ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// It has not been looked into, or not to the end. Its files are to be read again by whoever
-    /// takes files apart.
+    /// It was not searched, or not to the end. A program that takes files apart must read its files
+    /// again.
     #[default]
     Unseen = 0,
-    /// It is nothing that could be taken apart, under the names that its files had when they were
-    /// read.
+    /// It cannot be taken apart, under the names that its files had when they were read.
     Plain = 1,
-    /// It was taken apart, whatever came of that.
+    /// It was taken apart, with or without parts.
     Apart = 2,
 }
 
-/// What a part is to what it was found in. The numbers are those that
-/// are stored.
+/// The role of a part in its container. The numbers are the stored ones.
 #[derive(
     Clone,
     Copy,
@@ -142,29 +139,29 @@ pub enum Look {
 )]
 #[repr(u8)]
 pub enum PartRole {
-    /// The text of a document: it stands for the document.
+    /// The text of a document: it represents the document.
     Text = 0,
-    /// The only thing that a compressed file holds: it stands for the file.
+    /// The only member of a compressed file: it represents the file.
     Unpacked = 1,
-    /// One of the files that an archive or a mail holds.
+    /// One of the files in an archive or a mail.
     Member = 2,
     /// All texts in an archive or a mail together: only a sample, no chunks.
     WholeText = 3,
-    /// All else in it together: only a sample, no chunks.
+    /// All other members together: only a sample, no chunks.
     WholeBytes = 4,
 }
 
 /// A part of a content. Parts of parts are in one list with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRow {
-    /// What it is.
+    /// Its role.
     pub role: PartRole,
-    /// The part that it was found in, by its place in the list; `None`: the content itself. A part
-    /// comes after the one that it was found in.
+    /// The part that contains it, by its place in the list; `None`: the content itself. A part
+    /// follows the one that contains it.
     pub parent: Option<u32>,
     /// Its name there: any bytes.
     pub name: Vec<u8>,
-    /// What it holds; `None`: nothing, or nothing that could be kept.
+    /// Its content; `None`: it is empty, or could not be stored.
     pub content: Option<ContentId>,
 }
 
@@ -173,20 +170,20 @@ pub struct PartRow {
 pub struct SkippedPart {
     /// The names that lead there, joined by `!`; empty for the content itself.
     pub path: Vec<u8>,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
 impl SkippedPart {
-    /// The reason of what was left out on purpose begins with this.
+    /// The prefix of the reason of something that was left out on purpose.
     pub const ON_PURPOSE: &'static str = "left out on purpose: ";
 
-    /// Whether it was left out on purpose, so that nothing is missing.
+    /// Returns whether it was left out on purpose, so that nothing is missing.
     pub fn is_on_purpose(&self) -> bool {
         self.reason.starts_with(Self::ON_PURPOSE)
     }
 
-    /// Stands for this many parts that are not named.
+    /// Represents this many parts that are not named.
     pub fn and_more(count: u64) -> Self {
         Self {
             path: Vec::new(),
@@ -194,15 +191,15 @@ impl SkippedPart {
         }
     }
 
-    /// How many parts it stands for, if they are not named.
+    /// Returns how many parts it represents, if they are not named.
     pub fn is_more(&self) -> Option<u64> {
         let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.path.is_empty())
     }
 }
 
-/// The type of an entry that is neither file, directory nor symbolic link. The numbers are those
-/// that are stored.
+/// The type of an entry that is neither file, directory nor symbolic link. The numbers are the
+/// stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::FromRepr)]
 #[repr(u8)]
 pub enum SpecialKind {
@@ -214,7 +211,7 @@ pub enum SpecialKind {
     Block = 2,
     /// Character device.
     Character = 3,
-    /// Anything else the kernel may invent.
+    /// Any other type.
     Other = 4,
 }
 
@@ -229,20 +226,20 @@ pub enum Entry {
     Symlink(Vec<u8>),
     /// A pipe, socket or device: named, never opened.
     Special(SpecialKind),
-    /// Something that was not looked at; a directory has nothing below it.
+    /// Something that was not read; a directory has no entries below it.
     Gap(Gap),
 }
 
-/// Why a name in a directory was not looked at.
+/// The reason why a name in a directory was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gap {
-    /// What it is could not be found out: the errno.
+    /// Its type could not be determined: the errno.
     Failed(i32),
-    /// Its root leaves it out, with all below.
+    /// Its root leaves it out, with everything below.
     LeftOut(LeftOutRule),
 }
 
-/// The option of a root that leaves a name out. The numbers are those that are stored.
+/// The option of a root that leaves a name out. The numbers are the stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum LeftOutRule {
@@ -250,7 +247,7 @@ pub enum LeftOutRule {
     Exclude = 0,
     /// An ignore file, or the name `.git`.
     Ignore = 1,
-    /// The file is larger than the most of the root. Its entry is that of a file, which is
+    /// The file is larger than the root's limit. Its entry is that of a file, which is
     /// [`FileState::Skipped`].
     MaxSize = 2,
     /// Another file system is mounted there.
@@ -267,17 +264,17 @@ impl LeftOutRule {
     ];
 }
 
-/// How many names of one directory were not looked at.
+/// Counts the names of one directory that were not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapCounts {
-    /// What they are could not be found out.
+    /// Names whose type could not be determined.
     pub failed: u64,
-    /// Left out, by [`LeftOutRule`] in the order of [`LeftOutRule::ALL`].
+    /// Names left out, by [`LeftOutRule`] in the order of [`LeftOutRule::ALL`].
     pub left_out: [u64; 4],
 }
 
 impl GapCounts {
-    /// The count of one reason.
+    /// Returns the count of one reason.
     pub(crate) const fn of(&mut self, gap: Gap) -> &mut u64 {
         match gap {
             Gap::Failed(_) => &mut self.failed,
@@ -293,7 +290,7 @@ pub struct Totals {
     pub index_bytes: u64,
     /// Contents.
     pub contents: u64,
-    /// Chunks in all chunk lists, repeats counted.
+    /// Chunks in all chunk lists, repetitions counted.
     pub chunks: u64,
     /// Fingerprints in all signatures.
     pub fingerprints: u64,
@@ -311,15 +308,15 @@ pub struct Totals {
     pub boilerplate: u64,
     /// Parts of all contents.
     pub parts: u64,
-    /// Contents of which something was skipped when they were taken apart.
+    /// Contents with parts that were skipped when they were taken apart.
     pub skipped: u64,
 }
 
-/// What was done with a file that is no index of ours, or a damaged one.
+/// The treatment of a file that is not an index, or a damaged one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
-    /// Where the old file is now.
+    /// The new path of the old file.
     pub moved_to: PathBuf,
-    /// One sentence: what was wrong with it.
+    /// The reason, in one sentence.
     pub reason: String,
 }

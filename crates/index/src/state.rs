@@ -1,5 +1,5 @@
-//! What the writer and every snapshot keep in memory: counters, file systems, the dead, and the
-//! boilerplate set. All of it is in tables too; opening reads it back.
+//! The state that the writer and every snapshot keep in memory: counters, file systems, the dead,
+//! and the boilerplate set. All of it is in tables, too; opening reads it back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::store::{ReadTransaction, ReadableTable};
 /// The row `counters` of `meta`: fixed width, little endian, in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Rises by one with every commit: tells a reader which [`Sets`] go with its transaction.
+    /// Rises by one with every commit; decides which [`Sets`] belong to a reader's transaction.
     pub(crate) generation: u64,
-    /// The least content id never given out.
+    /// The least unused content id.
     pub(crate) next_content: u32,
-    /// The least file id never given out.
+    /// The least unused file id.
     pub(crate) next_file: u32,
-    /// The least directory id never given out; "/" is 0.
+    /// The least unused directory id; "/" is 0.
     pub(crate) next_dir: u32,
-    /// The least segment id never given out.
+    /// The least unused segment id.
     pub(crate) next_segment: u32,
-    /// Chunks of all live contents, repeats counted.
+    /// Chunks of all live contents, repetitions counted.
     pub(crate) chunks: u64,
     /// Fingerprints of all live contents.
     pub(crate) fingerprints: u64,
-    /// Large batches were written since boilerplate was last counted.
+    /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
-    /// New contents since all keys were counted, at most: see [`near`].
+    /// The most new contents since all keys were counted: see [`near`].
     pub(crate) uncounted_births: u32,
 }
 
@@ -92,8 +92,8 @@ impl Counters {
     }
 }
 
-/// Sums over all files. They belong to one commit: a writer that does not know them leaves older
-/// ones behind, which are then counted anew.
+/// Sums over all files. They belong to one commit. A writer of an older version leaves old ones
+/// behind, which are then counted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSums {
     /// Bytes of all files.
@@ -116,7 +116,7 @@ impl FileSums {
         self.small = self.small.wrapping_add(of.small);
     }
 
-    /// Takes a file out of the sums.
+    /// Removes a file from the sums.
     pub(crate) fn take(&mut self, row: &StoredFile) {
         let of = Self::of(row);
         self.bytes = self.bytes.wrapping_sub(of.bytes);
@@ -141,7 +141,7 @@ impl FileSums {
         values.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// `None`: they are of another commit.
+    /// Decodes the row; `None`: it belongs to another commit.
     fn decode(bytes: &[u8], generation: u64) -> Option<Self> {
         let mut reader = Reader(bytes);
         let mut value = || reader.array().map(u64::from_le_bytes);
@@ -157,7 +157,7 @@ impl FileSums {
         (of == generation).then_some(sums)
     }
 
-    /// The sums of a commit, as they were stored, or else counted from the rows.
+    /// Returns the stored sums of a commit, or else counts them from the rows.
     fn load(txn: &ReadTransaction, generation: u64) -> Result<Self, Fault> {
         let kept = txn
             .open_table(schema::META)?
@@ -169,7 +169,7 @@ impl FileSums {
         }
     }
 
-    /// From the rows.
+    /// Counts the sums from the rows.
     pub(crate) fn count(files: &impl ReadableTable<u32, &'static [u8]>) -> Result<Self, Fault> {
         let mut sums = Self::default();
         for row in files.iter()? {
@@ -179,7 +179,7 @@ impl FileSums {
     }
 }
 
-/// Keys that more contents have than this are counted, though they are no boilerplate yet.
+/// Returns the limit beyond which keys are counted, though they are not boilerplate yet.
 pub(crate) const fn near(limit: u32) -> u32 {
     limit / 2
 }
@@ -234,36 +234,36 @@ impl FileSystems {
         self.numbers.insert(id, number);
     }
 
-    /// The least number not given out, if there is one.
+    /// Returns the least unused number, if there is one.
     pub(crate) fn free(&self) -> Option<FsNumber> {
         u16::try_from(self.ids.len()).ok().map(FsNumber)
     }
 }
 
-/// The part of an index's state that is shared with snapshots. Copied on write: a batch that
-/// changes nothing of it shares it with all snapshots before and after.
+/// The part of an index's state that is shared with snapshots. It is copied on write: a batch that
+/// does not change it shares it with all snapshots before and after.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
-    /// Contents whose rows are gone but whose postings are still in a segment.
+    /// Contents whose rows are deleted but whose postings are still in a segment.
     pub(crate) dead: Arc<BitSet>,
-    /// Those of them whose chunk postings a content has that has grown.
+    /// Those of them whose postings belong to an heir.
     pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
-    /// Of the segments that have one.
+    /// The orders of the segments that have one.
     pub(crate) orders: Arc<BTreeMap<u32, Arc<Order>>>,
-    /// The same of keys that are [`near`] the limit.
+    /// The keys that are [`near`] the limit, with their counts.
     pub(crate) near: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
 
 impl Sets {
-    /// Whose postings of a kind are read as whose.
+    /// Returns the mapping from postings of a kind to live contents.
     pub(crate) fn live(&self, kind: PostingKind) -> Live<'_> {
         Live::of_kind(kind, &self.dead, &self.heirs)
     }
 
-    /// How many contents have a key, if that is known.
+    /// Returns how many contents have a key, if that is known.
     pub(crate) fn count_of(&self, kind: PostingKind, key: u64) -> Option<u32> {
         let boilerplate = self.boilerplate.of(kind).get(&key);
         boilerplate
@@ -271,18 +271,18 @@ impl Sets {
             .copied()
     }
 
-    /// The keys of which that is known.
+    /// Returns the keys whose count is known.
     pub(crate) fn known_keys(&self, kind: PostingKind) -> impl Iterator<Item = u64> {
         let boilerplate = self.boilerplate.of(kind).keys();
         boilerplate.chain(self.near.of(kind).keys()).copied()
     }
 
-    /// How many these are.
+    /// Counts the known keys.
     pub(crate) fn known(&self) -> usize {
         self.boilerplate.len() + self.near.len()
     }
 
-    /// So many contents have a key; `None`: that is not known from now on.
+    /// Sets the number of contents that have a key; `None`: it is not known from now on.
     pub(crate) fn set_count(
         &mut self,
         kind: PostingKind,
@@ -302,7 +302,7 @@ impl Sets {
         }
     }
 
-    /// Reads them from the tables; what more contents have than the limit is boilerplate.
+    /// Reads the sets from the tables; keys that more contents have than `limit` are boilerplate.
     pub(crate) fn load(txn: &ReadTransaction, limit: u32) -> Result<Self, Fault> {
         let mut file_systems = FileSystems::default();
         for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
@@ -314,7 +314,8 @@ impl Sets {
         let next = counters.next_content;
         for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
             let content = row?.0.value();
-            // Before it costs memory: a wild id in a damaged row would make the bitmap huge.
+            // Checked before memory is allocated: a wild id in a damaged row would make the bitmap
+            // huge.
             if content >= next {
                 return Err(Fault::damaged("a dead content was never born"));
             }
@@ -352,7 +353,7 @@ impl Sets {
     }
 }
 
-/// The counters as of a transaction.
+/// Reads the counters of a transaction.
 pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     let meta = txn.open_table(schema::META)?;
     let row = meta
@@ -361,7 +362,7 @@ pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     Ok(Counters::decode(row.value())?)
 }
 
-/// Bytes of the file when it was compact; 0: as many as it has.
+/// Returns the bytes of the file when it was compact; 0: it is compact now.
 pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     let meta = txn.open_table(schema::META)?;
     let row = meta.get(schema::meta::COMPACT)?;
@@ -369,7 +370,7 @@ pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// All keys that are in one of two sets and not, or otherwise, in the other.
+/// Returns the keys that are in one of two sets and not, or with another count, in the other.
 pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
     let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {
         a.iter()

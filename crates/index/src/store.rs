@@ -1,16 +1,17 @@
-//! The one file that knows redb's errors and ways of opening; the others use its tables.
+//! The only file that handles redb's errors and ways of opening; the others use its tables.
 //!
 //! House rules of the store, each with its reason:
-//! 1. Every durable write transaction is so in two phases and with the allocator's state saved
-//!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
-//!    crafted file cannot make a half-written commit look whole.
-//! 2. No savepoints. A commit that is not durable writes nothing: everybody sees it, and the next
-//!    durable one brings it into the file.
-//! 3. A store that was compacted is closed and opened again: only closing saves the allocator's
-//!    state without making the file larger, and whoever begins a transaction waits meanwhile. redb
-//!    compacts without rule 1: after a kill in that moment, opening walks the file to repair it.
+//! 1. Every durable write transaction has two phases and saves the allocator's state
+//!    (`set_quick_repair`). So after a kill, opening takes milliseconds at any size, and a crafted
+//!    file cannot make a half-written commit look whole.
+//! 2. There are no savepoints. A commit that is not durable writes nothing: readers see it, and the
+//!    next durable one writes it to the file.
+//! 3. A compacted store is closed and opened again. Only closing saves the allocator's state
+//!    without making the file larger. New transactions wait meanwhile. redb compacts without rule
+//!    1: after a kill at that moment, opening walks the file to repair it.
 //! 4. After an I/O error redb refuses everything that is not cached until it is opened again
-//!    ([`Fault::Closed`]): where that cannot be, [`Store::open_unwritten`] reads the last commit.
+//!    ([`Fault::Closed`]). Where that is impossible, [`Store::open_unwritten`] reads the last
+//!    commit.
 
 use std::fs::File;
 use std::io;
@@ -53,7 +54,7 @@ impl From<redb::StorageError> for Fault {
 }
 
 impl From<io::Error> for Fault {
-    /// Reading past the end is what a cut file looks like.
+    /// Converts an error; reading past the end is the sign of a truncated file.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
@@ -64,7 +65,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// The failures of redb that are one of its storage, or else mean a damaged file.
+/// Converts the errors of redb that are storage errors, or otherwise mean a damaged file.
 macro_rules! storage_or_damaged {
     ($($failure:ty),*) => {
         $(impl From<$failure> for Fault {
@@ -87,7 +88,7 @@ storage_or_damaged!(
 );
 
 impl From<redb::SetDurabilityError> for Fault {
-    /// Savepoints, of which there are none (rule 2).
+    /// Occurs only with savepoints, which are not used (rule 2).
     fn from(error: redb::SetDurabilityError) -> Self {
         Self::Damaged(error.to_string())
     }
@@ -102,10 +103,10 @@ impl From<redb::CommitError> for Fault {
     }
 }
 
-/// Why a file could not be opened as a store.
+/// The reason why a file could not be opened as a store.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Somebody else has it open.
+    /// Another process has it open.
     InUse,
     /// It is not a store, or a damaged one, or of another version of redb.
     Foreign(String),
@@ -129,7 +130,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// When a commit is in the file, so that it outlives the process.
+/// The time at which a commit reaches the file, and so outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting {
     /// When it is made.
@@ -141,15 +142,15 @@ pub(crate) enum Lasting {
 /// The open store.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Taken only to be dropped, or while it is opened again.
+    /// Write-locked only to be dropped, or while it is opened again.
     database: RwLock<Option<Database>>,
     cache_bytes: usize,
-    /// What is between the store and its file.
+    /// The layer between the store and its file.
     checked: Option<Checked>,
 }
 
 impl Drop for Store {
-    /// Closing a damaged file was seen to panic, like reading it.
+    /// A damaged file can panic when it is closed, as when it is read.
     fn drop(&mut self) {
         let database = self.database.get_mut().take();
         if let Err(fault) = guarded(|| {
@@ -172,7 +173,7 @@ impl Store {
         Self::checked(file.map_err(Refused::Io)?, cache_bytes, health)
     }
 
-    /// Opens what a backend holds; every block that is read is verified.
+    /// Opens a backend; every block that is read is verified.
     pub(crate) fn checked(
         backend: impl StorageBackend,
         cache_bytes: usize,
@@ -200,7 +201,7 @@ impl Store {
         Self::with_backend(backend.map_err(Refused::from)?, cache_bytes)
     }
 
-    /// A store that lives and dies with the process.
+    /// Makes a store that exists only in this process.
     pub(crate) fn in_memory(cache_bytes: usize) -> Result<Self, Refused> {
         Self::with_backend(redb::backends::InMemoryBackend::new(), cache_bytes)
     }
@@ -252,13 +253,13 @@ impl Store {
         Ok(txn)
     }
 
-    /// Moves pages to the front of the file and cuts off the rest. `false` if a snapshot is
+    /// Moves pages to the front of the file and cuts off the rest. Returns `false` if a snapshot is
     /// still alive.
     pub(crate) fn compact(&mut self) -> Result<bool, Fault> {
         compact(self.database_mut()?)
     }
 
-    /// The same while the store is in use.
+    /// As [`Self::compact`], while the store is in use.
     pub(crate) fn compact_in_use(&self) -> Result<bool, Fault> {
         let mut slot = self.database.write();
         if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {
@@ -278,16 +279,16 @@ impl Store {
         Ok(true)
     }
 
-    /// Compares blocks of the file with what was written: from number `from` on, and `most` of
-    /// them. Answers where to go on; `None`: that was the last one.
+    /// Compares `most` blocks of the file with their checksums, from number `from` on. Returns the
+    /// number to continue with; `None` at the end.
     pub(crate) fn verify(&self, from: u64, most: u64) -> Result<Option<u64>, Fault> {
         let Some(checked) = &self.checked else {
             return Ok(None);
         };
         let (next, wrong) = checked.verify(from, most)?;
         if !wrong.is_empty() {
-            // A crash leaves half-written blocks that no commit uses. To tell them from damage,
-            // every page in use is read: if it is damaged, that fails.
+            // A crash leaves half-written blocks that no commit uses. To distinguish them from
+            // damage, every page in use is read: if one is damaged, that fails.
             let txn = self.read()?;
             let tables: Vec<_> = txn.list_tables()?.collect();
             for table in tables {

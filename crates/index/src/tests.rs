@@ -1,4 +1,4 @@
-//! Tests with a store that fails: a full disk at every write, a power cut at every point.
+//! Tests with a failing store: a full disk at every write, a power cut at every point.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::place::Place;
 use crate::rows::{FileStat, FsId, Timestamp};
 use crate::store::Store;
 
-/// What the store asked of the disk.
+/// The requests of the store to the disk.
 #[derive(Clone, Debug)]
 enum Asked {
     Write(u64, Vec<u8>),
@@ -31,7 +31,7 @@ enum Asked {
 #[derive(Debug, Default)]
 struct Disk {
     bytes: Vec<u8>,
-    /// Everything asked, if it is being recorded.
+    /// All requests, if they are recorded.
     log: Option<Vec<Asked>>,
     /// Writes and extensions until the disk is full.
     left: Option<u64>,
@@ -191,7 +191,7 @@ fn file(n: u64) -> Change {
     }
 }
 
-/// Which batches are in the index, which must be sound.
+/// Returns the number of batches in the index, which must be sound.
 fn committed(index: &Index) -> u64 {
     let snapshot = index.snapshot().unwrap();
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
@@ -225,11 +225,11 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
             }
         };
         assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
-        // Space alone does not help: what is in memory is not what is on the disk.
+        // Space alone does not help, because memory and disk differ.
         disk.with(|disk| disk.left = None);
         let again = index.apply(batch(done));
         assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
-        // Readers go on with the last commit meanwhile.
+        // Readers still read the last commit meanwhile.
         let kept = committed(&index);
         assert!(kept == done || kept == done + 1, "{kept} kept, {done} done");
         drop(index);
@@ -243,7 +243,7 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
     }
 }
 
-/// What became of a write after the last sync.
+/// The fate of a write after the last sync.
 #[derive(Clone, Copy)]
 enum Fate {
     Kept,
@@ -252,11 +252,11 @@ enum Fate {
     Torn(u64),
 }
 
-/// What a disk writes at once.
+/// The bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// What the disk may hold after a power cut: everything up to the last sync (if it keeps its word),
-/// and any of the writes after it, or parts of them. A file that was to grow may not have.
+/// Returns a state of the disk after a power cut: everything up to the last sync (if the disk
+/// syncs), and any of the writes after it, or parts of them. An extension of the file may be lost.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);
@@ -289,7 +289,7 @@ fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) 
     bytes
 }
 
-/// Runs all batches, closes, and answers what was asked of the disk.
+/// Runs all batches, closes, and returns the requests to the disk.
 fn recorded() -> Vec<Asked> {
     let disk = SharedDisk::default();
     disk.with(|disk| disk.log = Some(Vec::new()));
@@ -303,13 +303,14 @@ fn recorded() -> Vec<Asked> {
     disk.with(|disk| disk.log.take()).unwrap()
 }
 
-/// What becomes of the writes after the last sync, the same for all or another for each.
+/// Chooses the fate of the writes after the last sync, the same for all or another for each.
 fn fate(variant: u64, random: &mut Random) -> Fate {
     let torn = |random: &mut Random| Fate::Torn(random.draw());
     match variant {
         0 => Fate::Lost,
         1 => Fate::Kept,
-        // What counts is which of the few writes to the header and the last pages are there.
+        // The decisive question is which of the few writes to the header and the last pages are
+        // kept.
         n if n % 3 == 2 => match random.below(4) {
             0 => Fate::Lost,
             _ => Fate::Kept,
@@ -330,7 +331,7 @@ struct CrashStates {
     mixed: Vec<String>,
 }
 
-/// So many states for each cut. Compacting and closing (the end of the log) are part of it.
+/// Tries `variants` states for each cut. Compacting and closing (the end of the log) are included.
 fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
     let log = recorded();
     let first = log
@@ -367,7 +368,7 @@ fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
     states
 }
 
-/// `RESEMBLE_CRASH_VARIANTS` tries that many for each cut.
+/// `RESEMBLE_CRASH_VARIANTS` sets the number of states for each cut.
 #[test]
 fn a_power_cut_at_any_point_leaves_a_whole_commit() {
     let states = cut_everywhere(

@@ -1,20 +1,20 @@
-//! Counting what is boilerplate: exactly, and without looking at what did not change.
+//! Counts boilerplate: exactly, and without reading what did not change.
 //!
-//! The set holds every key that more live contents than the limit have, with their number.
+//! The set has every key that more live contents have than the limit, with the number of contents.
 //!
-//! 1. **What is near the limit is counted, too**: all keys that more than half as many contents
-//!    have ([`near`]) are *known* with their numbers. A key that is not known cannot have passed
-//!    the limit before as many contents were born as are missing to it ([`spare`]). Until then a
-//!    new key costs a look-up in memory. Afterwards the keys of new contents are looked up in the
-//!    postings, until that has cost as much as a pass over all of them, which begins anew.
-//! 2. **What a content gains and another loses in the same batch changes nothing**: so the new
-//!    version of a file under a common header does not even write a row.
-//! 3. **A large batch** would look up millions, so it only notes that the set is out of date; the
-//!    next small batch that is not of a bulk load, or the merge that ends one, counts all keys in
-//!    one pass over the sorted postings (about 10 ns each).
-//! 4. Of a dead content that has more postings than its signature has fingerprints, each known key
-//!    is looked up. An index with no more contents than the limit has no boilerplate, and nothing
-//!    is counted.
+//! 1. **Keys near the limit are counted, too**: all keys that more than half as many contents have
+//!    ([`near`]) are *known* with their numbers. A key that is not known cannot pass the limit
+//!    before enough contents were born to fill the gap ([`spare`]). Until then a new key costs a
+//!    look-up in memory. Afterwards the keys of new contents are looked up in the postings, until
+//!    that has cost as much as a pass over all of them. Such a pass starts the count again.
+//! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
+//!    new version of a file under a common header does not even write a row.
+//! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.
+//!    The next small batch outside a bulk load, or the merge that ends one, counts all keys in one
+//!    pass over the sorted postings (about 10 ns each).
+//! 4. If a dead content has more postings than its signature has fingerprints, each known key is
+//!    looked up for it. An index with no more contents than the limit has no boilerplate, and
+//!    nothing is counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -36,11 +36,11 @@ use crate::store::ReadableTableMetadata;
 /// A batch with more new postings leaves counting to later.
 const BULK: usize = 200_000;
 
-/// What one look-up costs in postings of a pass over all.
+/// The cost of a look-up, in postings of a pass over all.
 const LOOKUP: u64 = 100;
 
-/// By how much keys of a kind are in more contents than before. Those that are not known are here
-/// only if they gain.
+/// The changes in the number of contents with each key of a kind. Unknown keys are here only if
+/// they gain.
 type Gains = BTreeMap<u64, i64>;
 
 /// Counts runs of equal keys in ascending postings and keeps those above a limit.
@@ -61,7 +61,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// The next posting, `None` at the end.
+    /// Counts the next posting, `None` at the end.
     pub(crate) fn see(&mut self, posting: Option<Posting>) {
         match posting {
             Some((key, _)) if key == self.key && self.run > 0 => self.run += 1,
@@ -75,7 +75,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Brings the boilerplate set up to date with the batch, or notes that it is not.
+/// Updates the boilerplate set for the batch, or marks it as out of date.
 pub(super) fn count(
     writing: &mut Writing<'_>,
     new: &New,
@@ -87,7 +87,7 @@ pub(super) fn count(
     let limit = writing.boilerplate_limit;
     if contents <= u64::from(limit) {
         publish(writing, &Boilerplate::default())?;
-        // No key was looked at.
+        // No key was looked up.
         writing.counters.uncounted_births = contents as u32;
         return Ok(());
     }
@@ -105,11 +105,11 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // Of what has an heir for its fingerprints it is known which of them go.
+    // The lost fingerprints of a content are known if an heir has the rest.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
-    // As much as was looked up since that became necessary, and as this batch will.
+    // The cost of look-ups since they became necessary, including this batch's.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
     let looking_up = overdue * each * segments.len() as u64 + dense * known;
@@ -145,17 +145,17 @@ pub(super) fn count(
     set(writing, changes)
 }
 
-/// How many contents may be born before a key that is not known can be boilerplate.
+/// Returns how many contents may be born before an unknown key can be boilerplate.
 pub(crate) const fn spare(limit: u32) -> u32 {
     limit - near(limit)
 }
 
-/// A killed content. It is read from the commit before, where its rows are still there.
+/// A killed content, read from the commit before, where its rows still exist.
 struct Death {
     content: ContentId,
     /// The fingerprints of its signature.
     fingerprints: Vec<u64>,
-    /// Whether it has more postings than its signature has fingerprints.
+    /// True if it has more postings than its signature has fingerprints.
     is_denser: bool,
 }
 
@@ -173,8 +173,8 @@ impl Death {
     }
 }
 
-/// The fingerprints of a killed content that its signature has not, among those that are known: the
-/// dense ones of a text, and by what it is found besides.
+/// Returns the known fingerprints of a killed content that are not in its signature: the denser
+/// samples of a text, and extra fingerprints.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
     let (content, kind) = (death.content, PostingKind::Fingerprint);
     let segment = segment_of(writing, content.0);
@@ -195,7 +195,7 @@ fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> 
     Ok(found)
 }
 
-/// The known keys of a killed content lose one, but for those that an heir has.
+/// Subtracts one from the known keys of a killed content, except those that an heir has.
 fn forget(
     writing: &Writing<'_>,
     mut death: Death,
@@ -203,7 +203,7 @@ fn forget(
     lost: &mut [Gains; 2],
 ) -> Result<(), Refusal> {
     let mut chunk_keys = match inherited {
-        // What its heir has is not lost.
+        // Keys of its heir are not lost.
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
@@ -254,7 +254,7 @@ pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<()
     publish(writing, &counts)
 }
 
-/// Makes these the known keys of the coming commit: all that more contents have than [`near`] says.
+/// Makes these the known keys of the next commit: all that more contents have than [`near`].
 pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result<(), Refusal> {
     writing.counters.uncounted = false;
     writing.counters.uncounted_births = 0;
@@ -271,7 +271,7 @@ pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result
     set(writing, changes)
 }
 
-/// Writes how many contents have keys, `None`: too few to be known, and what follows from it.
+/// Writes the number of contents with each key (`None`: too few to be known), and its consequences.
 fn set(
     writing: &mut Writing<'_>,
     changes: Vec<(PostingKind, u64, Option<u32>)>,
@@ -298,7 +298,7 @@ fn set(
     Ok(())
 }
 
-/// Counts anew after the limit changed.
+/// Counts again after the limit changed.
 pub(crate) fn recount_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     recount(writing, None)
 }

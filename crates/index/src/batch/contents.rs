@@ -18,7 +18,7 @@ use crate::schema;
 use crate::snapshot::rows::digest_prefix;
 use crate::store::{ReadableTable, Table, WriteTransaction};
 
-/// The tables of contents and what the batch has done to them so far.
+/// The tables of contents and the changes of the batch so far.
 pub(super) struct Contents<'a> {
     txn: &'a WriteTransaction,
     pub(super) rows: Table<'a, u32, &'static [u8]>,
@@ -27,20 +27,20 @@ pub(super) struct Contents<'a> {
     pub(super) parts: Table<'a, (u32, u32), &'static [u8]>,
     pub(super) part_of: Table<'a, (u32, u32, u32), ()>,
     pub(super) skipped_parts: Table<'a, u32, &'static [u8]>,
-    /// The first id that this batch gives out; `fresh[i]` has the id `first_new + i`.
+    /// The first new id of this batch; `fresh[i]` has the id `first_new + i`.
     first_new: u32,
     fresh: Vec<Fresh>,
     fresh_by_digest: HashMap<ContentDigest, u32>,
-    /// What the batch did to contents that were there before.
+    /// The changes of the batch to stored contents.
     gained: HashMap<u32, Gained>,
 }
 
-/// A content that comes with the batch.
+/// A content that is new in the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// What it was, if most of its chunks are known by that.
+    /// The content that it was made from, if that has most of its chunks.
     pub(super) base: Option<Base>,
-    /// What a file that has it had before.
+    /// The former content of a file that has it.
     pub(super) was: Option<ContentId>,
     origin: Option<Origin>,
     gained: Gained,
@@ -49,62 +49,63 @@ pub(super) struct Fresh {
 /// A stored content that becomes another one.
 pub(super) struct Base {
     pub(super) content: ContentId,
-    /// How its chunks become those of the other one.
+    /// The edits that make its chunks those of the other one.
     pub(super) chunks: Vec<ChunkEdit>,
-    /// How its fingerprints do; `None`: as if all were others.
+    /// The edit of its fingerprints; `None`: all may differ.
     pub(super) fingerprints: Option<FingerprintEdit>,
 }
 
-/// Parts of a chunk list are numbered in steps of this, so that others find room between them.
+/// The step in the numbers of a chunk list's parts, so that others can be inserted between them.
 pub(super) const STEP: u32 = 16;
 
-/// A new content that has what a killed one had.
+/// A new content that has most of a killed one.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
-    /// Runs of chunks, and chunks, that the heir has in all.
+    /// Runs of chunks, and chunks, of the heir in total.
     pub(super) runs: u64,
     pub(super) chunks: u64,
-    /// Keys of chunks that the ancestor had and its heir has not, ascending.
+    /// Keys of chunks that the ancestor had and its heir does not have, ascending.
     pub(super) gone: Vec<u64>,
-    /// `None`: its heir has fingerprints of its own only.
+    /// `None`: its heir has only fingerprints of its own.
     pub(super) fingerprints: Option<FingerprintEdit>,
-    /// The bytes of the heir that are not the ancestor's lie within these.
+    /// A range with all bytes of the heir that differ from the ancestor's.
     pub(super) changed: Range<u64>,
     /// The bytes of the ancestor, and of the heir.
     pub(super) sizes: (ByteLen, ByteLen),
 }
 
-/// What a batch did to a content: gains less losses.
+/// The changes of a batch to a content: gains less losses.
 #[derive(Clone, Copy, Default)]
 struct Gained {
     files: i64,
     uses: i64,
-    /// `None`: what its row says.
+    /// `None`: as in its row.
     seen: Option<Seen>,
 }
 
-/// What is remembered of looking into a content.
+/// The stored result of searching a content for parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) look: Look,
     /// Rows of `parts`.
     pub(super) parts: u32,
-    /// Whether there is a row in `skipped_parts`.
+    /// True if there is a row in `skipped_parts`.
     pub(super) skipped: bool,
-    /// The date that it states of itself.
+    /// The date that the document itself states.
     pub(super) date: Option<DocumentDate>,
 }
 
-/// What the batch did to the contents.
+/// The changes of the batch to the contents.
 pub(super) struct Settled {
-    /// The id range of this batch; ids of contents that nothing has in the end are left out below.
+    /// The start of the id range of this batch; contents without any file in the end are not in
+    /// `fresh`.
     pub(super) first_new: u32,
-    /// New contents with their ids, ascending. Those that inherit have their further chunks only.
+    /// New contents with their ids, ascending. Heirs have only their further chunks.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
-    /// Which of them are heirs of killed contents.
+    /// Those of them that are heirs of killed contents.
     pub(super) inherited: Vec<Inherited>,
-    /// Contents that nothing has any more, ascending. Their rows are gone.
+    /// Contents without any file, ascending. Their rows are deleted.
     pub(super) killed: Vec<ContentId>,
 }
 
@@ -125,7 +126,8 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Whether a content can still be named. Those that lost their last file in this batch can.
+    /// Returns whether a content can still be named. Those that lost their last file in this batch
+    /// can.
     pub(super) fn exists(&self, content: ContentId) -> Result<bool, Fault> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Ok((index as usize) < self.fresh.len()),
@@ -133,7 +135,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The content with this digest, a new one if need be.
+    /// Returns the content with this digest, a new one if necessary.
     pub(super) fn of_digest(
         &mut self,
         digest: Box<Digest>,
@@ -145,8 +147,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The content with this digest, a new one if need be; `None` if what it was is no content of
-    /// the index, or does not become this one by the edits.
+    /// Returns the content with this digest, a new one if necessary. `None` if its base is not in
+    /// the index, or does not become this content by the edits.
     pub(super) fn of_edited(
         &mut self,
         edited: EditedDigest,
@@ -155,7 +157,7 @@ impl<'a> Contents<'a> {
         if let Some(id) = self.find(&edited.digest.content)? {
             return Ok(Some(id));
         }
-        // Of a content of this batch there are no rows yet.
+        // A content of this batch has no rows yet.
         let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
         };
@@ -176,7 +178,7 @@ impl<'a> Contents<'a> {
         self.born(digest, Some(base), writing).map(Some)
     }
 
-    /// A content that is in neither the index nor the batch.
+    /// Adds a content that is in neither the index nor the batch.
     fn born(
         &mut self,
         digest: Box<Digest>,
@@ -196,7 +198,7 @@ impl<'a> Contents<'a> {
         Ok(ContentId(id))
     }
 
-    /// The content with this digest, stored or of this batch.
+    /// Returns the content with this digest, stored or of this batch.
     pub(super) fn find(&self, digest: &ContentDigest) -> Result<Option<ContentId>, Fault> {
         match self.fresh_by_digest.get(digest) {
             Some(&id) => Ok(Some(ContentId(id))),
@@ -223,21 +225,21 @@ impl<'a> Contents<'a> {
         Ok(StoredContent::decode(row.value())?)
     }
 
-    /// One more file has the content.
+    /// Adds a file to a content.
     pub(super) fn link(&mut self, content: ContentId, file: FileId) -> Result<(), Fault> {
         self.content_files.insert((content.0, file.0), ())?;
         self.count(content, 1);
         Ok(())
     }
 
-    /// One file fewer has it.
+    /// Removes a file from a content.
     pub(super) fn unlink(&mut self, content: ContentId, file: FileId) -> Result<(), Fault> {
         self.content_files.remove((content.0, file.0))?;
         self.count(content, -1);
         Ok(())
     }
 
-    /// What the batch does to a content, new or stored; `None` for an id that was never given out.
+    /// Returns the changes of the batch to a content, new or stored; `None` for an unused id.
     fn gained(&mut self, content: ContentId) -> Option<&mut Gained> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
@@ -245,7 +247,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// A file has this content and had that one before.
+    /// Records that a file has this content and had that one before.
     pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
         let at = content.0.checked_sub(self.first_new);
         let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
@@ -256,7 +258,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Notes where a content of this batch comes from, unless that is known.
+    /// Records the origin of a content of this batch, unless it is known.
     pub(super) fn note_origin(&mut self, content: ContentId, origin: impl FnOnce() -> Origin) {
         let at = content.0.checked_sub(self.first_new);
         if let Some(fresh) = at.and_then(|at| self.fresh.get_mut(at as usize)) {
@@ -270,14 +272,14 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// So many more places have the content as a part.
+    /// Changes the number of places that have the content as a part.
     pub(super) fn count_use(&mut self, content: ContentId, by: i64) {
         if let Some(gained) = self.gained(content) {
             gained.uses += by;
         }
     }
 
-    /// What is remembered of looking into a content, as of now.
+    /// Returns the current result of searching a content for parts.
     pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
         if let Some(index) = content.0.checked_sub(self.first_new) {
             let fresh = self.fresh.get(index as usize);
@@ -303,8 +305,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Contents that no file has in the end let their parts go. None of those has parts by that: so
-    /// one pass is enough.
+    /// Releases the parts of contents that no file has in the end. None of these parts has parts of
+    /// its own, so one pass is enough.
     fn let_go(&mut self) -> Result<(), Fault> {
         let mut without = Vec::new();
         for (&id, gained) in &self.gained {
@@ -325,7 +327,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Writes the new contents, deletes those that nothing has, and counts.
+    /// Writes the new contents, deletes those that nothing refers to, and counts.
     pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<Settled, Fault> {
         self.let_go()?;
         self.fresh_by_digest.clear();
@@ -347,7 +349,7 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Whether a stored content has nothing left at the end of the batch.
+    /// Returns whether nothing refers to a stored content at the end of the batch.
     pub(super) fn goes(&self, content: ContentId) -> Result<bool, Fault> {
         let Some(gained) = self.gained.get(&content.0) else {
             return Ok(false);
@@ -412,7 +414,8 @@ impl<'a> Contents<'a> {
         Ok(killed)
     }
 
-    /// New ids are above all others, so their rows go to the ends of the tables in order.
+    /// Writes the new contents. New ids are above all others, so their rows are appended to the
+    /// tables in order.
     fn settle_fresh(
         mut self,
         fresh: &[(Fresh, ContentId)],

@@ -1,8 +1,8 @@
-//! What was not looked at: directories that could not be listed, and how many names of each
-//! directory are gaps.
+//! Entries that were not read: directories that could not be listed, and the number of gaps in each
+//! directory.
 //!
-//! The counts say again what the entries say, so that a question about everything need not look at
-//! every entry.
+//! The counts repeat what the entries say, so that a question about everything need not read every
+//! entry.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::rows::{FileState, Gap, GapCounts, LeftOutRule};
 use crate::store::ReadableTable;
 
-/// Whether a name is one more or one less.
+/// Whether a name is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GapStep {
     More,
@@ -31,7 +31,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// A name of a directory is a gap, or is none any more.
+    /// Counts a name of a directory that becomes a gap or ceases to be one.
     pub(super) fn count_gap(&mut self, dir: DirId, gap: Gap, step: GapStep) -> Result<(), Fault> {
         let row = self.gaps.get(dir.0)?;
         let mut counts = row.map_or(Ok(GapCounts::default()), |row| decode_gaps(row.value()))?;
@@ -49,7 +49,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// A directory has a name of a file, or has it no more.
+    /// Counts a name of a file that is added to a directory or removed.
     pub(super) fn count_name(
         &mut self,
         row: &StoredFile,
@@ -62,7 +62,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// A directory is gone, with all its names.
+    /// Forgets a deleted directory, with all its names.
     pub(super) fn forget_gaps(&mut self, dir: DirId) -> Result<(), Fault> {
         self.unlisted.remove(dir.0)?;
         self.gaps.remove(dir.0)?;

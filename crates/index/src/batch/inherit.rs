@@ -1,9 +1,9 @@
-//! New contents that have most of a stored one: heirs of what they were, if that goes.
+//! New contents that have most of a stored one: they become its heirs, if possible.
 //!
-//! What is written of an heir is what it has besides: see [`crate::heirs`]. An heir is a content
-//! that has grown, and any large one whose file had another content before with which it shares
-//! most: an image in which a block was written, a mailbox with a new message. A content that goes
-//! on living (a copy of it changed) keeps what it has, and the new one is stored whole.
+//! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
+//! grown, or a large one whose file had another content before with which it shares most. Examples
+//! are an image in which a block was written, and a mailbox with a new message. If the old content
+//! stays (a copy of it changed), it keeps its data, and the new one is stored whole.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,25 +22,25 @@ use crate::segments::{Postings, posted};
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
 
-/// Runs of a chunk list, and those that another has in their place.
+/// Runs of a chunk list, and those of another that replace them.
 type OtherRuns = (Range<u64>, Range<usize>);
 
-/// Contents of fewer runs of chunks are written whole.
+/// Contents with fewer runs of chunks are written whole.
 const MANY: usize = 1 << 10;
 
-/// Of a content with more new runs it is looked which of them it had elsewhere.
+/// In a content with more new runs, they are compared with its old runs elsewhere.
 const MOST_NEW: usize = 1 << 16;
 
 /// Runs of a full part. A list whose parts have fewer than half of that is written whole.
 const FULL: u64 = 226;
 
-/// Up to so many chunks are looked for in the bytes of a list, more in its runs.
+/// Up to this many chunks are searched in the bytes of a list, more in its decoded runs.
 const FEW_GONE: usize = 4;
 
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
 impl Contents<'_> {
-    /// Makes new contents heirs where they are, and gives all others all of their chunks.
+    /// Makes new contents heirs where possible, and gives all others all of their chunks.
     pub(super) fn inherit(
         &self,
         fresh: &mut [(Fresh, ContentId)],
@@ -60,7 +60,7 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // Of many chunks most may be where they were, but for what was put in before them.
+                // Most of many chunks may be old ones that inserted chunks moved.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -86,7 +86,8 @@ impl Contents<'_> {
         Ok(inherited)
     }
 
-    /// Whether the chunks of a stored content become, by these edits, those of one of this size.
+    /// Returns whether the chunks of a stored content become, by these edits, those of one of this
+    /// size.
     pub(super) fn fit(
         &self,
         edits: &[ChunkEdit],
@@ -130,8 +131,8 @@ impl Contents<'_> {
         Ok(ByteLen(left + new) == size)
     }
 
-    /// Which runs of a stored content are other ones in `new`, and which those are; `None` if less
-    /// than half of one of them stays.
+    /// Returns the runs of a stored content that `new` replaces, and the runs that replace them;
+    /// `None` if less than half of one of both stays.
     fn edit(
         &self,
         stored: ContentId,
@@ -176,8 +177,8 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Replaces runs of the chunk list of a content and makes it another's, which then has the
-    /// further chunks only.
+    /// Replaces runs of a content's chunk list and gives it to another content, which then has only
+    /// the further chunks.
     fn bequeath(
         &self,
         base: Base,
@@ -194,7 +195,7 @@ impl Contents<'_> {
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
         let (mut runs, mut chunks, mut size) = (row.chunk_runs, row.chunks, row.size.0);
         let (mut gone, mut changed) = (HashSet::new(), None);
-        // The last first, so that the runs of the others stay where they are.
+        // The last first, so that the numbers of the other runs stay valid.
         for edit in edits.iter_mut().rev() {
             edit.runs = edit.runs.start.min(runs)..edit.runs.end.min(runs);
             let of = |range| Stretch::of(&lists, list, (runs, size), range);
@@ -228,7 +229,7 @@ impl Contents<'_> {
         for mut edit in edits {
             fresh.digest.chunks.append(&mut edit.by);
         }
-        // What one edit takes away another may bring.
+        // One edit may add what another removes.
         for key in posted(&fresh.digest.chunks) {
             gone.remove(&key);
         }
@@ -248,12 +249,12 @@ impl Contents<'_> {
     }
 }
 
-/// Whether what is new is little enough to be taken for new as it is.
+/// Returns whether the new runs are few enough to be treated as new without a search.
 fn are_few(edits: &[ChunkEdit]) -> bool {
     edits.iter().map(|edit| edit.by.0.len()).sum::<usize>() < MOST_NEW
 }
 
-/// Leaves out of an edit what these runs and those in their place begin and end with.
+/// Removes the common beginning and end of both sides from an edit.
 fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
     let (start, end) = replaced.common_ends(&edit.by);
     let new = &mut edit.by.0;
@@ -268,7 +269,7 @@ fn too_short() -> Fault {
 
 /// The parts of a chunk list in which runs are replaced.
 struct Stretch {
-    /// The number of the first, and of the part behind the last, if there is one.
+    /// The number of the first part, and of the part behind the last, if there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
     replaced: ChunkList,
@@ -278,7 +279,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The parts with these runs, of a list of so many runs and bytes.
+    /// Reads the parts with these runs, of a list of `all` runs and `size` bytes.
     fn of(
         lists: &ChunkLists<'_>,
         list: u32,
@@ -324,15 +325,15 @@ impl Stretch {
         })
     }
 
-    /// Writes the parts with other runs between those that stay.
+    /// Writes the parts with the new runs between those that stay.
     fn write(self, lists: &mut ChunkLists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // A short first part says that no other follows; and more parts than there are numbers
-        // between their neighbours take the numbers of those.
+        // A short first part says that no other follows. And if there are more parts than free
+        // numbers, they take those of their neighbours.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
@@ -371,14 +372,15 @@ fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(parts)
 }
 
-/// What finds the chunks with these keys in the bytes of a part: a key is how a hash begins.
+/// Returns searchers for chunks with these keys in the bytes of a part: a key is the beginning of a
+/// hash.
 fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
     let keys = keys.iter().map(|key| key.to_be_bytes());
     keys.map(|key| Finder::new(&key[3..]).into_owned())
         .collect()
 }
 
-/// The keys of replaced runs that neither the runs that stay have nor those that come.
+/// Returns the keys of replaced runs that neither the remaining nor the new runs have.
 fn gone(
     lists: &ChunkLists<'_>,
     list: u32,
@@ -392,7 +394,7 @@ fn gone(
     {
         gone.remove(&key);
     }
-    // A chunk that is replaced may stand elsewhere in a content, which then still has it.
+    // A replaced chunk may occur elsewhere in the content, which then still has it.
     let (first, next) = stretch.parts;
     let before = lists.range((list, 0)..(list, first))?;
     let behind = next.map(|next| lists.range((list, next)..=(list, u32::MAX)));
@@ -419,7 +421,7 @@ fn gone(
     Ok(gone)
 }
 
-/// Notes whose postings are the heirs' now. The ancestors are among the dead already.
+/// Records the heirs of postings. The ancestors are among the dead already.
 pub(super) fn bequeath_postings(
     writing: &mut Writing<'_>,
     inherited: &[Inherited],
@@ -475,7 +477,7 @@ pub(super) fn bequeath_postings(
     Ok(())
 }
 
-/// Adds to what is lost of an ancestor's postings those of these keys that it has.
+/// Adds to the lost postings of an ancestor those of these keys that it has.
 fn lose(
     lost: &mut Vec<u64>,
     gone: impl Iterator<Item = u64>,
@@ -493,12 +495,12 @@ fn lose(
 }
 
 impl Inherited {
-    /// What an ancestor of the ancestor has not lies within these bytes, if that can be told.
+    /// Returns the bytes that an ancestor of the ancestor does not have, if they are known.
     fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;
         let end = match self.changed.end {
-            // Nothing stands behind it, or all that does stands where it stood.
+            // Nothing follows, or all that follows is at its old position.
             end if end == is.0 => end,
             end if was == is => end.max(before.end),
             _ => return None,
@@ -507,7 +509,7 @@ impl Inherited {
     }
 }
 
-/// The postings of a kind that a content has by its ancestors.
+/// The postings of a kind that a content has through its ancestors.
 pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], Postings<'w>)>);
 
 impl<'w> InheritedPostings<'w> {
@@ -534,7 +536,7 @@ impl<'w> InheritedPostings<'w> {
     }
 }
 
-/// The segment that has the postings of a content, dead or not.
+/// Returns the segment that has the postings of a content, dead or not.
 pub(super) fn segment_of<'w>(writing: &'w Writing<'_>, content: u32) -> Option<&'w OpenSegment> {
     let mut segments = writing.before.segments().iter();
     segments.find(|segment| (segment.row.first..=segment.row.last).contains(&content))

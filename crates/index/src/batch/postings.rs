@@ -19,7 +19,7 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, near};
 use crate::store::ReadableTableMetadata;
 
-/// Brings postings, the dead and boilerplate up to what the batch did to the contents.
+/// Updates postings, the dead and boilerplate for the changes of the batch.
 pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Refusal> {
     let Settled {
         first_new,
@@ -68,8 +68,8 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     Ok(())
 }
 
-/// Merges everything into one segment, if there is anything to gain, and counts boilerplate if
-/// that is out of date.
+/// Merges everything into one segment, if that saves anything, and counts boilerplate if it is out
+/// of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
     let uncounted = writing.counters.uncounted;
@@ -83,7 +83,7 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes of all segments: a block takes a page.
+/// Returns the bytes of all segments: a block takes a page.
 pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
     let mut blocks = 0;
     for segment in snapshot.segments() {
@@ -95,7 +95,7 @@ pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
     Ok(blocks * 4096)
 }
 
-/// Whether [`merge_all`] would do anything.
+/// Returns whether [`merge_all`] would do anything.
 pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     let Inner {
         segments,
@@ -106,7 +106,7 @@ pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     counters.uncounted || segments.len() > 1 || (!sets.dead.is_empty() && !segments.is_empty())
 }
 
-/// Whether enough is dead or scattered for [`merge_all`] to be worth its writing.
+/// Returns whether enough is dead or scattered to make [`merge_all`] worth its writing.
 pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
     let Inner {
         segments,
@@ -122,7 +122,7 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Notes the killed contents as dead: their postings are still there.
+/// Marks the killed contents as dead: their postings are still stored.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -137,8 +137,8 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Writes a segment with the postings of `run`, consecutive ones, and of the batch, and forgets
-/// the dead that it leaves out. `counts` gets the boilerplate among what is written.
+/// Writes a segment with the postings of the batch and of `run`, which are consecutive segments,
+/// and forgets the dead that it leaves out. `counts` receives the boilerplate among them.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -151,7 +151,8 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    // The newest is in it, and what its postings say may be an heir without any of its own.
+    // Includes the newest id, because inherited postings may belong to an heir without any of its
+    // own.
     let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     let order = match first {
         Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
@@ -196,7 +197,7 @@ fn merge(
     exhume(writing, run)
 }
 
-/// The order of a segment that `run` is merged to, if it pays.
+/// Returns the order of a segment that `run` is merged to, if it pays.
 fn order(
     writing: &Writing<'_>,
     run: &[Segment],
@@ -204,12 +205,12 @@ fn order(
     first: u32,
     last: u32,
 ) -> Result<Option<Order>, Fault> {
-    /// Of so many postings the order is taken from one.
+    /// The order is computed from one in this many postings.
     const SHARE: u64 = 32;
-    /// More are not held in memory (16 MB at most), and fewer say too little.
+    /// The size of the sample: more would take over 16 MB, and fewer are too few.
     const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
-    // An id that is not used any more would cost as much as one that is.
+    // An unused id would cost as much as a used one.
     if u64::from(last.saturating_sub(first)) > 2 * contents {
         return Ok(None);
     }
@@ -230,7 +231,7 @@ fn order(
     Ok(Order::of(first, last, sample, postings))
 }
 
-/// The dead of merged segments are no more.
+/// Forgets the dead of merged segments.
 fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
     if run.is_empty() || writing.sets.dead.is_empty() {
         return Ok(());

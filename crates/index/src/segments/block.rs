@@ -1,8 +1,8 @@
 //! Blocks of postings: Elias-Fano coded keys, each with the list of the contents that have it.
 //!
 //! A block is a run of postings `(key, content)` in ascending order. Its redb key is its first
-//! posting; keys below are relative to that posting's key. A content is a number, which in some
-//! segments is its id and in others its rank ([`super::order`]).
+//! posting; the keys in it are relative to that posting's key. A content is a number: its id in
+//! some segments, its rank in others ([`super::order`]).
 //!
 //! ```text
 //! │ keys n u16 │ low bits l u8 │ number bits w u8 │ shift k u8 │ least u32 │ bytes of gaps u16 │
@@ -16,11 +16,11 @@
 //! delta codes it can be searched without decoding what lies before: count zeros by the word, then
 //! compare the few low parts of that `h`.
 //!
-//! *Gaps* has for each key the further contents of its list and then a zero bit. A further content
-//! is a one and the number by which it is above the one before, less one, in the exponential Golomb
-//! code with `k` low bits. That is: the number shifted by `k`, plus one, has `b + 1` bits; then
+//! Gaps* has for each key the further contents of its list and then a zero bit. A further content
+//! is a one and the difference to the previous number, less one, in the exponential Golomb code
+//! with `k` low bits. That is: the difference shifted by `k`, plus one, has `b + 1` bits; then
 //! follow `b` zeros, a one, the low `b` of these bits, and the `k` bits that were shifted out. The
-//! region before says where the lists of keys 64, 128, … begin in the gaps.
+//! region before has the places in the gaps where the lists of keys 64, 128, … begin.
 //!
 //! The blocks of one segment are cut greedily so that each fills a page (see [`BLOCK`]).
 
@@ -32,16 +32,16 @@ use crate::codec::bits;
 /// One posting.
 pub(crate) type Posting = (u64, u32);
 
-/// The greatest number of bytes of a block: a 4096-byte leaf less its header (4), one key (12)
-/// and one offset (4), less a little.
+/// The most bytes of a block: a 4096-byte leaf less its header (4), one key (12) and one offset
+/// (4), less a little.
 pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// Of so many keys one says where its list begins.
+/// One in this many keys has the place of its list.
 const STRIDE: usize = 64;
 
-/// How many gaps have each number of bits.
+/// Counts the gaps by their number of bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps([u32; 33]);
 
@@ -52,7 +52,7 @@ impl Gaps {
         self.0[bits::width(gap as u64) as usize] += 1;
     }
 
-    /// The shift that codes them in the fewest bits, and about how many these are.
+    /// Returns the shift that codes them in the fewest bits, and the approximate number of bits.
     pub(crate) fn best_shift(&self) -> (u32, u64) {
         let cost = |shift: u32| {
             let of = |(width, &count): (u32, &u32)| {
@@ -65,7 +65,7 @@ impl Gaps {
     }
 }
 
-/// The bits of a gap, with the one before it.
+/// Returns the bits of a gap, with the one before it.
 const fn gap_bits(gap: u32, shift: u32) -> usize {
     let coded = (gap as u64 >> shift) + 1;
     (2 + 2 * coded.ilog2() + shift) as usize
@@ -78,17 +78,17 @@ pub(crate) struct Builder {
     heads: Vec<Posting>,
     /// The gaps of all lists, one list after the other.
     gaps: Vec<u32>,
-    /// Where the gaps of each list end.
+    /// The end of each list's gaps.
     ends: Vec<usize>,
     /// The content of the last posting.
     last: u32,
     least: u32,
     greatest: u32,
-    /// Bytes of all but the gaps.
+    /// Bytes of everything except the gaps.
     fixed: usize,
     /// Bits of the gaps.
     gap_bits: usize,
-    /// That of the block before, which is like this one.
+    /// The shift of the block before, which is similar.
     shift: u32,
 }
 
@@ -137,8 +137,8 @@ impl Builder {
         self.last = posting.1;
     }
 
-    /// Writes the block into `out` (cleared first) and empties the builder; answers the first
-    /// posting, or `None` if there is nothing.
+    /// Writes the block into `out` (cleared first) and empties the builder; returns the first
+    /// posting, or `None` if there is none.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> Option<Posting> {
         let (&first, &last) = (self.heads.first()?, self.heads.last()?);
         let keys = self.heads.len();
@@ -182,13 +182,14 @@ impl Builder {
         Some(first)
     }
 
-    /// Answers the shift that was taken and where the lists of keys 64, 128, … begin.
+    /// Writes the gaps; returns the shift that was used and the places where the lists of keys 64,
+    /// 128, … begin.
     fn write_gaps(&mut self, out: &mut Vec<u8>) -> (u32, Vec<u16>) {
         let mut widths = Gaps::NONE;
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // There was room for what the other one needs.
+        // The room was reserved for the other shift.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -219,7 +220,7 @@ impl Builder {
     }
 }
 
-/// About log2(span / count): the best number of low bits or one off.
+/// Returns about log2(span / count): the best number of low bits or one off.
 fn guess_low(count: usize, span: u64) -> u32 {
     if span == 0 {
         0
@@ -228,7 +229,7 @@ fn guess_low(count: usize, span: u64) -> u32 {
     }
 }
 
-/// Bytes of a block without its gaps.
+/// Returns the bytes of a block without its gaps.
 fn size(keys: usize, span: u64, low: u32, wide: u32) -> usize {
     HEAD + bits::bytes(keys * low as usize)
         + bits::bytes(keys * wide as usize)
@@ -236,7 +237,7 @@ fn size(keys: usize, span: u64, low: u32, wide: u32) -> usize {
         + bits::bytes((span >> low) as usize + keys)
 }
 
-/// How many lists begin where a region says.
+/// Counts the lists whose places are stored.
 const fn starts(keys: usize) -> usize {
     keys.saturating_sub(1) / STRIDE
 }
@@ -258,7 +259,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The block in `bytes`, whose first posting has the key `first`.
+    /// Parses the block in `bytes`, whose first posting has the key `first`.
     pub(crate) fn parse(first: u64, bytes: &'a [u8]) -> Result<Self, Malformed> {
         Self::regions(first, bytes).ok_or(Malformed("postings"))
     }
@@ -295,7 +296,7 @@ impl<'a> Block<'a> {
         bits::get(self.lows, index * self.low as usize, self.low)
     }
 
-    /// The first content of a list.
+    /// Returns the first content of a list.
     fn content(&self, index: usize) -> u32 {
         let offset = bits::get(self.contents, index * self.wide as usize, self.wide) as u32;
         self.least.wrapping_add(offset)
@@ -312,7 +313,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether `key` has a content.
+    /// Returns whether `key` has a content.
     pub(crate) fn has(&self, key: u64, content: u32) -> Result<bool, Malformed> {
         let Some(index) = self.index(key).filter(|&at| self.content(at) <= content) else {
             return Ok(false);
@@ -329,13 +330,13 @@ impl<'a> Block<'a> {
         Ok(last == content)
     }
 
-    /// Which of the keys it is.
+    /// Returns the number of a key.
     fn index(&self, key: u64) -> Option<usize> {
         let relative = key.checked_sub(self.first)?;
         let high = relative >> self.low;
         let wanted = relative & ((1 << self.low) - 1);
         let mut bit = self.after_zeros(high)?;
-        // `bit - high` ones lie before it, as many as keys with a lesser high part.
+        // `bit - high` ones precede it, as many as keys with a lesser high part.
         let mut index = bit - high as usize;
         while index < self.keys
             && self
@@ -354,7 +355,7 @@ impl<'a> Block<'a> {
         None
     }
 
-    /// Shows the contents of a key, ascending, until that is enough.
+    /// Calls `see` with the contents of a key, ascending, until it breaks.
     fn list(
         &self,
         index: usize,
@@ -376,7 +377,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// The gap at a bit, or the end of a list; the bit is then the one behind.
+    /// Reads the gap at a bit, or the end of a list; moves the bit behind it.
     #[inline]
     fn gap(&self, at: &mut usize) -> Result<Option<u32>, Malformed> {
         let malformed = Malformed("postings");
@@ -395,7 +396,7 @@ impl<'a> Block<'a> {
         let (head, width) = (extra + 2, extra + self.shift);
         *at += (head + width) as usize;
         if head + width <= u64::BITS {
-            // All but the widest: what is left of the word is as good as another look.
+            // All but the widest gaps are read from the rest of the word.
             let field = word >> head & ((1 << width) - 1);
             let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
             let gap = high << self.shift | field >> extra;
@@ -407,7 +408,8 @@ impl<'a> Block<'a> {
         gap.try_into().map(Some).map_err(|_| malformed)
     }
 
-    /// The bit after the `zeros`-th zero of the high parts (0 for none), if there are as many.
+    /// Returns the bit after the `zeros`-th zero of the high parts (0 for none), if there are that
+    /// many.
     fn after_zeros(&self, zeros: u64) -> Option<usize> {
         if zeros == 0 {
             return Some(0);
@@ -462,13 +464,13 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The content that has a gap before it.
+/// Returns the content behind a gap.
 fn above(content: u32, gap: u32) -> Result<u32, Malformed> {
     let next = content.checked_add(gap).and_then(|at| at.checked_add(1));
     next.ok_or(Malformed("postings"))
 }
 
-/// The position of the one with `before` ones below it.
+/// Returns the position of the one with `before` ones below it.
 fn nth_one(mut word: u64, before: usize) -> u32 {
     for _ in 0..before {
         word &= word - 1;

@@ -1,25 +1,25 @@
-//! Sorting postings whose contents ascend already.
+//! Sorts postings whose contents ascend already.
 //!
-//! Contents get ascending ids, and segments lie in the order of theirs. So both the postings of a
-//! batch and stretches of several segments, put one after another, need sorting by the key alone,
-//! if equal keys keep their order. Keys are bits of hashes, so a few of their digits do it, the
-//! lowest first (Knuth, TAOCP vol. 3, section 5.2.5): no comparison, and no branch that cannot be
-//! foretold. Of these it takes the highest, a few bits more than there are postings: they leave
-//! one key in some dozens out of place, which moves past its neighbour (section 5.2.1).
+//! Contents get ascending ids, and segments are in the order of their ids. So the postings of a
+//! batch, and consecutive stretches of several segments, need sorting only by the key, if equal
+//! keys keep their order. Keys are bits of hashes, so sorting by a few digits suffices, the lowest
+//! first (Knuth, TAOCP vol. 3, section 5.2.5). That needs no comparison and no unpredictable
+//! branch. The digits are taken from the highest bits, a few more than count the postings. They
+//! leave one key in some dozens out of place, which moves past its neighbour (section 5.2.1).
 use std::ops::Range;
 
 use super::block::Posting;
 
-/// Fewer are sorted by comparing them.
+/// Fewer postings are sorted by comparison.
 const FEW: usize = 512;
 
-/// The most bits of a digit: there are so many places to write to in turn.
+/// The most bits of a digit; each value of a digit is a place that is written in turn.
 const DIGIT: u32 = 11;
 
-/// Bits that tell nearly all keys apart, besides as many as count them.
+/// The bits that, beyond those that count the keys, make nearly all keys distinct.
 const BESIDES: u32 = 3;
 
-/// Sorts postings by their keys; those of one key keep their order. `spare` is written over.
+/// Sorts postings by their keys; those of one key keep their order. `spare` is overwritten.
 pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>) {
     if postings.len() < FEW {
         postings.sort_by_key(|posting| posting.0);
@@ -32,13 +32,13 @@ pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>)
     let bits = u64::BITS - (greatest - least).leading_zeros();
     let telling = (postings.len().ilog2() + BESIDES).min(bits);
     sort_by_bits(postings, spare, least, bits - telling..bits);
-    // Keys may be chosen so that their highest bits tell nothing.
+    // Keys may be chosen so that their highest bits are equal.
     if !insert_each(postings) {
         sort_by_bits(postings, spare, least, 0..bits);
     }
 }
 
-/// Sorts postings by some bits of what their keys have beyond the least, digit by digit.
+/// Sorts postings by some bits of the difference between their keys and the least, digit by digit.
 fn sort_by_bits(
     postings: &mut Vec<Posting>,
     spare: &mut Vec<Posting>,
@@ -69,7 +69,7 @@ fn sort_by_bits(
     }
 }
 
-/// Moves each posting before those of greater keys; `false`: it gave up, for they are many.
+/// Moves each posting before those of greater keys; returns `false` if it gave up after many moves.
 fn insert_each(postings: &mut [Posting]) -> bool {
     let mut moved = 0;
     for at in 1..postings.len() {
@@ -98,7 +98,7 @@ mod tests {
             above in 0u64..1000,
             keys in prop::collection::vec(any::<u64>(), 0..2 * FEW),
         ) {
-            // Some keys that differ in their lowest bits alone, beside others.
+            // Some keys that differ only in their lowest bits, among others.
             let keys = keys.into_iter().map(|key| match key % 4 {
                 0 if alike => key >> 52,
                 _ => (key >> shift).saturating_add(above),

@@ -1,4 +1,4 @@
-//! Writing a segment, and the k-way merge that makes one of several.
+//! Writing a segment, and the k-way merge of several into one.
 
 use std::io;
 use std::ops::Bound;
@@ -14,11 +14,11 @@ use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
-/// Postings of one source that are merged at a time, roughly. Those of all sources of a first scan,
-/// some sixty, then are in a cache of a megabyte.
+/// The approximate number of postings of one source that are merged at a time. Those of all sources
+/// of a first scan, some sixty, then fit into a cache of a megabyte.
 const STEP: usize = 512;
 
-/// Where ascending postings come from.
+/// A source of ascending postings.
 pub(crate) enum Source<'a> {
     /// A sorted batch.
     Memory(&'a [Posting]),
@@ -27,7 +27,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// All postings of a segment.
+    /// Reads all postings of a segment.
     pub(crate) fn stored(scan: Scan) -> Self {
         Self::Stored(Box::new(Stored {
             scan,
@@ -38,17 +38,18 @@ impl Source<'_> {
     }
 }
 
-/// A segment that is read.
+/// A segment that is being read.
 pub(crate) struct Stored {
     scan: Scan,
     decoded: Vec<Posting>,
-    /// What comes before this was taken.
+    /// The postings before this place were taken.
     at: usize,
     ended: bool,
 }
 
 impl Source<'_> {
-    /// The next postings, and whether they are all that is left. None are there only at the end.
+    /// Returns the next postings, and whether they are the last ones. It returns none only at the
+    /// end.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -70,7 +71,7 @@ impl Source<'_> {
         }
     }
 
-    /// The first `count` of those at hand were taken.
+    /// Removes the first `count` of the next postings.
     fn take(&mut self, count: usize) {
         match self {
             Self::Memory(left) => *left = &left[count..],
@@ -79,11 +80,11 @@ impl Source<'_> {
     }
 }
 
-/// All postings of several sources in order, without those of dead contents; what a dead content
-/// left to an heir is the heir's.
+/// All postings of several sources in order, without those of dead contents. Postings that a dead
+/// content left to an heir have the heir's id.
 ///
-/// Stretches of all sources that end at the same posting are put one after another and sorted
-/// ([`super::sort`]). Sources come in the order of their contents.
+/// Stretches of all sources that end at the same posting are concatenated and sorted
+/// ([`super::sort`]). Sources are in the order of their contents.
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// A stretch of postings in order.
@@ -91,7 +92,7 @@ pub(crate) struct Merge<'a> {
     spare: Vec<Posting>,
     at: usize,
     live: Live<'a>,
-    /// Only if heirs change the order: postings of one key, descending.
+    /// The postings of one key, descending; used only if heirs change the order.
     same: Vec<Posting>,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The next live posting.
+    /// Returns the next live posting.
     pub(crate) fn next(&mut self) -> Result<Option<Posting>, Fault> {
         if !self.live.reorders() {
             let next = self.head()?;
@@ -147,7 +148,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Takes the postings of the next key; `false` if there is none.
+    /// Takes the postings of the next key; returns `false` at the end.
     fn take_list(&mut self) -> Result<bool, Fault> {
         while let Some(head) = self.head()?
             && self.same.first().is_none_or(|first| first.0 == head.0)
@@ -159,12 +160,12 @@ impl<'a> Merge<'a> {
         Ok(!self.same.is_empty())
     }
 
-    /// The next posting by its key, which is not taken yet.
+    /// Returns the next posting by its key, without taking it.
     fn head(&mut self) -> Result<Option<Posting>, Fault> {
         Ok(self.at_hand()?.first().copied())
     }
 
-    /// The next postings by their keys, which are not taken yet; none only at the end.
+    /// Returns the next postings by their keys, without taking them; none only at the end.
     fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
             if !self.refill()? {
@@ -174,7 +175,7 @@ impl<'a> Merge<'a> {
         Ok(&self.merged[self.at..])
     }
 
-    /// Takes the next stretch; `false` if all sources are at their end.
+    /// Takes the next stretch; returns `false` if all sources are at their end.
     fn refill(&mut self) -> Result<bool, Fault> {
         self.merged.clear();
         self.at = 0;
@@ -205,17 +206,17 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What a segment is written from: the postings of a merge, each content by its number in the new
-/// segment.
+/// The postings that a segment is written from: those of a merge, each content with its number in
+/// the new segment.
 pub(crate) struct Numbered<'a> {
     merge: Merge<'a>,
     order: Option<&'a Order>,
-    /// The key of the last posting that was given out.
+    /// The key of the last posting that was returned.
     last: Option<u64>,
 }
 
 impl<'a> Numbered<'a> {
-    /// By their ranks in an order, or by their ids.
+    /// Numbers contents by their ranks in an order, or by their ids.
     pub(crate) fn new(merge: Merge<'a>, order: Option<&'a Order>) -> Self {
         Self {
             merge,
@@ -224,10 +225,10 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the following ones: some thousands, and whole lists. None are there
-    /// only at the end.
+    /// Replaces `postings` by the next ones: some thousands, and whole lists. It leaves none only
+    /// at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
-        /// Postings at a time: one after the other, each rank would wait for memory.
+        /// Postings at a time; one by one, each look-up of a rank would wait for memory.
         const STRETCH: usize = 4096;
         postings.clear();
         self.merge.append_to(postings, STRETCH)?;
@@ -256,8 +257,8 @@ impl<'a> Numbered<'a> {
         Ok(())
     }
 
-    /// Shows what is written to `write`, which asks for stretch after stretch. Of many postings
-    /// the next stretches are merged meanwhile, by another thread.
+    /// Calls `write` with a function that yields stretch after stretch. If there are many postings,
+    /// another thread merges the next stretches meanwhile.
     pub(crate) fn shown_to<R>(
         &mut self,
         postings: u64,
@@ -278,7 +279,7 @@ impl<'a> Numbered<'a> {
                     let mut stretch = empty.try_recv().unwrap_or_default();
                     let filled = self.fill(&mut stretch).map(|()| stretch);
                     let is_last = filled.as_ref().map_or(true, Vec::is_empty);
-                    // If nobody hears it, writing has failed.
+                    // A closed channel means that writing has failed.
                     if merged.send(filled).is_err() || is_last {
                         break;
                     }
@@ -290,7 +291,7 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // At the end nobody needs it.
+                // At the end the receiver is gone.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
             })
@@ -298,9 +299,9 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Writes one kind of a new segment; answers the number of postings. Without any there is no
-/// table. `next` replaces a stretch of postings by the one behind it, and by none at the end;
-/// `see` is shown each posting, and `None` at the end.
+/// Writes one kind of a new segment; returns the number of postings. Without any there is no table.
+/// `next` replaces a stretch of postings by the next one, and by none at the end. `see` receives
+/// each posting, and `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,

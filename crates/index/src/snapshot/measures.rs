@@ -1,4 +1,4 @@
-//! What was measured before.
+//! Measures that are stored.
 
 use resemble_core::ContentDigest;
 use resemble_core::similarity::proof::Proven;
@@ -8,15 +8,15 @@ use super::Snapshot;
 use crate::measures::written;
 
 impl Snapshot {
-    /// What these contents have in common in this unit, if it was kept. A look into the index takes
-    /// a microsecond or two.
+    /// Returns the measures of two contents in this unit, if they are stored. A look-up takes a
+    /// microsecond or two.
     pub fn kept_measures(
         &self,
         a: &ContentDigest,
         b: &ContentDigest,
         unit: Unit,
     ) -> Option<Proven> {
-        // What was measured for others tells of their files and their questions.
+        // Measures for other callers would reveal their files and their questions.
         if !self.templates().is_empty() || self.is_partial() {
             return None;
         }
@@ -34,7 +34,7 @@ impl Snapshot {
         Some(if is_swapped { found.swapped() } else { found })
     }
 
-    /// Keeps what these contents have in common, for this snapshot and all others of the index.
+    /// Stores the measures of two contents, for this snapshot and all others of the index.
     pub fn keep_measures(&self, a: &ContentDigest, b: &ContentDigest, found: &Proven) {
         if self.templates().is_empty() && !self.is_partial() {
             let (key, is_swapped) = PairKey::of(a, b, found.unit);

@@ -1,7 +1,7 @@
 //! Names and paths: the tree.
 //!
-//! The tree is rooted at "/", directory 0. Names are bytes. Paths that are not absolute or have
-//! `..` in them name nothing.
+//! The tree is rooted at "/", directory 0. Names are bytes. Paths that are not absolute or contain
+//! `..` name nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
@@ -21,11 +21,11 @@ use crate::store::ReadableTable;
 /// The directory "/".
 pub(crate) const ROOT: DirId = DirId(0);
 
-/// Directories above one another; more can only be a cycle in a damaged file.
+/// The most nested directories; more can only be a cycle in a damaged file.
 const DEPTH: usize = 1 << 16;
 
 impl Snapshot {
-    /// What is at an absolute path. "/" is always a directory.
+    /// Returns the entry at an absolute path. "/" is always a directory.
     pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
         self.there(path)
@@ -38,7 +38,8 @@ impl Snapshot {
         }
     }
 
-    /// What has a name in a directory. Only in a view of everything: eyes need the whole path.
+    /// Returns the entry of a name in a directory. Only in an unrestricted view, because access
+    /// checks need the whole path.
     pub fn entry_in(&self, dir: DirId, name: &OsStr) -> Result<Option<Entry>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -47,8 +48,8 @@ impl Snapshot {
         self.ask(|inner| inner.entry_in(dir, name.as_bytes()))
     }
 
-    /// The entries of the directory at `path` in the order of their names' bytes; none if there
-    /// is no directory.
+    /// Returns the entries of the directory at `path` in the order of their names' bytes; empty if
+    /// there is no directory.
     pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
         match self.entry(path)? {
             Some(Entry::Dir(dir)) => self.listed(path, dir),
@@ -56,7 +57,7 @@ impl Snapshot {
         }
     }
 
-    /// The file at `path`.
+    /// Returns the file at `path`.
     pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
         let row = match self.there(path)? {
             Some(Entry::File(file)) => self.ask(|inner| inner.file(file))?,
@@ -66,7 +67,8 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// All names of a file (hard links), in the order of their bytes; none for an unknown one.
+    /// Returns all names of a file (hard links), in the order of their bytes; empty for an unknown
+    /// one.
     pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
         if self.is_partial() {
             return Ok(self.seen_paths(file)?.to_vec());
@@ -78,7 +80,7 @@ impl Snapshot {
         })
     }
 
-    /// Files that have more names than one, at most so many.
+    /// Returns files that have more than one name, at most `most`.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -99,11 +101,11 @@ impl Snapshot {
         })
     }
 
-    /// Visits what is at `path`, then everything below, in the order of the whole paths' raw
+    /// Visits the entry at `path`, then everything below, in the order of the whole paths' raw
     /// bytes (`/a`, `/a-b`, `/a/c`: the slash counts as the byte that it is). Symbolic links are
-    /// visited, not followed. Nothing is visited if there is nothing at `path`.
+    /// visited, not followed. Nothing is visited if there is no entry at `path`.
     ///
-    /// One directory's entries are in memory for each level of the tree.
+    /// For each level of the tree, one directory's entries are in memory.
     pub fn walk(
         &self,
         path: &Path,
@@ -154,19 +156,19 @@ impl Snapshot {
         }
     }
 
-    /// The entries of a directory, which is at this path.
+    /// Returns the entries of a directory, which is at this path.
     fn listed(&self, at: &Path, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
         let entries = self.look(|| self.inner.list(dir))?;
         self.seen_entries(at, entries)
     }
 }
 
-/// One directory on the way of a walk.
+/// A directory on the path of a walk.
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
-    /// Directories that were visited themselves while names that sort before their contents
-    /// follow: after `a` comes `a-b`, then `a/c`. A later one always goes before an earlier one:
-    /// it is only reached if its name begins with the earlier name and a byte below the slash.
+    /// Directories that were visited themselves, while names that sort before their contents
+    /// follow: after `a` is `a-b`, then `a/c`. A later one always precedes an earlier one. It is
+    /// only reached if its name begins with the earlier name and a byte below the slash.
     below: Vec<(OsString, DirId)>,
 }
 
@@ -199,7 +201,7 @@ impl Level {
     }
 }
 
-/// Whether `dir` + "/" sorts before `name`.
+/// Returns whether `dir` + "/" sorts before `name`.
 fn slash_first(dir: &OsStr, name: &OsStr) -> bool {
     let below = dir.as_bytes().iter().chain(b"/");
     below.cmp(name.as_bytes()).is_lt()
@@ -209,7 +211,7 @@ fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// The names of an absolute path; `None` if it is not absolute or has `..` in it.
+/// Returns the names of an absolute path; `None` if it is not absolute or contains `..`.
 pub(crate) fn names(path: &Path) -> Option<impl Iterator<Item = &[u8]>> {
     let plain = path
         .components()
@@ -259,7 +261,7 @@ impl Inner {
         Ok(list)
     }
 
-    /// All names of a file.
+    /// Returns all names of a file.
     pub(super) fn paths(&self, file: FileId, row: &StoredFile) -> Result<Vec<PathBuf>, Fault> {
         let mut paths = vec![self.path(row.dir, &row.name)?];
         let further = (file.0, 0, &[][..])..;
@@ -275,13 +277,13 @@ impl Inner {
         Ok(paths)
     }
 
-    /// The path of a name in a directory.
+    /// Returns the path of a name in a directory.
     pub(super) fn path(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
         path_of(&self.directories, dir, name)
     }
 }
 
-/// The path of a name in a directory, by the table of directories.
+/// Returns the path of a name in a directory, by the table of directories.
 pub(crate) fn path_of(
     directories: &impl ReadableTable<u32, DirValue>,
     dir: DirId,

@@ -1,4 +1,4 @@
-//! Files, contents, records and totals: what one or two look-ups answer.
+//! Files, contents, records and totals: questions that take one or two look-ups.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::rows::{ContentRow, FileRow, FileStat, FsId, PartRow, SkippedPart, Tot
 use crate::store::ReadableTableMetadata;
 
 impl Snapshot {
-    /// The file with this id.
+    /// Returns the file with this id.
     pub fn file(&self, file: FileId) -> Result<Option<FileRow>, ReadError> {
         if !self.sees_file(file)? {
             return Ok(None);
@@ -23,7 +23,7 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// The file with this inode number on this file system.
+    /// Returns the file with this inode number on this file system.
     pub fn file_by_inode(&self, fs: &FsId, ino: u64) -> Result<Option<FileId>, ReadError> {
         self.note_outside();
         let found = self.ask(|inner| {
@@ -42,7 +42,8 @@ impl Snapshot {
         }
     }
 
-    /// From this inode number on no file on this file system has one. Only in a view of everything.
+    /// Returns an inode number from which on this file system has no file. Only in an unrestricted
+    /// view.
     pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -55,7 +56,7 @@ impl Snapshot {
         })
     }
 
-    /// The content with this id; ids of contents that are gone answer `None`.
+    /// Returns the content with this id; `None` for a deleted one.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -70,7 +71,7 @@ impl Snapshot {
         Ok(row)
     }
 
-    /// The content with this digest.
+    /// Returns the content with this digest.
     pub fn content_by_digest(
         &self,
         digest: &ContentDigest,
@@ -99,8 +100,8 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// The content that a dead one became, if the index knows it for the same with a few other
-    /// chunks, and where in it the bytes are that the dead one has not.
+    /// Returns the heir of a dead content, and the bytes of the heir that the dead one does not
+    /// have, if the index knows both.
     pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         if self.is_partial() {
             return None;
@@ -108,15 +109,15 @@ impl Snapshot {
         self.inner.sets.heirs.edited_from(dead)
     }
 
-    /// The files that have a content, ascending. Empty for an unknown content.
+    /// Returns the files that have a content, ascending. Empty for an unknown content.
     pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
         self.note_content(content);
         let files = self.ask(|inner| inner.files_of(content))?;
         self.seen_files(files)
     }
 
-    /// What a content was taken apart into, parts of parts after what they were found in; nothing
-    /// for an unknown content.
+    /// Returns the parts of a content, each after the part that contains it; empty for an unknown
+    /// content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -127,7 +128,7 @@ impl Snapshot {
             let mut parts = Vec::new();
             for row in inner.parts.range(range)? {
                 let part = decode_part(row?.1.value())?;
-                // A parent comes before its parts, so following parents ends.
+                // A parent precedes its parts, so following parents ends.
                 let before = |parent: u32| (parent as usize) < parts.len();
                 if !part.parent.is_none_or(before) {
                     return Err(Fault::damaged("a part was found in a later one"));
@@ -138,7 +139,7 @@ impl Snapshot {
         })
     }
 
-    /// One of the parts of a content, by its place in the list.
+    /// Returns one of the parts of a content, by its place in the list.
     pub fn part(&self, content: ContentId, number: u32) -> Result<Option<PartRow>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -154,8 +155,8 @@ impl Snapshot {
         })
     }
 
-    /// Where a content is a part: containers and places in their lists, ascending. Every container
-    /// is the content of a file.
+    /// Returns the containers that have a content as a part, and its places in their lists,
+    /// ascending. Every container is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.note_content(content);
         let mut places = self.ask(|inner| inner.part_of(content))?;
@@ -171,7 +172,7 @@ impl Snapshot {
         Ok(places)
     }
 
-    /// What was skipped when a content was taken apart.
+    /// Returns what was skipped when a content was taken apart.
     pub fn skipped_parts(&self, content: ContentId) -> Result<Vec<SkippedPart>, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -183,7 +184,7 @@ impl Snapshot {
         })
     }
 
-    /// The contents of which something was skipped, ascending, seen or not.
+    /// Returns the contents with skipped parts, ascending, visible or not.
     pub fn contents_with_skipped(&self) -> Result<Vec<ContentId>, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -192,7 +193,7 @@ impl Snapshot {
         })
     }
 
-    /// The record of this name.
+    /// Returns the record of this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -201,7 +202,7 @@ impl Snapshot {
         self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
     }
 
-    /// All records whose names begin with `prefix`, sorted by the names' bytes.
+    /// Returns all records whose names begin with `prefix`, sorted by the names' bytes.
     pub fn records(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -220,7 +221,7 @@ impl Snapshot {
         })
     }
 
-    /// Figures of the whole index; all 0 for somebody who does not see all of it.
+    /// Returns figures of the whole index; all are 0 in a restricted view.
     pub fn totals(&self) -> Result<Totals, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -244,8 +245,8 @@ impl Snapshot {
         })
     }
 
-    /// Whether more live contents than the limit have this key. Exact, except that batches of
-    /// more than 200,000 postings are counted only by the next small batch or
+    /// Returns whether more live contents than the limit have this key. It is exact, except that
+    /// batches of more than 200,000 postings are counted only by the next small batch or
     /// [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
         let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);
@@ -255,11 +256,11 @@ impl Snapshot {
         Ok(is)
     }
 
-    /// How many live contents have a boilerplate key; `None`: it is none.
+    /// Returns how many live contents have a boilerplate key; `None`: it is not boilerplate.
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
         if self.is_partial() {
-            // If it cannot be found out now, the next look fails; until then it is no evidence.
+            // If the check fails, the next read fails; until then the key is no evidence.
             return match self.is_boilerplate(kind, key) {
                 Ok(false) => None,
                 Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),
@@ -270,7 +271,7 @@ impl Snapshot {
         of_kind.get(&key).copied()
     }
 
-    /// The number of boilerplate keys of a kind and, for each, of its live contents.
+    /// Returns the boilerplate keys of a kind, each with its number of live contents.
     pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
         self.note_outside();
         if self.is_partial() {
@@ -288,12 +289,12 @@ impl Snapshot {
         keys
     }
 
-    /// The boilerplate limit that [`Snapshot::is_boilerplate`] counts with.
+    /// Returns the boilerplate limit of [`Snapshot::is_boilerplate`].
     pub fn boilerplate_limit(&self) -> u32 {
         self.inner.boilerplate_limit
     }
 
-    /// What its contents were digested with.
+    /// Returns the parameters of its contents' digests.
     pub fn params(&self) -> &Params {
         &self.inner.params
     }
@@ -352,7 +353,7 @@ impl Inner {
     }
 }
 
-/// The key of a digest in `digests`.
+/// Returns the key of a digest in `digests`.
 pub(crate) fn digest_prefix(digest: &ContentDigest) -> u32 {
     let b = &digest.0;
     u32::from_be_bytes([b[0], b[1], b[2], b[3]])

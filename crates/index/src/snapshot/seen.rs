@@ -1,17 +1,17 @@
-//! A view with the eyes of one caller: what he could not open does not exist in it.
+//! A view restricted to one caller: files that the caller could not open do not exist in it.
 //!
-//! 1. **A name exists if he may open what it leads to, and if that is the file that the index
-//!    knows**, by inode, size and times; that of the last change of anything about a file cannot be
-//!    set. So nobody sees what another file held that he has put in
-//!    the place of his own, nor what a file held before it was written anew for him.
+//! 1. **A name exists if the caller may open its file, and if that is the file that the index
+//!    knows**, by inode, size and times. The time of a file's last status change cannot be set. So
+//!    nobody sees the content of another file by replacing it with their own. Nor do they see the
+//!    former content of a file that was rewritten for them.
 //! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
-//!    of). Everything else of the view follows: postings, counts, what is boilerplate. Nothing that
-//!    the index knows of all contents together is left in it ([`Snapshot::totals`], measures that
-//!    were kept for others, records).
-//! 3. **A folder exists if he may enter it.** Symbolic links and special files do not: that they
-//!    are there is seen in a listing, which is not asked for here.
-//! 4. What was found out holds for one question; a [`Snapshot`] lives no longer. If it cannot be
-//!    found out, every look fails.
+//!    of). Everything else of the view follows: postings, counts, boilerplate. The view has nothing
+//!    that the index knows of all contents together ([`Snapshot::totals`], measures for other
+//!    callers, records).
+//! 3. **A folder exists if the caller may enter it.** Symbolic links and special files do not
+//!    exist: a directory listing shows them, but no access check covers it.
+//! 4. The result of a check is valid for one question; a [`Snapshot`] lives no longer. If a check
+//!    fails, every read fails.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,13 +28,13 @@ use crate::error::ReadError;
 use crate::rows::Entry;
 use crate::segments::read::Lists;
 
-/// So many files or contents are looked at together.
+/// The files or contents that are checked together.
 const BATCH: usize = 1024;
 
-/// No more is remembered of a question than so many files and contents; then all is looked at anew.
+/// The most checks of files and contents that are remembered; then all are checked again.
 const MOST: usize = 4 << 20;
 
-/// What a caller sees, as far as it was looked at.
+/// The access of a caller, with the checks so far.
 #[derive(Debug)]
 pub(super) struct Eyes {
     sight: Arc<dyn Sight>,
@@ -43,15 +43,15 @@ pub(super) struct Eyes {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The names of each file that he sees.
+    /// The visible names of each file.
     files: HashMap<FileId, Arc<[PathBuf]>>,
     contents: HashMap<ContentId, bool>,
-    /// How many contents that he sees have a key.
+    /// The number of visible contents that have a key.
     counts: HashMap<(bool, u64), u32>,
 }
 
 impl Snapshot {
-    /// The same view with the eyes of a caller.
+    /// Restricts the view to a caller.
     #[must_use]
     pub fn seen_by(self, sight: Arc<dyn Sight>) -> Self {
         let known = Mutex::default();
@@ -61,7 +61,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether it is a view with the eyes of somebody who may not see everything.
+    /// Returns whether the view is restricted to a caller.
     pub fn is_partial(&self) -> bool {
         self.eyes.is_some()
     }
@@ -84,7 +84,7 @@ impl Snapshot {
         Ok(!self.is_partial() || !self.seen_paths(file)?.is_empty())
     }
 
-    /// The names of a file that are seen; only in a view with somebody's eyes.
+    /// Returns the visible names of a file; only in a restricted view.
     pub(super) fn seen_paths(&self, file: FileId) -> Result<Arc<[PathBuf]>, ReadError> {
         let Some(eyes) = &self.eyes else {
             return Ok(Arc::default());
@@ -97,7 +97,7 @@ impl Snapshot {
         Ok(known(eyes).unwrap_or_default())
     }
 
-    /// Those of the files that are seen.
+    /// Returns the visible files.
     pub(super) fn seen_files(&self, mut files: Vec<FileId>) -> Result<Vec<FileId>, ReadError> {
         if let Some(eyes) = &self.eyes {
             for batch in files.chunks(BATCH) {
@@ -114,7 +114,7 @@ impl Snapshot {
         Ok(files)
     }
 
-    /// Looks at those of the files that were not looked at.
+    /// Checks those of the files that were not checked.
     fn look_at_files(&self, eyes: &Eyes, files: &[FileId]) -> Result<(), ReadError> {
         let new: Vec<FileId> = {
             let known = &mut eyes.known.lock().files;
@@ -154,9 +154,9 @@ impl Snapshot {
 
     // ---- names ----
 
-    /// What is at a path, if it is seen there. The place is looked at first, whether the index
-    /// knows it or not: else the time of a "no" would tell what is in a folder that this caller
-    /// may not enter.
+    /// Returns the entry at a path, if it is visible. The path is checked first, whether the index
+    /// has it or not. Otherwise the time of a refusal would reveal what is in a folder that this
+    /// caller may not enter.
     pub(super) fn seen_entry(&self, eyes: &Eyes, path: &Path) -> Result<Option<Entry>, ReadError> {
         let seen = match &self.glance(eyes, &[path.to_owned()])?[..] {
             [Seen::File(seen)] => Some(*seen),
@@ -180,7 +180,7 @@ impl Snapshot {
         })
     }
 
-    /// Those of the entries of a directory that are seen.
+    /// Returns the visible entries of a directory.
     pub(super) fn seen_entries(
         &self,
         dir: &Path,
@@ -227,7 +227,7 @@ impl Snapshot {
         }
     }
 
-    /// Those of the contents that are seen; of more than `most`, some more than that.
+    /// Returns the visible contents; if there are more than `most`, some more than that.
     pub(super) fn seen_of(
         &self,
         contents: &[ContentId],
@@ -296,7 +296,7 @@ impl Snapshot {
             .collect())
     }
 
-    /// How many contents that are seen have a key.
+    /// Counts the visible contents that have a key.
     pub(super) fn seen_count(&self, kind: PostingKind, key: u64) -> Result<u32, ReadError> {
         let place = (kind == PostingKind::Chunk, key);
         let Some(eyes) = &self.eyes else {
@@ -315,7 +315,7 @@ impl Snapshot {
     }
 }
 
-/// Whether a file is the one of a row, as it was when it was read.
+/// Returns whether a file is that of a row, unchanged since it was read.
 fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
     let [mtime, ctime] = [row.mtime, row.ctime].map(|time| (time.secs, time.nanos));
     (seen.ino, seen.size) == (row.ino, row.size.0) && (seen.mtime, seen.ctime) == (mtime, ctime)

@@ -1,4 +1,4 @@
-//! What a kill leaves: the last commit, opened at once.
+//! A kill leaves the last commit, which opens at once.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// Every batch but each so many-th is applied for now.
+/// One of this many batches is durable; the others are applied for now.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
 /// Batch `n`: three files that belong together.
@@ -75,7 +75,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
         while seen(&lines.next().unwrap()) != Some(wait_for) {}
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it still said before it died.
+        // The lines that it printed before it died.
         for line in lines {
             seen(&line);
         }
@@ -116,7 +116,7 @@ fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
         index.apply(batch(n)).unwrap();
         let copy = folder.path().join("copy");
         fs::copy(&path, &copy).unwrap();
-        // Without a walk through the whole file, whatever its size: that would be refused here.
+        // Without a walk through the whole file, at any size: that would be refused here.
         assert!(resemble_index::testing::opens_without_repair(&copy));
         fs::copy(&path, &copy).unwrap();
         let copied = open(&copy, 1000);

@@ -1,5 +1,5 @@
-//! Random batches against a naive model: the same tree, files, contents, references, postings and
-//! boilerplate after every batch, every merge and every reopening.
+//! Random batches, compared with a naive model: the same tree, files, contents, references,
+//! postings and boilerplate after every batch, every merge and every reopening.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn random_from(seed: u64, below: u64) -> usize {
     (Random::new(seed ^ 0x5eed).draw() % below) as usize
 }
 
-/// The digest number `n` as an edit of another.
+/// Returns digest number `n` as an edit of another.
 fn edited(n: u64, base: u64) -> ContentRef {
     let base = digest(base);
     let mut digest = Box::new(digest(n));
@@ -48,7 +48,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
         _ => (base.chunks.0.len() - end) as u64,
     };
     let runs = start as u64..end;
-    // Of some it is not known which fingerprints they have of their base.
+    // For some, the fingerprints that they share with their base are not known.
     let fingerprints = (!n.is_multiple_of(3)).then(|| made::fingerprint_edit(&base, &digest));
     ContentRef::Edited(Box::new(EditedDigest {
         base: base.content,
@@ -58,7 +58,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// The digest number `n`; neighbours share keys, 0 is empty.
+/// Returns digest number `n`; neighbours share keys, 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
         return made::digest(0, &[], &[]);
@@ -70,8 +70,8 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // Each has grown from the one four before, of which the end was replaced; of two of three the
-    // list has several parts.
+    // Each has grown from the one four before, with another end; two of three have a list of
+    // several parts.
     if n == 5 {
         chunks.extend(100..1500);
     } else if n >= 8 {
@@ -79,7 +79,7 @@ fn digest(n: u64) -> Digest {
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
     }
-    // And one is another one in its middle and at its front, besides.
+    // One also differs in its middle and at its front.
     if n == 13 {
         chunks.splice(700..705, 2000..2300);
         chunks.splice(..400, 3..9);
@@ -109,7 +109,7 @@ struct Pair {
     index: Option<Index>,
     model: Model,
     kept: KeptAnswers,
-    /// Where the file is; in memory without one.
+    /// The path of the file; `None`: in memory.
     path: Option<PathBuf>,
 }
 
@@ -133,7 +133,7 @@ impl Pair {
         }
     }
 
-    /// A file that grows gets the content four numbers on, if there is one, or four back.
+    /// Gives a growing file the content four numbers on, if there is one, or four back.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);
@@ -146,7 +146,7 @@ impl Pair {
         };
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
-        // Or is written anew, with most of what it had.
+        // Or it is rewritten, with most of its old content.
         let to = match tick % 3 {
             0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
             1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),
@@ -163,7 +163,7 @@ impl Pair {
         let mut changes = Vec::new();
         let mut gone = Vec::new();
         let mut expected = Vec::new();
-        // Ids and model files as of the start of the batch: that is what a caller can name.
+        // Ids and model files as of the start of the batch, which a caller can name.
         let inodes = self.model.inodes.clone();
         let ids: BTreeMap<usize, FileId> =
             self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();
@@ -251,7 +251,7 @@ impl Pair {
                         file: ids[&file],
                         stat: stat.clone(),
                     });
-                    // An inode number that another file has is left to the unit tests.
+                    // An inode number of another file is left to the unit tests.
                     if model
                         .inodes
                         .get(&new_ino)
@@ -279,8 +279,8 @@ impl Pair {
                         continue;
                     }
                     if model.tree.get(&path) != Some(&Node::File(file)) {
-                        // What gives way above may be the file's only other name: then the
-                        // index answers like for a file that is gone.
+                        // The entry replaced above may be the file's only other name: then the
+                        // index answers as for a deleted file.
                         model.parents(&path);
                         if !model.files.contains_key(&file) {
                             gone.push(path);
@@ -407,7 +407,7 @@ impl Pair {
         }
         self.model.let_go();
         drop(before);
-        // What is durable and what is not looks the same.
+        // Durable and other batches look the same.
         let applied = if changes.len().is_multiple_of(2) {
             self.index().apply(changes).unwrap()
         } else {

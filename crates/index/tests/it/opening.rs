@@ -60,7 +60,7 @@ fn a_missing_file_is_made_for_its_owner_only() {
         fs::metadata(&at.path).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // An empty file is what a crash right after creation leaves.
+    // A crash right after creation leaves an empty file.
     fs::write(&at.path, b"").unwrap();
     open(&at.path, 1000);
     assert!(!at.aside.exists());
@@ -194,7 +194,7 @@ fn closing_gives_space_back_and_keeps_everything() {
     let mut index = open(&at.path, 1000);
     assert_eq!(sound(&index).totals().unwrap().files, 500);
     assert!(index.verify().unwrap());
-    // With a reader alive nothing moves, and nothing is lost.
+    // While a reader is alive no page moves, and nothing is lost.
     let held = index.snapshot().unwrap();
     index.apply(files(6000..6010)).unwrap();
     index.close().unwrap();
@@ -224,8 +224,8 @@ fn closing_leaves_a_file_alone_that_was_not_written_to() {
     assert!(length() < before / 2, "{before} → {}", length());
 }
 
-/// Compacting a large file takes seconds: it is done when it is open and idle, and not by whoever
-/// waits for its end.
+/// Compacting a large file takes seconds. It is done while the index is open and idle, so that
+/// closing is fast.
 #[test]
 fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     let at = folder();
@@ -236,7 +236,7 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     for name in &names {
         index.put_records(&[(name, Some(&large))]).unwrap();
     }
-    // The last one stays, far behind in the file.
+    // The last record stays, far behind in the file.
     let none = names[..7].iter().map(|name| (name.as_str(), None));
     index.put_records(&none.collect::<Vec<_>>()).unwrap();
     index.close().unwrap();
@@ -271,14 +271,14 @@ fn a_running_index_gives_back_what_it_needs_no_more() {
     let held = index.snapshot().unwrap();
     assert!(!index.compact().unwrap(), "a reader holds its pages");
     drop(held);
-    // How much is unused is known when the file is opened again, too.
+    // The unused bytes are known when the file is opened again, too.
     drop(index);
     let index = open(&at.path, 1000);
     assert!(index.compact().unwrap());
     let after = fs::metadata(&at.path).unwrap().len();
     assert!(after < before * 2 / 3, "{before} → {after}");
     assert!(!index.compact().unwrap(), "there is nothing to gain");
-    // It answers and is written to, and a kill loses nothing.
+    // It can be read and written, and a kill loses nothing.
     assert_eq!(sound(&index).totals().unwrap().files, 9000);
     index.apply(files(20_000..20_010)).unwrap();
     std::mem::forget(index);
@@ -309,8 +309,8 @@ fn ask_everything(index: &Index) {
     }
 }
 
-/// A damaged file is set aside, or answers with errors, or (where nothing was hit) with the
-/// truth; it never brings the process down.
+/// A damaged file is set aside, or gives errors, or (where only unused bytes were hit) right
+/// answers; it never crashes the process.
 fn survive(at: &Folder, bytes: &[u8]) {
     fs::write(&at.path, bytes).unwrap();
     let (index, _aside) = open_any(&at.path, &Params::default());

@@ -29,7 +29,7 @@ fn a_list_may_span_blocks_and_segments() {
         ..Options::default()
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
-    // Every content has fingerprint 500, a seventh of them each of 0 to 6.
+    // Every content has fingerprint 500, and a seventh of them each of 0 to 6.
     let file =
         |n: u64, prints: &[u64]| read(format!("/f/{n}"), n + 1, digest(n, &[n as u32], prints));
     for batch in 0..5u64 {
@@ -51,7 +51,7 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // Neither by the set nor by counting is a long list handed out.
+        // A long list is returned neither by the set nor by counting.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -69,7 +69,8 @@ fn a_list_may_span_blocks_and_segments() {
     drop(snapshot);
     let four = [(0, 1429), (1, 1429), (2, 1429), (3, 1429)];
     assert_eq!(boilerplate(), [&four[..], &[(500, 10_000)]].concat());
-    // Small batches count just what they touch: one more, one fewer, either side of the limit.
+    // Small batches count just the keys that they touch: one more, one fewer, on both sides of the
+    // limit.
     index.apply(vec![file(20_000, &[5, 500])]).unwrap();
     assert_eq!(
         boilerplate(),
@@ -175,7 +176,7 @@ fn hundreds_of_tiny_batches_leave_few_segments() {
     }
     let snapshot = sound(&index);
     let found = lists(&snapshot, PostingKind::Fingerprint, &[76, 77, 78]);
-    // 77 is a name too, of a content that is still there.
+    // 77 is also a key of a content that still exists.
     assert_eq!(found[&77].len(), 200);
     index.merge(MergeWork::IfUseful).unwrap();
     index.finish_bulk().unwrap();
@@ -202,7 +203,7 @@ fn batches_of_a_bulk_load_are_merged_at_its_end() {
     assert_eq!(all(&index), before);
 }
 
-/// So many that one thread merges what another one writes.
+/// Enough postings for one thread to merge while another writes.
 #[test]
 fn a_merge_of_many_postings_has_each_once_and_none_of_the_dead() {
     let index = memory();
@@ -258,7 +259,7 @@ fn the_dead_leave_with_the_merge() {
                 .collect(),
         )
         .unwrap();
-    // So many that the batch itself merged.
+    // Enough segments for the batch itself to merge.
     let snapshot = sound(&index);
     assert!(posting_rows(&index).0 < rows);
     assert_eq!(
@@ -273,7 +274,7 @@ fn the_dead_leave_with_the_merge() {
     sound(&index);
 }
 
-/// More than 200,000 postings in a batch: boilerplate waits, postings do not.
+/// More than 200,000 postings in a batch: the boilerplate count is deferred, postings are not.
 #[test]
 fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -338,7 +339,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate(PostingKind::Fingerprint)[2..], counts);
     drop(snapshot);
     index.close().unwrap();
-    // Another limit counts anew, nothing is read again.
+    // Another limit makes it count again; no content is read again.
     let index = open(&path, 1200);
     let snapshot = sound(&index);
     assert_eq!(
@@ -348,8 +349,8 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate_limit(), 1200);
 }
 
-/// Of a large text more is posted than is kept as its signature, and of data its words besides: who
-/// goes takes all of it along.
+/// A large text has more postings than its signature, and data have those of their words, too. A
+/// deleted content takes all of them along.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {
@@ -382,7 +383,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
                 text.signature.level = 3;
                 text
             } else {
-                // Data: all that is no window are its words.
+                // Data: all samples that are not windows are of its words.
                 let level = Params::default().sampling.least_level;
                 let (windows, words): (Vec<u64>, Vec<u64>) = prints
                     .iter()
@@ -414,7 +415,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
 
 #[test]
 fn copies_that_were_found_far_apart_are_told_by_their_ids() {
-    /// Contents of a family, and how far apart they come.
+    /// Contents of a family, and the distance of their ids.
     const FAMILY: u64 = 6;
     const APART: u64 = 700;
     let folder = tempfile::tempdir().unwrap();
@@ -428,7 +429,7 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     let mut file = |n: u64, model: &mut BTreeMap<u64, BTreeSet<u64>>| {
         let kept = own[(n % APART) as usize].iter().copied();
         let mut prints: Vec<u64> = kept.filter(|_| !random.draw().is_multiple_of(8)).collect();
-        // A list that goes on in further blocks, and one print that nothing else has.
+        // A list that continues in further blocks, and one print that no other content has.
         prints.extend([7, random.draw() % (1 << 30)]);
         prints.sort_unstable();
         prints.dedup();
@@ -470,7 +471,7 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     index.close().unwrap();
     let index = open(&path, 5000);
     compare(&index, &model);
-    // Others come and some go; a merge of all makes a new order.
+    // Some are added and some removed; a merge of all makes a new order.
     let more = (FAMILY * APART..FAMILY * APART + 50).map(|n| file(n, &mut model));
     index.apply(more.collect()).unwrap();
     let gone = (0..FAMILY * APART).step_by(3);

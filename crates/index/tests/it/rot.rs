@@ -1,5 +1,5 @@
-//! Bit rot: whatever happens to the bytes of the file, an answer is right or an error, the error is
-//! told to the keeper of the index, and what is built anew is right.
+//! Bit rot: after any change of the file's bytes, an answer is right or an error. The error is
+//! reported to the owner of the index, and a rebuilt index is right.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ fn file(n: u64, version: u64) -> Change {
     )
 }
 
-/// How the index came to be: the batches.
+/// The batches that make the index.
 fn batches() -> Vec<Vec<Change>> {
     let mut batches: Vec<Vec<Change>> = (0..4)
         .map(|part| {
@@ -49,7 +49,7 @@ fn batches() -> Vec<Vec<Change>> {
     batches
 }
 
-/// One more, which meets what the others left.
+/// One more batch, on top of the others.
 fn further() -> Vec<Change> {
     (0..30).map(|n| file(n * 5, 2)).collect()
 }
@@ -62,7 +62,7 @@ fn build(index: &Index) {
     index.finish_bulk().unwrap();
 }
 
-/// Everything that can be asked, one answer each.
+/// Asks all questions; one answer each.
 fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
     let snapshot = match index.snapshot() {
         Ok(snapshot) => snapshot,
@@ -125,7 +125,7 @@ fn right(index: &Index) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Figures {
     tried: u32,
-    /// Nothing was hit that anybody reads.
+    /// Only unread bytes were hit.
     right: u32,
     at_opening: u32,
     at_asking: u32,
@@ -180,14 +180,14 @@ impl Sample {
         self.folder.path().join("index.redb")
     }
 
-    /// One kind of damage after another, somewhere.
+    /// Makes one kind of damage after another, somewhere.
     fn damage(&self, round: u32, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let blocks = bytes.len() / BLOCK;
         let mut any = |below: usize| random.draw() as usize % below;
         let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
         let block = loop {
-            // The front and the checksums are few; they are hit as often as all else.
+            // The front and the checksums are few; they are hit as often as all other blocks.
             let block = match round / 5 % 3 {
                 0 => any(4),
                 1 => any(blocks),
@@ -216,11 +216,11 @@ impl Sample {
         bytes
     }
 
-    /// What comes of a damaged file, which is damaged before it is opened or after that.
+    /// Tries a file that is damaged before it is opened or after that.
     fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
         figures.tried += 1;
         let path = self.path();
-        // What the last one set aside, too.
+        // Includes the files that the last round set aside.
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
@@ -259,7 +259,7 @@ impl Sample {
         }
         figures.at_asking += 1;
         index.set_aside().unwrap();
-        // Readers of the old one do not hold up the new one.
+        // Readers of the old file do not block the new one.
         let (new, aside) = open().unwrap();
         assert_eq!(aside, None);
         build(&new);
@@ -277,7 +277,7 @@ impl Sample {
     }
 }
 
-/// `RESEMBLE_ROT_ROUNDS` tries that many.
+/// `RESEMBLE_ROT_ROUNDS` sets the number of tries.
 #[test]
 fn a_damaged_file_answers_rightly_or_not_at_all() {
     let rounds = resemble_testutil::asked_for("RESEMBLE_ROT_ROUNDS").unwrap_or(60);
@@ -300,7 +300,7 @@ fn without_verification_some_answers_are_wrong() {
     assert!(figures.wrong > 0, "{figures:?}");
 }
 
-/// Nobody asks, and the damage is found.
+/// Damage is found without any question.
 #[test]
 fn idle_verification_finds_damage() {
     let sample = Sample::new();
@@ -336,7 +336,7 @@ fn idle_verification_finds_damage() {
         assert!(aside.is_some() || is_found == index.damage().is_some());
         *if is_found { &mut found } else { &mut missed } += 1;
     }
-    // What no commit uses any more does not matter.
+    // Blocks that no commit uses any more do not matter.
     assert!(found > 4 * missed, "{found} found, {missed} missed");
 }
 
@@ -355,7 +355,7 @@ fn whoever_keeps_the_index_is_told_of_damage_once() {
     assert!(matches!(asked, Err(ReadError::Damaged { .. })), "{asked:?}");
     assert!(told.try_recv().unwrap().contains("block"));
     assert!(told.try_recv().is_err());
-    // One who comes late is told at once.
+    // A late listener is called at once.
     index.on_damage(move |reason| tell.send(reason.to_owned()).unwrap());
     let damage = index.damage().unwrap().to_string();
     assert!(damage.contains(&told.try_recv().unwrap()), "{damage}");

@@ -1,4 +1,4 @@
-//! A view with somebody's eyes is an index of what he sees, and of nothing else.
+//! A restricted view is an index of what its caller may see, and of nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,7 +13,7 @@ use resemble_testutil::random::Random;
 
 use crate::made::{chunk_key, digest, read, stat};
 
-/// Sees files at these paths, and all folders.
+/// Allows files at these paths, and all folders.
 #[derive(Debug)]
 struct Table(BTreeMap<PathBuf, u64>);
 
@@ -38,7 +38,7 @@ impl Sight for Table {
     }
 }
 
-/// Sees nothing, because it cannot be found out.
+/// Allows nothing, because every check fails.
 #[derive(Debug)]
 struct Blind;
 
@@ -51,10 +51,10 @@ impl Sight for Blind {
 const KEYS: std::ops::Range<u32> = 0..12;
 const NAMES: u64 = 20;
 
-/// A name of a file, with its inode, and what it holds.
+/// A name of a file, with its inode, and its content.
 type Name = (PathBuf, u64, u64);
 
-/// Names in a few folders: some of one file, many of one content.
+/// Makes names in a few folders: some of one file, many of one content.
 fn names(random: &mut Random) -> Vec<Name> {
     let mut names = Vec::new();
     for number in 0..40 {
@@ -89,7 +89,7 @@ fn index(names: &[Name]) -> Index {
     index
 }
 
-/// Everything that can be asked, in words that do not depend on numbers that are given out.
+/// Asks all questions, in terms that do not depend on assigned numbers.
 fn told(snapshot: &Snapshot) -> Vec<String> {
     let mut told = Vec::new();
     let digest_of =
@@ -176,7 +176,7 @@ fn a_view_is_an_index_of_what_is_seen() {
             .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
-        // The canary: eyes that see everything are not those of somebody who does not.
+        // The control: unrestricted access must give other answers than restricted access.
         let everything = all
             .iter()
             .map(|(path, ino, _)| (path.clone(), *ino))
@@ -214,7 +214,7 @@ fn what_is_known_of_all_together_is_not_told() {
     assert_eq!(kept, [false].into());
 }
 
-/// Another file in the place of the one that is known, and one that was written anew.
+/// Another file in the place of the known one, and a file that was rewritten.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_seen() {
     let names = vec![(PathBuf::from("/r/a.x"), 1, 1)];
