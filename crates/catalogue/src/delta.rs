@@ -1,8 +1,8 @@
-//! Deltas: what makes one catalogue of another.
+//! Deltas: the difference between two catalogues.
 //!
-//! Of a tree whose files are catalogued every night nearly everything is the same the night after.
-//! A delta has what is new and says where everything else is in the catalogue before, its **base**;
-//! [`join()`] makes the new catalogue of both, byte for byte.
+//! In a tree that is catalogued every night, nearly everything is the same the night after. A delta
+//! has the new records, and refers to the catalogue before, its **base**, for the others.
+//! [`join()`] makes the new catalogue from both, byte for byte.
 //!
 //! ```text
 //! file     "resemble delta\n" │ varint version │ record* │ digest of everything before, 32 B
@@ -18,17 +18,18 @@
 //! 5 end      sums of the new catalogue │ its digest, 32 B
 //! ```
 //!
-//! 1. **The order is that of the new catalogue.** Contents come before what names them, so an entry
-//!    that stays brings its content, and the look of that, if these have not come yet: exactly as
-//!    whoever wrote the catalogue did (`Replay`). One entry that stays costs nothing, a row of
-//!    them three bytes.
-//! 2. **Numbers are given anew.** Contents and files are numbered as they come, so one new content
-//!    at the beginning gives others to all that follow. Both ends count along (`Numbering`).
-//! 3. **Nothing is guessed.** What an entry that stays would bring is compared with what the new
-//!    catalogue has, record by record; if that is anything else, it is written out. Where both
-//!    catalogues are in different orders a delta is larger, and not wrong.
+//! 1. **The order is that of the new catalogue.** Contents precede their references. So a kept
+//!    entry adds its content and the look of that, unless they were added before, just as the
+//!    writer of the catalogue did (`Replay`). A kept entry costs nothing, a run of them three
+//!    bytes.
+//! 2. **Numbers are assigned again.** Contents and files are numbered in their order, so one new
+//!    content at the beginning changes the numbers of all others. Both sides count them
+//!    (`Numbering`).
+//! 3. **Nothing is guessed.** The records that a kept entry would add are compared with those of
+//!    the new catalogue. If any differs, they are written out. If the catalogues have different
+//!    orders, a delta is larger, but not wrong.
 //! 4. **Three digests**: the delta's own (a torn copy is refused), the base's (another base is
-//!    refused), and the new catalogue's, with which the outcome is compared.
+//!    refused), and the new catalogue's, with which the result is compared.
 
 mod join;
 mod make;
@@ -50,7 +51,7 @@ use super::{Catalogue, CatalogueError, Head};
 pub use join::join;
 pub use make::make;
 
-/// What deltas are as files.
+/// The file format of deltas.
 const DELTA: RecordFormat = RecordFormat {
     magic: DELTA_MAGIC,
     other: "it does not begin as a delta; `resemble catalogue write --since` makes them",
@@ -60,12 +61,12 @@ const KEEP: u8 = 7;
 const CONTENT_OF_BASE: u8 = 8;
 const LOOK_OF_BASE: u8 = 9;
 
-/// Whether a file begins as a delta does. Nothing but a regular file is opened.
+/// Returns whether a file begins as a delta does. Only a regular file is opened.
 pub fn is_delta(file: &Path) -> bool {
     begins_with(file, DELTA_MAGIC)
 }
 
-/// A delta whose digest was right.
+/// A delta whose digest was verified.
 #[derive(Debug)]
 pub struct Delta {
     records: RecordFile,
@@ -74,7 +75,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Opens a delta, and reads it once to see that it is whole.
+    /// Opens a delta, and reads it once to verify that it is whole.
     pub fn open(path: &Path) -> Result<Self, CatalogueError> {
         let mut records = RecordFile::open(path, &DELTA)?;
         let Some((1, body)) = records.next()? else {
@@ -92,12 +93,12 @@ impl Delta {
         })
     }
 
-    /// The digest of the catalogue that it is to be joined with.
+    /// Returns the digest of the catalogue that it must be joined with.
     pub const fn base(&self) -> &ContentDigest {
         &self.base
     }
 
-    /// What the new catalogue says of itself.
+    /// Returns the head of the new catalogue.
     pub const fn head(&self) -> &Head {
         &self.head
     }
@@ -105,12 +106,12 @@ impl Delta {
 
 /// A catalogue in which contents are looked up by number and digest, and entries are read in order.
 struct Base {
-    /// For its contents and looks.
+    /// Reads its contents and looks.
     catalogue: Catalogue,
     contents: Vec<Range<u64>>,
     looks: HashMap<u32, Range<u64>>,
     numbers: HashMap<ContentDigest, u32>,
-    /// For its entries.
+    /// Reads its entries.
     entries: Catalogue,
 }
 
@@ -150,7 +151,7 @@ impl Base {
         self.catalogue.packed_at(body)
     }
 
-    /// The look of a content, if there is one; what it names has numbers of the base.
+    /// Returns the look of a content, if there is one; its references are numbers of the base.
     #[allow(clippy::option_option)] // the outer one: there is no look
     fn look(&self, number: u32) -> Result<Option<Option<Apart>>, CatalogueError> {
         let body = self.looks.get(&number);
@@ -158,12 +159,11 @@ impl Base {
     }
 }
 
-/// Which numbers the contents and files of the base have in the new catalogue, as far as that has
-/// come.
+/// The numbers of the base's contents and files in the new catalogue, up to the current record.
 #[derive(Debug, Default)]
 struct Numbering {
     contents: HashMap<u32, u32>,
-    /// The contents of the new catalogue that have come.
+    /// The contents of the new catalogue so far.
     came: Vec<Came>,
     files: HashMap<u32, u32>,
     next_file: u32,
@@ -174,11 +174,11 @@ struct Numbering {
 struct Came {
     /// Its number in the base.
     of_base: Option<u32>,
-    /// Its look has come as well.
+    /// True if its look was added as well.
     is_looked: bool,
 }
 
-/// What becomes of records of the base in the new catalogue.
+/// The records of the base that are added to the new catalogue.
 #[derive(Debug, Default)]
 struct Replay {
     records: Vec<CatalogueRecord>,
@@ -186,12 +186,13 @@ struct Replay {
     contents: HashMap<u32, u32>,
     /// The content whose look is among them, by its number in the new catalogue.
     looked: Option<u32>,
-    /// The file that has a number now, by that of the base.
+    /// The file that gets a number, by its number in the base.
     file: Option<u32>,
 }
 
 impl Replay {
-    /// An entry that stays, after its content and the look of that, unless they have come.
+    /// Makes the records of a kept entry, after its content and the look of that, unless they were
+    /// added.
     fn of_entry(
         base: &Base,
         numbering: &Numbering,
@@ -238,7 +239,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// The number of a content of the base; its record, if it has not come yet.
+    /// Returns the number of a content of the base; adds its record, if that is new.
     fn content(
         &mut self,
         base: &Base,
@@ -256,7 +257,8 @@ impl Replay {
         Ok(number)
     }
 
-    /// The look of a content of the base, if there is one, after the contents that it names.
+    /// Adds the look of a content of the base, if there is one, after the contents that it refers
+    /// to.
     fn look(
         &mut self,
         base: &Base,
@@ -279,7 +281,7 @@ impl Replay {
 }
 
 impl Numbering {
-    /// The records of a replay have come.
+    /// Counts the records of a replay.
     fn came(&mut self, replay: &Replay) {
         self.contents.extend(&replay.contents);
         let all = self.came.len() + replay.contents.len();
@@ -298,7 +300,7 @@ impl Numbering {
         }
     }
 
-    /// A content has come that the base has not, or not so.
+    /// Counts a content that the base does not have in this form.
     fn new_content(&mut self, base: &Base, content: &PackedContent) {
         let of_base = base.number(content.digest());
         if let Some(of_base) = of_base {
@@ -310,7 +312,7 @@ impl Numbering {
         });
     }
 
-    /// The number in the base of a content of the new catalogue, if that has it.
+    /// Returns the number in the base of a content of the new catalogue, if the base has it.
     fn of_base(&self, new: u32) -> Option<u32> {
         self.came.get(new as usize)?.of_base
     }
@@ -320,14 +322,14 @@ impl Numbering {
         came.is_some_and(|came| came.is_looked)
     }
 
-    /// A look has come that the base has not, or not so.
+    /// Counts a look that the base does not have in this form.
     fn new_look(&mut self, content: u32) {
         if let Some(came) = self.came.get_mut(content as usize) {
             came.is_looked = true;
         }
     }
 
-    /// An entry has come that the base has not, or not so.
+    /// Counts an entry that the base does not have in this form.
     fn new_entry(&mut self, what: &EntryKind) {
         if let EntryKind::File { file, .. }
         | EntryKind::Unreadable { file, .. }

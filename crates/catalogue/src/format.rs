@@ -24,11 +24,11 @@
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
 //!
-//! What is signed was written by earlier programs: [`SIGNED`].
+//! Signed records are of earlier programs: [`SIGNED`].
 //!
-//! Numbers are little endian varints, texts have their length in front: as postcard writes them.
-//! Contents are numbered from 0 as they come, and come before what names them; so do files: names
-//! of one number are hard links. `shared` bytes of a path are those of the entry before.
+//! Numbers are little-endian varints, and texts have their length in front, as postcard writes
+//! them. Contents and files are numbered from 0 in their order, and precede their references; names
+//! with one file number are hard links. `shared` bytes of a path are those of the entry before.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Details, Head, Samples, Totals};
 
-/// What every catalogue begins with.
+/// The first bytes of every catalogue.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 
 /// A kind of record that is skipped: the signature of a content by a published method. Earlier
@@ -48,7 +48,7 @@ pub(super) const SIGNED: u8 = 6;
 /// Bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
 
-/// The longest path, in bytes: longer ones cannot be opened anywhere.
+/// The longest path in bytes; no system opens longer ones.
 const LONGEST_PATH: usize = 1 << 16;
 
 /// The deepest nesting of directories.
@@ -60,22 +60,22 @@ pub(super) const MOST_BYTES: u64 = 1 << 60;
 /// A part of a content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What kind of part it is.
+    /// Its role.
     pub role: PartRole,
-    /// The number of the part that it is in; `None`: the content itself.
+    /// The number of the part that contains it; `None`: the content itself.
     #[serde(with = "one_more")]
     pub parent: Option<u32>,
-    /// The number in the catalogue of the content that it has, if it has one.
+    /// The number of its content in the catalogue, if it has one.
     #[serde(with = "one_more")]
     pub content: Option<u32>,
     /// Its name, if it has one.
     pub name: Vec<u8>,
 }
 
-/// What a content was taken apart into, and what was skipped.
+/// The parts of a content, and what was skipped.
 pub type Apart = (Vec<Part>, Vec<SkippedPart>, Option<DocumentDate>);
 
-/// What an entry is. Files of the same number are hard links.
+/// The kind of an entry. Files with the same number are hard links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A directory.
@@ -84,12 +84,12 @@ pub enum EntryKind {
     File {
         /// Its number.
         file: u32,
-        /// In seconds since 1970.
+        /// Modification time in seconds since 1970.
         mtime: i64,
         /// The number of its content.
         content: u32,
     },
-    /// A symbolic link, and where it leads.
+    /// A symbolic link, and its target.
     Symlink(Vec<u8>),
     /// A device, a pipe or a socket.
     Special(SpecialKind),
@@ -99,7 +99,7 @@ pub enum EntryKind {
         file: u32,
         /// In bytes.
         size: u64,
-        /// Why.
+        /// The error.
         errno: i32,
     },
     /// A file that was left out.
@@ -108,13 +108,13 @@ pub enum EntryKind {
         file: u32,
         /// In bytes.
         size: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// A content as its record has it. What it is made of is unpacked for whoever wants that: of two
-/// nights' catalogues hardly any content is another one.
+/// A content as its record has it. It is unpacked only on demand, because hardly any content
+/// differs between the catalogues of two nights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedContent {
     body: Vec<u8>,
@@ -141,7 +141,7 @@ impl PackedContent {
         }
     }
 
-    /// The body of a record; `None` if it cannot be one. What follows the head is not looked at.
+    /// Reads the body of a record; `None` if it is invalid. Bytes behind the head are not checked.
     pub(super) fn of_body(body: Vec<u8>) -> Option<Self> {
         let head = ContentHead::read(&mut Reader(&body))?;
         Some(Self {
@@ -152,41 +152,41 @@ impl PackedContent {
         })
     }
 
-    /// The body of its record.
+    /// Returns the body of its record.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Which content it is.
+    /// Returns its digest.
     pub const fn digest(&self) -> &ContentDigest {
         &self.content
     }
 
-    /// How long it is.
+    /// Returns its size.
     pub const fn size(&self) -> ByteLen {
         self.size
     }
 
-    /// Whether it has all its chunks, as every content of a file does. A sample of many files
-    /// together has none.
+    /// Returns whether it has all its chunks, as every content of a file does. A sample of many
+    /// files together has none.
     pub const fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// What it is made of, digested with `params`; `None` if that cannot be.
+    /// Unpacks it, digested with `params`; `None` if it is invalid.
     pub fn unpack(&self, params: &Params) -> Option<Digest> {
         unpacked(&ContentHead::read(&mut Reader(&self.body))?, params)
     }
 }
 
-/// A record. Contents and files are numbered from 0 as they come, and come before what names them.
+/// A record. Contents and files are numbered from 0 in their order, and precede their references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogueRecord {
-    /// What the catalogue is.
+    /// The head of the catalogue.
     Head(Head),
     /// The next content.
     Content(PackedContent),
-    /// The outcome of taking a content apart.
+    /// The result of taking a content apart.
     Look {
         /// Its number.
         content: u32,
@@ -197,14 +197,14 @@ pub enum CatalogueRecord {
     Entry {
         /// Relative, empty for the tree itself.
         path: Vec<u8>,
-        /// What has it.
+        /// The entry with this name.
         what: EntryKind,
     },
-    /// What all was; the last one.
+    /// The totals; the last record.
     End(Totals),
 }
 
-/// A number or none as one number: 0 is none, and the others are one more than they were.
+/// An optional number as one number: 0 stands for `None`, and others are increased by one.
 mod one_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -299,7 +299,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The record of this kind and body; `None` if they do not make one.
+    /// Decodes a record of this kind and body; `None` if it is invalid.
     pub(super) fn record(&mut self, kind: u8, body: Vec<u8>) -> Option<CatalogueRecord> {
         if kind == 2 {
             return PackedContent::of_body(body).map(CatalogueRecord::Content);
@@ -318,7 +318,7 @@ impl Decoder {
         reader.end(record)
     }
 
-    /// A path and what has it.
+    /// Decodes a path and its entry.
     pub(super) fn entry(&mut self, reader: &mut Reader<'_>) -> Option<(Vec<u8>, EntryKind)> {
         let (shared, rest, what): (u64, &[u8], _) = reader.value()?;
         let shared = usize::try_from(shared).ok()?;
@@ -331,7 +331,7 @@ impl Decoder {
     }
 }
 
-/// The head of a catalogue.
+/// Decodes the head of a catalogue.
 pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     let (params, label, created, flags): (_, String, _, u8) = reader.value()?;
     let samples = if flags & 4 == 4 {
@@ -355,7 +355,8 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     })
 }
 
-/// Whether a path stays below the tree: names joined by slashes, none of them empty, `.` or `..`.
+/// Returns whether a path stays below the tree: names joined by slashes, none of them empty, `.` or
+/// `..`.
 fn is_path(path: &[u8]) -> bool {
     if path.is_empty() {
         return true;
@@ -373,7 +374,7 @@ pub(super) fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
         0 => None,
         kind @ (1 | 2) => {
             let (parts, skipped): (Vec<Part>, _) = reader.value()?;
-            // A part comes after the one that it is in.
+            // A part follows the one that contains it.
             let is_before = |(at, part): (u32, &Part)| part.parent.is_none_or(|parent| parent < at);
             if !(0..).zip(&parts).all(is_before) {
                 return None;
@@ -396,7 +397,7 @@ struct ContentHead<'a> {
     size: ByteLen,
     kind: ContentKind,
     words: Option<WordsDigest>,
-    /// As [`packed`] packs them.
+    /// The chunks and the samples, in the form of [`packed`].
     pieces: &'a [u8],
 }
 

@@ -1,7 +1,7 @@
-//! Catalogues that were imported: files in a folder of ours, one a label.
+//! Imported catalogues: files in a folder of ours, one for each label.
 //!
-//! The folder is the truth. An index that has them can be built anew at any time, and whoever
-//! answers without the daemon reads the same files.
+//! The folder is authoritative. An index that has them can be rebuilt at any time, and commands
+//! that run without the daemon read the same files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,12 +14,12 @@ use resemble_proto::catalogued::is_label;
 use super::format::CHECKSUM;
 use super::{Catalogue, CatalogueError, read, records};
 
-/// The file of an imported catalogue in its folder.
+/// Returns the file of an imported catalogue in its folder.
 pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// A copy of a catalogue beside the one that is kept under the label. It is removed when it is
+/// A copy of a catalogue next to the one that is stored under the label. It is removed when it is
 /// dropped, unless it was kept.
 #[derive(Debug)]
 pub struct Received {
@@ -27,7 +27,8 @@ pub struct Received {
     target: PathBuf,
 }
 
-/// Copies a catalogue into the folder, and opens the copy. What is wrong with it is told of `file`.
+/// Copies a catalogue into the folder, and opens the copy. Faults of the copy are reported for
+/// `file`.
 pub fn receive(
     folder: &Path,
     file: &Path,
@@ -47,7 +48,7 @@ pub fn receive(
 }
 
 impl Received {
-    /// Keeps the copy, in the place of any catalogue with its label.
+    /// Keeps the copy, replacing any catalogue with its label.
     pub fn keep(self) -> Result<(), CatalogueError> {
         fs::rename(&self.copy, &self.target).map_err(fail(&self.target))
     }
@@ -74,7 +75,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<File> {
     Ok(to)
 }
 
-/// The labels of the catalogues in a folder, sorted.
+/// Returns the labels of the catalogues in a folder, sorted.
 pub fn kept(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -90,7 +91,7 @@ pub fn kept(folder: &Path) -> Vec<String> {
     labels
 }
 
-/// Forgets a catalogue, and returns whether there was one.
+/// Removes a catalogue, and returns whether there was one.
 pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     let file = file_of_label(folder, label);
     match fs::remove_file(&file) {
@@ -100,8 +101,8 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// The digest that a catalogue ends with, unchecked: enough to tell whether it is the one that an
-/// index has.
+/// Returns the digest at the end of a catalogue, unchecked: enough to compare it with the one in an
+/// index.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

@@ -1,32 +1,32 @@
-//! Portable catalogues: what is known of a tree, in one file, without the tree.
+//! Portable catalogues: the indexed data of a tree, in one file, without the tree.
 //!
-//! A disk in a drawer, another machine, an archive that was shipped: what they hold can be asked
-//! about without them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only the file-chunk
-//! metadata" between sites; a catalogue is that, and everything else that a question needs: names,
-//! digests, chunks, samples, and what archives held.
+//! A disk in a drawer, another machine, an archive that was shipped: a catalogue answers questions
+//! about their contents without them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only
+//! the file-chunk metadata" between sites. A catalogue has these, and everything else that a
+//! question needs: names, digests, chunks, samples, and members of archives.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
 //! ```
 //!
-//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any
-//!    other root and none knows of catalogues. The path of that tree
-//!    ([`resemble_proto::catalogued`]) leads nowhere on a file system: what wants bytes is refused
-//!    by the kernel, and says so (`AskError::Elsewhere` of `resemble-relate`).
-//! 2. **The format is a stream of records** (`format`): written and read in one pass, contents
-//!    before what refers to them, and a digest of everything at the end. It is checked whole before
-//!    the first record is believed.
-//! 3. **Nothing in it is trusted to be well-formed**: a digest of all bytes is no signature,
-//!    anybody can make one. Lengths are checked before anything is allocated, names before they are
-//!    joined, sums before they are added. What it says of contents is believed, as one believes
-//!    whoever made it: no bytes are here to check it.
-//! 4. **What the index has already stays**: a content that live files have is theirs, and a
-//!    catalogue that is only asked about is taken out again after the answer. So no catalogue
-//!    changes what is known of live files.
-//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a coarser one is a good one, and
+//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question treats it like
+//!    any other root. The path of that tree ([`resemble_proto::catalogued`]) does not exist on a
+//!    file system: the kernel refuses to open its files, which is reported (`AskError::Elsewhere`
+//!    of `resemble-relate`).
+//! 2. **The format is a stream of records** (`format`). It is written and read in one pass, with
+//!    contents before their references, and a digest of everything at the end. The digest is
+//!    verified before the first record is used.
+//! 3. **It may be malformed**: a digest of all bytes is not a signature, because anybody can make
+//!    one. Lengths are checked before anything is allocated, names before they are joined, sums
+//!    before they are added. Its data on contents are trusted as its author is: no bytes are
+//!    available to check them.
+//! 4. **Stored data take precedence**: the index keeps its own data of a content that live files
+//!    have. A catalogue that is only asked about is removed after the answer. So no catalogue
+//!    changes the data of live files.
+//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a sparser one is valid, and
 //!    chunks, which prove, stay.
-//! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes,
-//!    device numbers, hosts or times of reading. The one date in it is told by the caller.
+//! 6. **The same state of a tree gives the same bytes** for every author: no ids, inodes, device
+//!    numbers, hosts or times of reading. The caller sets the only date in it.
 
 pub mod delta;
 mod format;
@@ -56,37 +56,37 @@ pub use write::write;
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: u64 = 1;
 
-/// What is to be written of a catalogue besides the tree.
+/// The options of writing a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// What people call it: see [`resemble_proto::catalogued::is_label`].
+    /// Its label: see [`resemble_proto::catalogued::is_label`].
     pub label: String,
-    /// When it was made, in seconds since 1970.
+    /// The time of writing, in seconds since 1970.
     pub created: i64,
-    /// Names, times of change, directories and links are in it. Without them, files are numbered in
-    /// the order of their digests.
+    /// True if names, modification times, directories and links are written. Without them, files
+    /// are numbered in the order of their digests.
     pub names: bool,
-    /// What documents say and archives hold is in it.
+    /// True if the texts of documents and the members of archives are written.
     pub text: bool,
-    /// How much of the samples is in it.
+    /// The density of the samples.
     pub samples: Samples,
 }
 
-/// How much of the samples a catalogue has.
+/// The density of the samples in a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Samples {
-    /// All that the index has.
+    /// All samples of the index.
     #[default]
     All,
-    /// At most so many fingerprints of a content.
+    /// At most this many fingerprints of a content.
     AtMost(u32),
     /// As many as keep the catalogue within this part of the bytes of its files, but at least 16 of
-    /// a content. What is written says how many these were: [`Self::AtMost`], or [`Self::All`] if
-    /// all fitted.
+    /// a content. The catalogue then has the number that was used: [`Self::AtMost`], or
+    /// [`Self::All`] if all fitted.
     Within {
         /// That part.
         part: Fraction,
-        /// A catalogue of at most so many bytes has all samples.
+        /// A catalogue of at most this many bytes has all samples.
         small: u64,
     },
 }
@@ -110,29 +110,29 @@ impl From<&CatalogueForm> for Details {
     }
 }
 
-/// What the first record of a catalogue says.
+/// The first record of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// What its contents were digested with, as [`resemble_core::Params`] print it.
+    /// The parameters of its contents' digests, as [`resemble_core::Params`] print them.
     pub params: String,
     /// See [`Details`].
     pub details: Details,
 }
 
-/// What is in a catalogue.
+/// The totals of a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Distinct contents, those in archives among them.
+    /// Distinct contents, including those in archives.
     pub contents: u64,
     /// Files; hard links are one.
     pub files: u64,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Files that could not be read, or were left out by the index: their names are in it.
+    /// Files that could not be read, or were left out by the index: only their names are in it.
     pub unread: u64,
 }
 
-/// Why a catalogue cannot be used.
+/// The reason why a catalogue cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogueError {
@@ -141,15 +141,15 @@ pub enum CatalogueError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// It is another file, or no longer what was written.
+    /// It is another file, or it has changed since it was written.
     #[error("{} cannot be used as a catalogue: {what}", file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and what to do.
+        /// The fault, and the remedy.
         what: &'static str,
     },
     /// It was written by another version.
@@ -173,7 +173,7 @@ pub enum CatalogueError {
     OtherBase {
         /// The delta.
         delta: PathBuf,
-        /// What it was to be joined with.
+        /// The catalogue that it was to be joined with.
         base: PathBuf,
     },
     /// Its contents were digested with other parameters.
@@ -191,18 +191,18 @@ pub enum CatalogueError {
         /// Of the index.
         ours: String,
     },
-    /// There is none of this label.
+    /// No catalogue has this label.
     #[error("no catalogue {label:?} was imported; `resemble watch list` names them")]
     Unknown {
         /// The label.
         label: String,
     },
-    /// It cannot be kept, or forgotten.
+    /// It cannot be stored, or removed.
     #[error("cannot keep {}: {}", file.display(), reason(source))]
     Keep {
-        /// What could not be written or removed.
+        /// The file that could not be written or removed.
         file: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The index cannot be written.
@@ -214,7 +214,7 @@ pub enum CatalogueError {
 }
 
 impl CatalogueError {
-    /// The same of a file that this one is a copy of.
+    /// Returns the error with the path of the original file.
     #[must_use]
     pub fn of(self, original: &Path) -> Self {
         let file = original.to_owned();
@@ -227,7 +227,8 @@ impl CatalogueError {
     }
 }
 
-/// The file of the catalogue that a path of a question names. Imported ones lie in `folder`.
+/// Returns the file of the catalogue that a path of a question names. Imported ones are in
+/// `folder`.
 pub fn file_of(root: &Path, folder: Option<&Path>) -> Result<PathBuf, CatalogueError> {
     use resemble_proto::catalogued::{Source, source_of};
     match source_of(root) {

@@ -1,12 +1,12 @@
-//! From records into an index.
+//! Loads records into an index.
 //!
-//! A catalogue comes in batches, each a transaction, and goes again if anything in it cannot be:
-//! half a catalogue is never asked about. Contents are kept in memory only for the batch that
-//! brings them.
+//! A catalogue is loaded in batches, each a transaction, and removed again if anything in it is
+//! invalid: no question ever sees half a catalogue. Contents are in memory only during their batch.
 //!
-//! Where an older catalogue of the tree is in the index already, only what differs is written: an
-//! entry that is there as the new one says stays ([`Before`]), and what the new one does not name
-//! goes at the end. Of two nights' catalogues that is next to nothing, and one transaction.
+//! If an older catalogue of the tree is in the index already, only the difference is written. An
+//! entry that is equal in both stays ([`Before`]), and entries that the new one does not have are
+//! removed at the end. Between the catalogues of two nights that is next to nothing, and one
+//! transaction.
 
 mod before;
 #[cfg(test)]
@@ -30,16 +30,16 @@ use before::Before;
 use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, PackedContent, Part};
 use super::{Catalogue, CatalogueError};
 
-/// Bytes of changes that are applied together, roughly.
+/// The approximate bytes of changes that are applied together.
 const HEAVY: usize = 32 << 20;
 /// Chunks and fingerprints that are applied together.
 const MANY_POSTINGS: u64 = 300_000;
 /// A catalogue with more chunks and fingerprints is followed by a merge of the index's segments.
 const BULK: u64 = 200_000;
-/// Bytes of a change with its path, roughly.
+/// The approximate bytes of a change with its path.
 const CHANGE: usize = 300;
 
-/// What the index holds of a catalogue.
+/// The part of the index that a catalogue makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Files; hard links are one.
@@ -50,17 +50,17 @@ pub struct Loaded {
     pub changes: u64,
 }
 
-/// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and
-/// instead of what is there. What was there is replaced in one transaction: whoever asks meanwhile
-/// is answered from the old or from the new catalogue, and after a failure the old one is there.
+/// Loads a catalogue into the index, at `root` (see [`resemble_proto::catalogued`]), replacing the
+/// tree there in one transaction. Questions meanwhile are answered from the old or from the new
+/// catalogue, and after a failure the old one is still there.
 ///
-/// If all that differs goes into one transaction, that is all that is written. If it does not, the
-/// catalogue is put beside the old one and takes its place when it is complete.
+/// If the difference fits into one transaction, only that is written. If it does not, the catalogue
+/// is loaded next to the old one and replaces it when it is complete.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     load_by(index, root, catalogue, HEAVY)
 }
 
-/// As [`load`], with transactions of `heavy` bytes, roughly.
+/// Like [`load`], with transactions of about `heavy` bytes.
 fn load_by(
     index: &Index,
     root: &Path,
@@ -90,13 +90,13 @@ fn load_by(
     Ok(loaded)
 }
 
-/// Puts a catalogue where there is nothing. Nobody is asked about it before it is complete, and
-/// after a failure there is nothing again.
+/// Loads a catalogue where there is nothing. No question sees it before it is complete, and after a
+/// failure it is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
-    // Only what is to be one transaction may turn out to be too much.
+    // Only a load in one transaction can exceed its limit.
     let loaded = loader.run().map(Option::unwrap_or_default);
-    // If the index could not be written, this fails too. The first failure is the one to report.
+    // If the index could not be written, this fails, too. The first failure is the one to report.
     if loaded.is_err()
         && let Err(error) = unload(index, at)
     {
@@ -105,13 +105,13 @@ fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     loaded
 }
 
-/// The file system of a catalogue's inode numbers.
+/// Returns the file system of a catalogue's inode numbers.
 fn fs_of(root: &Path) -> FsId {
     FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into())
 }
 
-/// Whether the contents of a catalogue were digested with these parameters: others have nothing in
-/// common.
+/// Checks that the contents of a catalogue were digested with these parameters: others are not
+/// comparable.
 pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
     let (theirs, ours) = (&catalogue.head().params, params.to_string());
     if *theirs == ours {
@@ -124,7 +124,7 @@ pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError
     })
 }
 
-/// Takes what is at `root` out of the index.
+/// Removes the tree at `root` from the index.
 pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     let snapshot = index.snapshot()?;
     if snapshot.entry(root)?.is_some() {
@@ -133,8 +133,8 @@ pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-/// Takes every catalogue but those at `wanted` out of the index: what a process that was killed has
-/// left there.
+/// Removes every catalogue but those at `wanted` from the index: a killed process may have left
+/// some there.
 pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueError> {
     let top = index.snapshot()?.list(Path::new("/"))?;
     for (name, _) in top {
@@ -150,7 +150,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
-    /// It has all its chunks, as every content of a file does.
+    /// True if it has all its chunks, as every content of a file does.
     whole: bool,
 }
 
@@ -158,7 +158,7 @@ struct LoadedContent {
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
-    /// The contents that come with it, and whether a change of it refers to them.
+    /// The contents of the batch, and whether a change of it refers to them.
     brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -173,17 +173,16 @@ struct Loader<'a> {
     snapshot: Snapshot,
     catalogue: Catalogue,
     contents: Vec<LoadedContent>,
-    /// The content of each file, `None` of one that could not be read.
+    /// The content of each file; `None` if it could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Contents of archives that the index has taken apart differently. Something else may have
-    /// them, too.
+    /// Contents of archives that the index has taken apart differently. Others may have them, too.
     spare: HashMap<u32, PackedContent>,
     loaded: Loaded,
     postings: u64,
-    /// Bytes of changes that are applied together, roughly.
+    /// The approximate bytes of changes that are applied together.
     heavy: usize,
-    /// There may be one transaction, and no more.
+    /// True if only one transaction is allowed.
     in_one: bool,
 }
 
@@ -213,7 +212,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// `None`: it would take more than one transaction, and nothing was done.
+    /// Returns `None` if it would take more than one transaction; nothing was done then.
     fn run(mut self) -> Result<Option<Loaded>, CatalogueError> {
         let mut ended = false;
         while let Some(record) = self.catalogue.next_record()? {
@@ -285,7 +284,7 @@ impl<'a> Loader<'a> {
                 let stays = matches!(before, Some(Entry::Dir(_)));
                 (!stays).then_some(Change::Dir(path))
             }
-            // A catalogue is a folder: its own place is no file.
+            // A catalogue is a folder: its own place is not a file.
             _ if path == self.root => return Err(self.catalogue.forged()),
             EntryKind::Symlink(target) => {
                 let stays = matches!(before, Some(Entry::Symlink(known)) if *known == target);
@@ -355,7 +354,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The stat of a file, new or known by its number.
+    /// Returns the stat of a file, new or known by its number.
     fn file(
         &mut self,
         file: u32,
@@ -394,7 +393,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// How a change refers to a content: by its id if the index has it.
+    /// Returns the reference of a change to a content: its id if the index has it.
     fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
         let Some(known) = self.contents.get(number as usize) else {
             return Err(self.catalogue.forged());
@@ -409,7 +408,8 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // The index does not have what came with an earlier batch and was not referred to in it.
+        // The index does not have contents of an earlier batch that no change of that batch
+        // referred to.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content
@@ -426,8 +426,8 @@ impl<'a> Loader<'a> {
         Ok(ContentRef::New(digest))
     }
 
-    /// Records the outcome of taking the content of the file at `path` apart. `has`: what the index
-    /// has of it, if that was found already.
+    /// Records the result of taking the content of the file at `path` apart. `has`: the index's row
+    /// of it, if that was found already.
     fn look(
         &mut self,
         path: PathBuf,
@@ -441,7 +441,7 @@ impl<'a> Loader<'a> {
             let row = id.map(|id| self.snapshot.content(id)).transpose()?;
             row.flatten()
         };
-        // What no file has, but only something that was taken apart, nobody else will look into.
+        // A content that no file has is never taken apart by the index itself.
         let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
@@ -456,8 +456,8 @@ impl<'a> Loader<'a> {
                 parts: self.parts(parts)?,
                 skipped,
                 date,
-                // A live file has it: it is taken apart when its turn comes, whatever the catalogue
-                // says.
+                // A live file has it: the index will take it apart itself, regardless of the
+                // catalogue.
                 again: was.is_some(),
             }),
         };
@@ -520,8 +520,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Applies the batch if it is full. This may be done after any entry, because a content comes
-    /// just before what refers to it.
+    /// Applies the batch if it is full. This is allowed after any entry, because a content directly
+    /// precedes its references.
     fn settle(&mut self) -> Result<(), CatalogueError> {
         if self.in_one || !self.is_full() {
             return Ok(());
@@ -545,7 +545,7 @@ impl<'a> Loader<'a> {
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
         if !applied.gone.is_empty() {
-            // Another writer removed what was there a moment ago.
+            // Another writer removed an entry that existed a moment ago.
             return Err(self.catalogue.forged());
         }
         self.snapshot = self.index.snapshot()?;

@@ -1,13 +1,12 @@
-//! Files of records: what catalogues and deltas have in common.
+//! Files of records: the common part of catalogues and deltas.
 //!
 //! ```text
 //! name of the format │ varint version │ record* │ digest of everything before, 32 bytes
 //! record:  kind u8 │ varint length │ body
 //! ```
 //!
-//! Such a file is read twice: once for its digest, then record by record. Between the two it may
-//! change, as any file may, so the second pass takes the digest again and ends with the same
-//! verdict.
+//! Such a file is read twice: once for its digest, then record by record. The file may change in
+//! between, so the second pass computes the digest again and compares it, too.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
@@ -26,19 +25,19 @@ use super::{CatalogueError, VERSION};
 const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
 const FORGED: &str = "what it says cannot be; export it again";
 
-/// A kind of such files.
+/// A format of record files.
 #[derive(Debug)]
 pub(super) struct RecordFormat {
-    /// What each of them begins with.
+    /// The first bytes of each of them.
     pub(super) magic: &'static [u8],
-    /// What is wrong with a file that does not.
+    /// The error for a file with another beginning.
     pub(super) other: &'static str,
 }
 
-/// What every delta begins with: whoever expects a catalogue says so.
+/// The first bytes of every delta, for the error where a catalogue is expected.
 pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
 
-/// Whether a file begins so. Nothing but a regular file is opened.
+/// Returns whether a file begins so. Only a regular file is opened.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
@@ -57,7 +56,7 @@ pub(super) fn opened(file: &Path) -> io::Result<File> {
     }
 }
 
-/// The beginning of a file, hashed as it is read.
+/// The beginning of a file, hashed while it is read.
 #[derive(Debug)]
 struct Hashed {
     bytes: Take<File>,
@@ -72,7 +71,7 @@ impl Read for Hashed {
     }
 }
 
-/// A file whose digest was right.
+/// A file whose digest was verified.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
@@ -86,7 +85,7 @@ pub(super) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Opens a file, and reads it once to see that it is whole.
+    /// Opens a file, and reads it once to verify that it is whole.
     pub(super) fn open(path: &Path, format: &RecordFormat) -> Result<Self, CatalogueError> {
         let fail = |source| CatalogueError::Read {
             file: path.to_owned(),
@@ -163,17 +162,17 @@ impl RecordFile {
         Ok(records)
     }
 
-    /// Its digest, which names it.
+    /// Returns its digest, which names it.
     pub(super) const fn checksum(&self) -> &ContentDigest {
         &self.checksum
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The error for records that contradict each other.
+    /// Makes the error for records that contradict each other.
     pub(super) fn forged(&self) -> CatalogueError {
         CatalogueError::Damaged {
             file: self.path.clone(),
@@ -181,7 +180,7 @@ impl RecordFile {
         }
     }
 
-    /// The error for a file that is no longer what was opened.
+    /// Makes the error for a file that changed since it was opened.
     pub(super) fn changed(&self) -> CatalogueError {
         CatalogueError::Damaged {
             file: self.path.clone(),
@@ -189,12 +188,12 @@ impl RecordFile {
         }
     }
 
-    /// Where the body of the last record lies in the file.
+    /// Returns the place of the last record's body in the file.
     pub(super) fn last_body(&self) -> Range<u64> {
         self.last.clone()
     }
 
-    /// The body of a record once more.
+    /// Reads the body of a record again.
     pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
         let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
         let mut bytes = vec![0; length];
@@ -211,8 +210,8 @@ impl RecordFile {
         Ok(bytes)
     }
 
-    /// The kind and the body of the next record; `None` at the end, when the digest was right once
-    /// more.
+    /// Returns the kind and the body of the next record; `None` at the end, after the digest was
+    /// verified again.
     pub(super) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, CatalogueError> {
         if self.left == 0 {
             return if std::mem::take(&mut self.file.get_mut().hasher).finish() == self.checksum {
@@ -249,7 +248,7 @@ impl RecordFile {
         Ok(byte[0])
     }
 
-    /// The next `count` bytes. Memory is only allocated for bytes that are there.
+    /// Reads the next `count` bytes. Memory is only allocated for bytes that exist.
     fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
         self.left = self.left.checked_sub(count).ok_or_else(|| self.forged())?;
         let length = usize::try_from(count).map_err(|_| self.forged())?;
@@ -266,7 +265,7 @@ impl RecordFile {
         Ok(bytes)
     }
 
-    /// The error for a file that ends too soon, or cannot be read.
+    /// Makes the error for a file that is cut off, or cannot be read.
     fn ended(&self, source: io::Error) -> CatalogueError {
         let file = self.path.clone();
         if source.kind() == io::ErrorKind::UnexpectedEof {
@@ -277,13 +276,13 @@ impl RecordFile {
     }
 }
 
-/// So many bytes are handed on at once.
+/// The bytes that are passed on at once.
 const PIECE: usize = 1 << 16;
 
-/// Who takes the bytes of a file, until they break it off.
+/// Receives the bytes of a file, until it breaks.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 
-/// The bytes of such a file, as they are made.
+/// Passes on the bytes of such a file while they are made.
 pub(super) struct RecordStream<'a> {
     sink: Sink<'a>,
     encoder: Encoder,
@@ -311,7 +310,7 @@ impl<'a> RecordStream<'a> {
         self.hand_on_pieces();
     }
 
-    /// A record that no catalogue has.
+    /// Writes a record that no catalogue has.
     pub(super) fn other(&mut self, kind: u8, body: &[u8]) {
         self.out.push(kind);
         put(&mut self.out, body.len() as u64);
@@ -319,7 +318,7 @@ impl<'a> RecordStream<'a> {
         self.hand_on_pieces();
     }
 
-    /// Whether nobody takes any more.
+    /// Returns whether the sink has broken off.
     pub(super) const fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -338,7 +337,7 @@ impl<'a> RecordStream<'a> {
         self.out.clear();
     }
 
-    /// Hands on the rest, and the digest of everything, which is returned, too.
+    /// Passes on the rest, and the digest of everything, which is returned, too.
     pub(super) fn finish(mut self) -> ContentDigest {
         self.hand_on();
         let checksum = self.hasher.finish();

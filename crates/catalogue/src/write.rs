@@ -1,4 +1,4 @@
-//! From a view of the index to the bytes of a catalogue.
+//! Writes a view of the index as a catalogue.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,10 +15,10 @@ use super::records::RecordStream;
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals};
 
-/// Hands the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
+/// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
 ///
-/// One root is the tree itself; of several each is a folder of its last name (`docs`, `docs~2` in
-/// the order given). A root that the index does not have adds nothing.
+/// A single root is the tree itself. Of several, each is a folder with its last name (`docs`,
+/// `docs~2` in the given order). A root that the index does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -27,7 +27,7 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // What would be written is measured first, for each number of fingerprints.
+            // The size of the catalogue is measured first, for each number of fingerprints.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -85,7 +85,7 @@ fn written(
     Ok(writer.finish())
 }
 
-/// The roots, each once, and what they are called in the catalogue.
+/// Returns the roots, each once, with their names in the catalogue.
 fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut seen = HashSet::new();
     let roots: Vec<&PathBuf> = roots.iter().filter(|root| seen.insert(*root)).collect();
@@ -137,7 +137,7 @@ impl Writer<'_> {
         self.written
     }
 
-    /// Everything at and below a root, under a name.
+    /// Writes everything at and below a root, under a name.
     fn tree(&mut self, root: &Path, name: &[u8]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut failed = Ok(());
@@ -204,7 +204,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The number of a content; writes it if it is new.
+    /// Returns the number of a content; writes it if it is new.
     fn content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         if let Some(number) = self.contents.get(&id) {
             return Ok(*number);
@@ -225,7 +225,7 @@ impl Writer<'_> {
                 besides: Vec::new(),
                 words: row.words,
             },
-            // A snapshot has every content that its rows name.
+            // A snapshot has every content that its rows refer to.
             None => return Ok(u32::MAX),
         };
         if let Some(thinning) = &mut self.thinning {
@@ -239,7 +239,7 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// The number of a file's content; writes it, and what is in it, if it is new.
+    /// Returns the number of a file's content; writes it and its parts, if it is new.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
         if !self.details.text || !self.looked.insert(id) {
@@ -282,8 +282,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// The files without their names: in the order of their digests, which tells nothing of where
-    /// they lay.
+    /// Writes the files without their names, in the order of their digests, which does not reveal
+    /// their places.
     fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut seen: HashSet<FileId> = HashSet::new();

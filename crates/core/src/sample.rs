@@ -282,7 +282,7 @@ impl Sampler {
         signature
     }
 
-    /// As [`Self::take`], by sparser rules.
+    /// Like [`Self::take`], by sparser rules.
     pub fn take_thinned(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();
         let signature = Signature::of_denser(self.level, &self.order, None, params);
@@ -290,7 +290,7 @@ impl Sampler {
         signature
     }
 
-    /// As [`Self::take_thinned`], for a text. All fingerprints of the least level must have been
+    /// Like [`Self::take_thinned`], for a text. All fingerprints of the least level must have been
     /// pushed, as often as they occur.
     pub fn take_text(&mut self, params: &SamplingParams) -> Signature {
         self.keep_waiting();

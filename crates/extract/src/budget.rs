@@ -1,14 +1,15 @@
-//! What has come out of a file, held against its limits.
+//! Compares the output for a file with its limits.
 //!
-//! The worker counts so as to stop; the parent counts what it is handed, because it does not trust
-//! the worker. Both use this, so that they agree.
+//! The worker counts in order to stop. The parent counts what it receives, because it does not
+//! trust the worker. Both use this, so that they agree.
 //!
-//! The ratio is looked at for each level of nesting by itself: a tar in a gz passes twice, once as
-//! what the gz holds and once as its members, and neither may be more than so many times the file.
+//! The ratio is checked for each level of nesting separately. A tar in a gz counts twice, once as
+//! the content of the gz and once as its members. Neither may exceed the file by more than the
+//! limit.
 
 use crate::{Bound, Limits};
 
-/// Below this many bytes no ratio is looked at: a page of blanks is no bomb.
+/// The output from which on the ratio is checked: a page of blanks is no bomb.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 
 /// Counts parts and bytes of one file.
@@ -35,12 +36,12 @@ impl Budget {
         }
     }
 
-    /// Parts so far: the number of the next one.
+    /// Counts the parts so far: the number of the next one.
     pub(crate) fn parts(&self) -> u32 {
         self.parts.len() as u32
     }
 
-    /// A part begins; its parent, if it has one, is among those that have. Gives its number.
+    /// Begins a part; its parent, if any, must have begun. Returns its number.
     pub(crate) fn begin(&mut self, parent: Option<u32>) -> Result<u32, Bound> {
         let number = self.parts();
         if number >= self.limits.parts {
@@ -60,7 +61,7 @@ impl Budget {
         Ok(number)
     }
 
-    /// So many more bytes of the part that began last.
+    /// Adds bytes to the part that began last.
     pub(crate) fn bytes(&mut self, more: u64) -> Result<(), Bound> {
         self.bytes += more;
         if self.bytes > self.limits.bytes {

@@ -1,8 +1,8 @@
-//! Formats without a library: a command that the user named makes text of them.
+//! Formats without a library: a command that the user named converts them to text.
 //!
-//! The command is run through the worker, which sets limits and then becomes it. It is no reader of
-//! ours: it may open files, so it is bounded and not fenced in. What it writes is taken for UTF-8,
-//! with what is none replaced.
+//! The command is run through the worker, which sets limits and then becomes the command. It is not
+//! a reader of this crate and may open files, so it is limited but not isolated. Its output is
+//! taken as UTF-8, with invalid bytes replaced.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use crate::process::{Outcome, Process};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Limits, Skipped, Workers};
 
-/// The converter for files with this name.
+/// Returns the converter for files with this name.
 pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
     if converters.is_empty() {
         return None;
@@ -38,8 +38,8 @@ pub(crate) struct Converting<'a> {
 }
 
 impl Converting<'_> {
-    /// The text that a converter makes of an open file, piece by piece; bytes that it may still
-    /// give.
+    /// Passes on the text that a converter makes of an open file, piece by piece, up to `most`
+    /// bytes.
     pub(crate) fn run(
         &self,
         at: usize,
@@ -57,7 +57,7 @@ impl Converting<'_> {
         let name = command
             .first()
             .ok_or_else(|| not_run("a converter without command".to_owned()))?;
-        // Opened anew: the offset is the converter's own.
+        // Opened again, so that the converter has an offset of its own.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file =
             File::open(path).map_err(|error| Skipped::not_started(&"opening the file", &error))?;
@@ -99,7 +99,7 @@ impl Converting<'_> {
     }
 }
 
-/// What the end of a converter means.
+/// Interprets the end of a converter.
 fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     if status.success() {
         return Ok(());
@@ -119,7 +119,7 @@ fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     Err(Skipped::Damaged(format!("{name}: {message}")))
 }
 
-/// A member on its way to a converter, kept in memory without a name.
+/// A member for a converter, kept in memory without a name.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) converter: usize,
@@ -128,7 +128,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Room for so many bytes.
+    /// Makes room for `room` bytes.
     pub(crate) fn new(converter: usize, room: u64) -> Option<Self> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file = rustix::fs::memfd_create("resemble-member", flags).ok()?;
@@ -139,16 +139,17 @@ impl Kept {
         })
     }
 
-    /// Whether the bytes are kept. If not, all is lost.
+    /// Appends bytes and returns whether they fit. If not, the member is lost.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         let fits = self.room >= bytes.len() as u64 && self.file.write_all(bytes).is_ok();
         self.room = self.room.saturating_sub(bytes.len() as u64);
         fits
     }
 
-    /// The whole.
+    /// Returns a descriptor of the whole member.
     pub(crate) fn fd(&mut self) -> BorrowedFd<'_> {
-        // It is opened anew to be read; where that reads from, this does not matter.
+        // The converter opens it again with an offset of its own, so a failure to seek does not
+        // matter.
         drop(self.file.seek(SeekFrom::Start(0)));
         self.file.as_fd()
     }

@@ -1,18 +1,18 @@
-//! What documents say and archives hold.
+//! The texts of documents and the members of archives.
 //!
-//! A document's bytes say little about its text: a docx is a zip of compressed XML. This crate
-//! takes a file apart into *parts*: the text of a document, the one thing that a compressed file
-//! holds, the members of an archive; and the parts of those.
+//! A document's bytes reveal little about its text: a docx is a zip of compressed XML. This crate
+//! takes a file apart into *parts*: the text of a document, the single member of a compressed file,
+//! the members of an archive; and the parts of those.
 //!
-//! # Who runs what
+//! # Processes
 //!
 //! The libraries that read these formats run in a process of their own, one for each file
-//! ([`worker`]): without the right to open anything (a filter of system calls without which nothing
-//! is read, and Landlock), with bounds on time, memory and output. A crash, a hang or a bomb ends
-//! that process; the file is then [`Skipped`] with the reason, and the rest goes on. Only bytes
-//! come back. Who may start no process has a [`starter`] do it. A plain text in another encoding,
-//! unless it is large, and the dates of pictures and web pages are read here, by code of this
-//! crate: nothing hostile can make that fail or slow.
+//! ([`worker`]). It cannot open anything, because of a mandatory filter of system calls, and
+//! Landlock. Its time, memory and output are bounded. A crash, a hang or a bomb ends that process;
+//! the file is then [`Skipped`] with the reason, and the others continue. It returns only bytes. A
+//! process that may not start others has a [`starter`] do it. A plain text in another encoding,
+//! unless it is large, and the dates of pictures and web pages are read in this process, by code of
+//! this crate. A hostile file can make that neither fail nor slow.
 
 #![forbid(unsafe_code)]
 
@@ -39,70 +39,68 @@ use serde::{Deserialize, Serialize};
 
 use protocol::put_message;
 
-/// What a part is to what it was found in.
+/// The role of a part in its container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// The text of a document, in UTF-8: it stands for the document.
+    /// The text of a document, in UTF-8: it represents the document.
     Text,
-    /// The only thing that a compressed file holds (`a.tar` of `a.tar.gz`): it stands for the file.
+    /// The only member of a compressed file (`a.tar` of `a.tar.gz`): it represents the file.
     Unpacked,
-    /// One of the files that an archive or a mail holds.
+    /// One of the files in an archive or a mail.
     Member,
 }
 
-/// What is known of a part before its bytes.
+/// The data of a part that precede its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// The part that it was found in, by its number (the first part has 0); `None`: the file
-    /// itself.
+    /// The part that contains it, by its number (the first part has 0); `None`: the file itself.
     pub parent: Option<u32>,
     /// Its name there, as the archive has it: any bytes, `/` between folders. Empty for a text.
     pub name: Vec<u8>,
 }
 
-/// Takes what a file is taken apart into: for each part `begin`, any number of `bytes`, `end`, one
-/// part after another; a part's own parts follow after its end.
+/// Receives the parts of a file: for each part `begin`, any number of `bytes`, `end`, one part
+/// after another. A part's own parts follow after its end.
 pub trait Sink {
-    /// A part begins.
+    /// Begins a part.
     fn begin(&mut self, part: Part);
-    /// The next bytes of the part under way.
+    /// Receives the next bytes of the current part.
     fn bytes(&mut self, bytes: &[u8]);
-    /// The part under way is complete.
+    /// Completes the current part.
     fn end(&mut self);
-    /// The part under way is worth nothing (it broke off, it is too large): forget it. It has had
-    /// its number.
+    /// Drops the current part, because it broke off or is too large. It keeps its number.
     fn drop_part(&mut self);
-    /// The file states this date of itself. Between parts; what matters is the last one.
+    /// Receives the date that the file states. Called between parts; the last call counts.
     fn date(&mut self, date: DocumentDate) {
         let _ = date;
     }
 }
 
-/// Why a file, or something in it, was not taken apart.
+/// The reason why a file, or something in it, was not taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Skipped {
     /// It needs a password.
     #[error("encrypted")]
     Encrypted,
-    /// It breaks the rules of its format; with what the library says.
+    /// It breaks the rules of its format; with the library's message.
     #[error("damaged: {0}")]
     Damaged(#[serde(serialize_with = "put_message")] String),
-    /// A part of it holds text that could not be read; the rest of it was.
+    /// A part of it has text that could not be read; the rest was.
     #[error("{place} could not be read: {reason}")]
     Unread {
-        /// Which part: `page 3`.
+        /// The part: `page 3`.
         #[serde(serialize_with = "put_message")]
         place: String,
-        /// Why, with counts.
+        /// The reason, with counts.
         #[serde(serialize_with = "put_message")]
         reason: String,
     },
-    /// It is in a form that is not read; with what form that is.
+    /// It is in a form that is not read; with the form.
     #[error("unsupported: {0}")]
     Unsupported(#[serde(serialize_with = "put_message")] String),
-    /// Text that is in it on purpose without being shown, and is left out on purpose.
+    /// It has text that is deliberately hidden and was therefore left out.
     #[error("left out on purpose: {0}")]
     LeftOut(#[serde(serialize_with = "put_message")] String),
     /// A bound was reached.
@@ -114,14 +112,14 @@ pub enum Skipped {
     /// The worker, or a converter, could not be run.
     #[error("the reader could not be run: {0}")]
     NotRun(#[serde(serialize_with = "put_message")] String),
-    /// The system has no descriptors, processes or memory for it just now: this says nothing about
-    /// the file.
+    /// The system has no descriptors, processes or memory for it at present; the file is not at
+    /// fault.
     #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
     NotNow(i32),
 }
 
 impl Skipped {
-    /// Why a process could not be started.
+    /// Returns the reason why a process could not be started.
     pub(crate) fn not_started(what: &dyn fmt::Display, error: &std::io::Error) -> Self {
         const SCARCE: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
         match error.raw_os_error().filter(|errno| SCARCE.contains(errno)) {
@@ -130,7 +128,7 @@ impl Skipped {
         }
     }
 
-    /// Whether it may go better another time, without a change of the file.
+    /// Returns whether a later attempt may succeed, without a change of the file.
     pub const fn is_of_the_moment(&self) -> bool {
         matches!(self, Self::NotRun(_) | Self::NotNow(_))
     }
@@ -141,9 +139,9 @@ impl Skipped {
 pub enum Bound {
     /// Archives in archives.
     Depth,
-    /// Bytes that come out for each that goes in.
+    /// Output bytes for each input byte.
     Ratio,
-    /// Bytes that come out.
+    /// Output bytes.
     Bytes,
     /// Parts.
     Parts,
@@ -166,14 +164,14 @@ impl fmt::Display for Bound {
     }
 }
 
-/// What a file may cost.
+/// The limits for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Archives in archives: 1 is an archive of plain files.
     pub depth: u32,
-    /// Bytes out for each byte in, looked at from 1 MiB out on.
+    /// Output bytes for each input byte, checked from 1 MiB of output on.
     pub ratio: u64,
-    /// Bytes out of one file.
+    /// Output bytes for one file.
     pub bytes: u64,
     /// Parts of one file.
     pub parts: u32,
@@ -196,17 +194,17 @@ impl Default for Limits {
     }
 }
 
-/// What keeps the worker from everything but the file it reads. The limits of resources and the
-/// filter of system calls are always there: without them nothing is read.
+/// The isolation of the worker from everything but the file that it reads. The limits of resources
+/// and the filter of system calls are mandatory: without them nothing is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
-    /// The version of Landlock that stands behind them; `None` where the kernel has none.
+    /// The version of Landlock in use; `None` if the kernel has none.
     pub landlock: Option<u32>,
 }
 
-/// A command that turns files of formats without a library into text: `["antiword", "-"]`. No
-/// shell; the file is its standard input, and where an argument is `{}` a path to it; its standard
-/// output is the text.
+/// A command that converts files of formats without a library to text: `["antiword", "-"]`. No
+/// shell runs it. The file is its standard input, and an argument `{}` is replaced by a path to it.
+/// Its standard output is the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converter {
     /// Endings of names, without the dot, in lower case.
@@ -215,16 +213,17 @@ pub struct Converter {
     pub command: Vec<String>,
 }
 
-/// How a file is to be taken apart.
+/// The way in which a file is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format(format::FormatReader);
 
-/// Who starts workers.
+/// The source of workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// This process, which runs this command: one that calls [`worker`], program and arguments.
+    /// This process starts them with this command: one that calls [`worker`], program and
+    /// arguments.
     OfOurs(Vec<PathBuf>),
-    /// The [`starter`] that answers at this socket. It runs no converters.
+    /// The [`starter`] that listens at this socket. It runs no converters.
     Of(PathBuf),
 }
 
@@ -237,9 +236,9 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// With these workers.
+    /// Makes an extractor with these workers.
     ///
-    /// Of `converters` the first 128 are used; where several claim an ending, the first.
+    /// Uses the first 128 of `converters`; where several claim an ending, the first.
     pub fn new(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
         Self {
             workers,
@@ -248,28 +247,28 @@ impl Extractor {
         }
     }
 
-    /// Starts a worker that reads nothing, and asks it for its fences.
+    /// Starts a worker that reads nothing, and returns its isolation.
     ///
     /// # Errors
     ///
-    /// Why no file can be taken apart.
+    /// Fails with the reason why no file can be taken apart.
     pub fn fences(&self) -> Result<Fences, Skipped> {
         parent::probe(&self.workers, self.limits)
     }
 
-    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and
-    /// as what. `None` for plain text in UTF-8 and everything unknown. Cheap: called for every file
-    /// that is read.
+    /// Returns the format of a file with this name and these first bytes (up to [`HEAD`]), if it
+    /// can be taken apart. `None` for plain text in UTF-8 and everything unknown. Cheap: called for
+    /// every file that is read.
     ///
-    /// Of the name only its ending counts, and only for converters, for mails and to spare the work
-    /// of looking closer: what a file is, its bytes say.
+    /// Only the ending of the name counts, and only for converters, for mails, and to avoid
+    /// needless checks. The bytes decide everything else.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
         let dated = || read::dated(head).map(Format::read);
         self.with_parts(name, head).or_else(dated)
     }
 
-    /// The format of what has parts.
+    /// Returns the format of a file that has parts.
     fn with_parts(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         match convert::for_name(&self.converters, name) {
             Some(at) => Some(Format::converter(at)),
@@ -277,9 +276,9 @@ impl Extractor {
         }
     }
 
-    /// Whether a file can be taken apart: it is of a [format](Self::format) that has parts. Where
-    /// only its end shows that, as of a program that may unpack itself, the end is read; without
-    /// the file it may be.
+    /// Returns whether a file can be taken apart: it is of a [format](Self::format) that has parts.
+    /// Where only its end shows that, as for a program that may unpack itself, the end is read;
+    /// without the file the answer is yes.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {
@@ -288,30 +287,32 @@ impl Extractor {
         })
     }
 
-    /// Whether a file that does not [apply](Self::applies) may state a date, as pictures and web
-    /// pages do: see [`Sink::date`]. It has no parts. Cheap: called for every file that is read.
+    /// Returns whether a file that does not [apply](Self::applies) may state a date, as pictures
+    /// and web pages do: see [`Sink::date`]. It has no parts. Cheap: called for every file that is
+    /// read.
     pub fn may_state_date(&self, head: &[u8]) -> bool {
         read::dated(&head[..head.len().min(HEAD)]).is_some()
     }
 
-    /// Whether a file of so many bytes is taken apart by this process: a plain text in another
-    /// encoding, or what states a date alone. Nothing hostile makes that slow.
+    /// Returns whether a file of this size is taken apart by this process: a plain text in another
+    /// encoding, or a file with only a date. A hostile file cannot make that slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let kind = self.format(name, head).and_then(Format::kind);
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
     }
 
-    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its
+    /// Takes an open file apart. The descriptor is passed to the worker, which reads it from its
     /// start and never moves the offset, so several may share one description.
     ///
-    /// What was skipped within it comes back with the path of names that leads there
-    /// (`mail.eml!report.zip!a.txt` without the file's own name), empty for the file itself. What
-    /// the compressed file itself holds has an empty name, because only the caller knows the
+    /// Returns what was skipped within it, each with the path of names that leads there
+    /// (`mail.eml!report.zip!a.txt` without the file's own name), empty for the file itself. The
+    /// member of the compressed file itself has an empty name, because only the caller knows the
     /// file's: see [`unpacked_name`].
     ///
     /// # Errors
     ///
-    /// Nothing of the file is of use. The sink may have seen parts, to be forgotten.
+    /// Fails if nothing of the file is usable. The sink may have received parts, which it must
+    /// drop.
     pub fn extract(
         &self,
         file: BorrowedFd<'_>,
@@ -329,33 +330,31 @@ impl Extractor {
     }
 }
 
-/// So many first bytes tell formats apart.
+/// The first bytes that distinguish the formats.
 pub const HEAD: usize = 4096;
 
-/// The worker's main function: takes apart what is on standard input, writes parts to standard
-/// output.
+/// Runs the worker: takes apart the file on standard input, and writes parts to standard output.
 ///
-/// For the program named in [`Extractor::new`], which calls it before it does anything else: with
-/// the arguments that the parent added after the program's own. It gives up every right of the
-/// process it runs in.
+/// The program named in [`Extractor::new`] calls it before anything else, with the arguments that
+/// the parent added after the program's own. It gives up every right of its process.
 pub fn worker() -> ExitCode {
     worker::main()
 }
 
-/// Whether a file with this name that begins like this is a plain text in another encoding than
+/// Returns whether a file with this name and beginning is a plain text in another encoding than
 /// UTF-8.
 pub fn is_encoded(name: &[u8], head: &[u8]) -> bool {
     format::of(name, &head[..head.len().min(HEAD)]) == Some(format::Kind::Text)
 }
 
-/// Whether a file with this name that begins like this may hold other files.
+/// Returns whether a file with this name and beginning may contain other files.
 pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
     let kind = format::of(name, &head[..head.len().min(HEAD)]);
     kind.is_some_and(format::Kind::may_hold_files)
 }
 
-/// What the bytes of such a file say, in UTF-8; `None`: it is not one after all. No process is
-/// needed for that: decoding cannot fail on what is hostile.
+/// Decodes such a file to UTF-8; `None`: it is not a text after all. No process is needed for that:
+/// decoding cannot fail on hostile bytes.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     read::text::decoded(bytes)
 }

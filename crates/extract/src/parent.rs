@@ -1,17 +1,16 @@
-//! The side that must not break: starts the worker, checks what it says, hands it on.
+//! The trusted side: starts the worker, checks its output, passes it on.
 //!
-//! The worker has read hostile bytes, so nothing it says is believed: frames must come in an order
-//! that makes sense, parents must exist, and parts and bytes are counted again. Whatever is wrong
-//! is a crash.
+//! The worker has read hostile bytes, so its output is not trusted: frames must have a valid order,
+//! parents must exist, and parts and bytes are counted again. Any violation is treated as a crash.
 //!
 //! # A crash in the middle
 //!
-//! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to
-//! work on before it does, so a crash has a culprit; the file is then read again without it, and
-//! what was handed on before is not handed on twice. That works where the culprit had given nothing
-//! of its own yet, as with every document; a crash of the archive around them costs the file. A
-//! document that says nothing for a quarter of the time is taken for a crash. Time is given once,
-//! for all that is done with a file, converters too.
+//! One bad PDF among a thousand mails must not cost the others. The worker announces each reader
+//! before it starts, so a crash has a culprit. The file is then read again without it, and parts
+//! that were passed on are not passed on twice. That works if the culprit had emitted nothing yet,
+//! as with every document; a crash of the archive around them costs the file. A document that is
+//! silent for a quarter of the time is treated as crashed. The time limit covers all work on a
+//! file, converters included.
 
 use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
@@ -28,13 +27,13 @@ use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// So often a file is read again without what crashed.
+/// The most times that a file is read again without a crashed reader.
 const MOST_CRASHES: usize = 16;
 
-/// Plain texts of no more bytes are decoded in this process.
+/// The most bytes of a plain text that is decoded in this process.
 const DECODED_HERE: u64 = 4 << 20;
 
-/// More of what was skipped is no news: bytes of paths and reasons.
+/// The most bytes of paths and reasons of skipped parts that are kept.
 const MOST_TOLD: usize = 1 << 20;
 
 /// See [`crate::Extractor::is_decoded_here`].
@@ -92,7 +91,7 @@ pub(crate) fn extract(
         let mut run = Run::new(limits, size);
         let outcome = process.pump(deadline, &mut |bytes| {
             run.take(bytes, &mut delivery)?;
-            // An archive may be silent for long; a document in it is taken for hung.
+            // An archive may be silent for long; a document in it is then treated as hung.
             Ok((run.readers.len() > 1).then_some(limits.time / 4))
         });
         let why = match outcome {
@@ -140,9 +139,9 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// What a worker would say of a plain text in another encoding than UTF-8, or of what has only a
-/// date. Nothing that is hostile can make that fail, so that it needs no process of its own, which
-/// takes a millisecond or two to start.
+/// Returns the output of a worker for a plain text in another encoding than UTF-8, or for a file
+/// with only a date. A hostile file cannot make that fail, so it needs no process of its own.
+/// Starting one takes a millisecond or two.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
@@ -150,8 +149,8 @@ fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Sk
     out.map(Out::into_frames).map_err(|_| Skipped::Crashed)
 }
 
-/// All that was skipped, with what converters could not do and what crashed; or why nothing of the
-/// file is of use.
+/// Returns everything that was skipped, with failures of converters and crashes; or the reason why
+/// nothing of the file is usable.
 fn all_skipped(
     skipped: Vec<(Vec<u8>, Skipped)>,
     mut delivery: Delivery<'_>,
@@ -174,7 +173,7 @@ fn all_skipped(
     Ok(all)
 }
 
-/// Why the worker ended as it did.
+/// Interprets the end of a worker.
 fn of_status(status: ExitStatus, message: &str) -> Skipped {
     if let Some(because) = cannot_because(status, message) {
         return Skipped::NotRun(because.to_owned());
@@ -182,14 +181,14 @@ fn of_status(status: ExitStatus, message: &str) -> Skipped {
     if Process::ran_out_of_time(status) {
         return Skipped::TooMuch(Bound::Time);
     }
-    // What Rust's allocator says before it gives up.
+    // The message of Rust's allocator before it aborts.
     if message.contains("memory allocation of") {
         return Skipped::TooMuch(Bound::Memory);
     }
     Skipped::Crashed
 }
 
-/// Hands parts on, over as many runs as it takes.
+/// Passes parts on, over as many runs as necessary.
 struct Delivery<'a> {
     converting: Converting<'a>,
     sink: &'a mut dyn Sink,
@@ -197,17 +196,17 @@ struct Delivery<'a> {
     numbers: Vec<u32>,
     next: u32,
     complete: u32,
-    /// The part under way, if it is handed on.
+    /// The current part, if it is passed on.
     open: Option<Open>,
-    /// Bytes that converters gave.
+    /// Bytes of the converters' output.
     converted: u64,
-    /// For all of it.
+    /// The deadline for all runs.
     deadline: Instant,
-    /// What converters could not do.
+    /// Failures of converters.
     skipped: Vec<(Vec<u8>, Skipped)>,
 }
 
-/// A part under way.
+/// The current part.
 struct Open {
     number: u32,
     kept: Option<Kept>,
@@ -276,7 +275,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Has a converter make the text of a file, or of the part with this number.
+    /// Converts a file, or the part with this number, to text.
     fn convert(
         &mut self,
         at: usize,
@@ -317,25 +316,25 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// A reader at work.
+/// A running reader.
 struct Entered {
     item: u32,
     path: Vec<u8>,
-    /// Parts that are its own and over.
+    /// Its own completed parts.
     parts: u32,
 }
 
-/// What one worker says.
+/// The output of one worker.
 struct Run {
     budget: Budget,
     buffer: Vec<u8>,
     readers: Vec<Entered>,
-    /// A part is under way; whether it is handed on.
+    /// `Some` while a part is open; true if it is passed on.
     open: Option<bool>,
-    /// Its path, for what a converter may say about it.
+    /// Its path, for reports about its converter.
     path: Vec<u8>,
     skipped: Vec<(Vec<u8>, Skipped)>,
-    /// Bytes of what was skipped.
+    /// Bytes of the skipped parts.
     told: usize,
     done: bool,
 }
@@ -449,8 +448,8 @@ impl Run {
         }
     }
 
-    /// What to leave out next time, if that helps. The part under way is forgotten; the reader that
-    /// is left out will not give it again.
+    /// Returns the reader to leave out next time, if that helps. The current part is dropped, and
+    /// the reader left out will not emit it again.
     fn culprit(
         &mut self,
         to: &mut Delivery<'_>,

@@ -1,8 +1,8 @@
-//! Starting workers, for this process or for another one that may start none.
+//! Starts workers, for this process or for another one that may not start any.
 //!
-//! Whoever has the right to read every file must not be able to execute anything. Such a process
-//! has its workers started by a *starter*: a process that has no rights, opens no path, and reads
-//! nothing but orders. A connection to it is one worker:
+//! A process with the right to read every file must not be able to execute anything. A *starter*
+//! starts its workers: a process that has no rights, opens no path, and reads only orders. A
+//! connection to it is one worker:
 //!
 //! ```text
 //! the asker                                    the starter
@@ -10,12 +10,12 @@
 //!   ◄────────── how it ended, 5 bytes ────────   when that has ended, and all that it started
 //! ```
 //!
-//! 1. **Nothing that comes over a connection is executed.** An order is parsed and written anew for
-//!    the starter's own program; converters, which are commands of the user, are refused.
-//! 2. **A worker does not outlive its asker**: it ends when the connection does.
-//! 3. What the worker writes goes to the asker at once, not through the starter, which so never
-//!    holds a byte that came out of a hostile file.
-//! 4. Who may connect is decided by the mode of the socket.
+//! 1. **Nothing that is received over a connection is executed.** An order is parsed and written
+//!    again for the starter's own program. Converters, which are commands of the user, are refused.
+//! 2. **A worker does not outlive its client**: it ends when the connection does.
+//! 3. The worker writes directly to the client, not through the starter. So the starter never holds
+//!    a byte from a hostile file.
+//! 4. The mode of the socket decides who may connect.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -36,16 +36,16 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::worker::{Order, Task};
 
-/// An order has no more bytes than this.
+/// The most bytes of an order.
 const MOST_BYTES: u32 = 64 << 10;
 
-/// An asker says what it wants within this time.
+/// The time in which a client must send its order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The file, and the ends of the pipes that the worker writes to.
 const DESCRIPTORS: usize = 3;
 
-/// How a worker came to its end, as a starter tells.
+/// The end of a worker, as a starter reports it.
 #[derive(Debug)]
 pub(crate) enum Ended {
     With(ExitStatus),
@@ -53,7 +53,7 @@ pub(crate) enum Ended {
     NotBegun(io::Error),
 }
 
-/// The command that is the worker for an order.
+/// Makes the command that runs the worker for an order.
 pub(crate) fn command(program: &[PathBuf], order: &Order, more: &[String]) -> io::Result<Command> {
     let (program, first) = program
         .split_first()
@@ -83,7 +83,7 @@ pub(crate) fn ask(
         Some(file) => file,
         None => std::fs::File::open("/dev/null")?.into(),
     };
-    // The worker alone holds them from here on: when it has ended, so has its output.
+    // Only the worker holds them from here on: when it has ended, so has its output.
     let [out, err] = output;
     let given = [file.as_fd(), out.as_fd(), err.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -98,7 +98,7 @@ pub(crate) fn ask(
     Ok(connection)
 }
 
-/// What the starter said at the end.
+/// Reads the starter's report on the end of the worker.
 pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
     let mut said = [0; 5];
     connection
@@ -114,21 +114,21 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// Workers that a starter should have at once, at most. The daemon has no more threads that read.
+/// The most workers of a starter at one time. The daemon has no more threads that read.
 pub const MOST_WORKERS: usize = 64;
 
-/// Says that there is no worker just now, to one too many.
+/// Refuses a connection beyond the limit: no worker is free now.
 pub fn refuse(connection: UnixStream) {
-    // It may have hung up.
+    // The client may have closed the connection.
     drop(said(connection, 1, libc::EAGAIN));
 }
 
-/// Starts the worker that is asked for over a connection, and sees it to its end. `program`: the
-/// command that runs [`crate::worker`], program and arguments. The thread must not end before.
+/// Starts the worker that a connection asks for, and waits for its end. `program`: the command that
+/// runs [`crate::worker`], program and arguments. The thread must not end before.
 ///
 /// # Errors
 ///
-/// What is wrong with what was asked, or with the connection: the asker is told nothing then.
+/// Fails if the order or the connection is invalid; the client then gets no report.
 pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     let (order, [file, out, err]) = asked(&mut connection)?;
@@ -148,7 +148,8 @@ pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()>
     };
     let group = Pid::from_child(&child);
     let is_over = wait_for(group, connection.as_fd());
-    // All that it started, too; and before it is waited for, as its number is its own until then.
+    // Kills its children, too. The worker is not reaped yet, so its number cannot belong to another
+    // process.
     let _gone = rustix::process::kill_process_group(group, Signal::KILL);
     let status = child.wait()?;
     if is_over? {
@@ -157,7 +158,7 @@ pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()>
     Ok(())
 }
 
-/// Waits until a worker has ended; false: its asker was first.
+/// Waits until a worker has ended; returns false if its client closed the connection first.
 fn wait_for(worker: Pid, asker: BorrowedFd<'_>) -> io::Result<bool> {
     let pidfd = rustix::process::pidfd_open(worker, PidfdFlags::empty())?;
     loop {
@@ -182,7 +183,7 @@ fn said(mut connection: UnixStream, kind: u8, number: i32) -> io::Result<()> {
     connection.write_all(&[kind, a, b, c, d])
 }
 
-/// An order, and what came with it.
+/// Reads an order and its descriptors.
 fn asked(connection: &mut UnixStream) -> io::Result<(Order, [OwnedFd; DESCRIPTORS])> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut length = [0; 4];

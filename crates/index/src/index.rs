@@ -151,7 +151,7 @@ impl Index {
         self.transact(|writing| writing.apply(changes))
     }
 
-    /// As [`Self::apply`], but not durable. Every reader sees it at once, and the file has it after
+    /// Like [`Self::apply`], but not durable. Readers see it at once, and the file has it after
     /// the next durable transaction or [`Self::persist`]. A process that is killed before that
     /// leaves an older commit. The caller finds what changed since then by comparing the tree with
     /// it.
@@ -173,7 +173,7 @@ impl Index {
         Ok(true)
     }
 
-    /// As [`Self::apply`], for one of many batches of new contents. Segments are merged and
+    /// Like [`Self::apply`], for one of many batches of new contents. Segments are merged and
     /// boilerplate is counted when [`Self::finish_bulk`] ends the load, or by the next batch
     /// outside it.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
@@ -402,7 +402,7 @@ impl Index {
         self.transact_in(&turn, Lasting::AtOnce, work)
     }
 
-    /// As [`Self::transact`], for a caller that holds the turn already.
+    /// Like [`Self::transact`], for a caller that holds the turn already.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,

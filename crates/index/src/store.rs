@@ -259,7 +259,7 @@ impl Store {
         compact(self.database_mut()?)
     }
 
-    /// As [`Self::compact`], while the store is in use.
+    /// Like [`Self::compact`], while the store is in use.
     pub(crate) fn compact_in_use(&self) -> Result<bool, Fault> {
         let mut slot = self.database.write();
         if !compact(slot.as_mut().ok_or(Fault::Closed)?)? {

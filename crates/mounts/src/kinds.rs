@@ -1,17 +1,16 @@
-//! How resemble treats a file system, by its type.
+//! Classifies file systems by their type.
 //!
 //! Two classes are never entered below a root. The entries of a pseudo file system are no real
 //! files: their sizes are wrong, and reading them may block or have effects. FUSE is left out
-//! because a server that hangs also hangs whoever reads from it, and because our own overlay is a
-//! FUSE file system. A disk that a process serves (`fuseblk`) is still a disk: it is indexed, and
-//! the overlay shows it.
+//! because readers of a hung server hang, too, and because our own overlay is a FUSE file system. A
+//! disk that a process serves (`fuseblk`) is still a disk: it is indexed, and the overlay shows it.
 
 use std::path::Path;
 
-/// How resemble treats a file system.
+/// The class of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FsClass {
-    /// Holds files.
+    /// Has files.
     Real,
     /// Made up by the kernel: never entered below a root.
     Pseudo,
@@ -85,8 +84,8 @@ const PSEUDO_TYPES: &[&str] = &[
     "nfsd",
 ];
 
-/// The class of a file system with this `f_type`. It is [`FsClass::Fuse`] for `fuseblk`, too: only
-/// the type in the mount table tells a disk from the rest of FUSE.
+/// Returns the class of a file system with this `f_type`. It is [`FsClass::Fuse`] for `fuseblk`,
+/// too: only the type in the mount table distinguishes a disk from the rest of FUSE.
 pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     if f_type == FUSE_MAGIC {
         FsClass::Fuse
@@ -97,8 +96,8 @@ pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     }
 }
 
-/// The class of a file system of this type in the mount table. `fuseblk` is a disk that a process
-/// serves (NTFS, exFAT): it holds files like any other.
+/// Returns the class of a file system of this type in the mount table. `fuseblk` is a disk that a
+/// process serves (NTFS, exFAT): it has files like any other.
 pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     if fs_type == b"fuse" || fs_type.starts_with(b"fuse.") {
         FsClass::Fuse
@@ -112,7 +111,7 @@ pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     }
 }
 
-/// Whether other machines may change files in `dir` without our kernel noticing.
+/// Returns whether other machines may change files in `dir` unnoticed by the local kernel.
 pub fn is_remote(dir: &Path) -> bool {
     /// Values of `f_type`, see statfs(2).
     const REMOTE: &[u32] = &[

@@ -1,16 +1,16 @@
-//! `resemble-mounts`: which mounts there are, and how resemble treats the file systems on them.
+//! `resemble-mounts`: lists the mounts, and classifies the file systems on them.
 //!
-//! There is one table for the index, the overlay and the watcher: what one of them leaves out, the
-//! others leave out, too.
+//! There is one table for the index, the overlay and the watcher, so that all of them leave out the
+//! same file systems.
 //!
-//! * The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE
-//!   file system what it is (`statfs`, `stat`) sends a request to its server, and the server of our
-//!   own overlay is this process. The kernel's list answers without asking anybody, and `poll`
-//!   tells whether it has changed, so keeping a table up to date costs one system call per use.
-//! * [`kinds`] says how a type of file system is treated: whether it holds files, whether a process
-//!   serves it, whether other machines change it.
-//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
-//!   changes of the kernel's list.
+//! The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE file
+//! system for its type (`statfs`, `stat`) sends a request to its server, and the server of our own
+//! overlay is this process. The kernel answers from its list without a request, and `poll` reports
+//! changes of the list. So keeping a table up to date costs one system call per use.
+//! [`kinds`] classifies types of file systems: whether they have files, whether a process serves
+//! them, whether other machines change them.
+//! [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
+//! changes of the kernel's list.
 #![forbid(unsafe_code)]
 
 pub mod kinds;
@@ -31,7 +31,7 @@ pub const OUR_TYPE: &[u8] = b"fuse.resemble";
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Unique among the mounts of this moment; reused later.
+    /// Unique among the current mounts; reused later.
     pub id: u64,
     /// `major:minor` of the file system, as text.
     pub device: String,
@@ -42,17 +42,17 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether it is an overlay of resemble, whoever mounted it.
+    /// Returns whether it is an overlay of resemble, of any user.
     pub fn is_ours(&self) -> bool {
         self.fs_type == OUR_TYPE
     }
 }
 
-/// The class of the file system that holds an open file or directory.
+/// Returns the class of the file system with an open file or directory.
 ///
-/// `f_type` decides, which the file system itself is asked for (`fstatfs`). It is the same for a
-/// disk that a process serves (`fuseblk`) as for the rest of FUSE, so there the type in the mount
-/// table decides.
+/// `f_type` decides, which the file system itself returns (`fstatfs`). It is the same for a disk
+/// that a process serves (`fuseblk`) as for the rest of FUSE, so there the type in the mount table
+/// decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {
@@ -62,8 +62,8 @@ pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     Ok(mount.map_or(class, |mount| kinds::class_of_type(&mount.fs_type)))
 }
 
-/// The id of the mount that a descriptor (which may be `O_PATH`) leads into. It comes from
-/// `/proc/self/fdinfo`, which the kernel prints without asking the file system.
+/// Returns the id of the mount of a descriptor (which may be `O_PATH`). It is read from
+/// `/proc/self/fdinfo`, which the kernel prints without a request to the file system.
 fn mount_id(fd: impl AsFd) -> Option<u64> {
     let raw = fd.as_fd().as_raw_fd();
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{raw}")).ok()?;
@@ -71,8 +71,8 @@ fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// A number of the mount that is not given to a later one, if the kernel has one (6.8). The file
-/// system is not asked for anything.
+/// Returns a number of the mount that is never reused, if the kernel has one (6.8). No request is
+/// sent to the file system.
 pub fn mount_number(mount: &Mount) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let unique = StatxFlags::from_bits_retain(0x4000);
@@ -82,20 +82,20 @@ pub fn mount_number(mount: &Mount) -> Option<u64> {
     is_told.then_some(stat.stx_mnt_id)
 }
 
-/// The mounts of this process's namespace, in the kernel's order: a later one covers an earlier
-/// one at the same point.
+/// Returns the mounts of this process's namespace, in the kernel's order: a later one covers an
+/// earlier one at the same point.
 pub fn read() -> io::Result<Vec<Mount>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mounted overlay that a path lies in, but not the one that is mounted at the path itself.
-/// Only names are compared; no file system is asked.
+/// Returns the mounted overlay that contains a path, but not one that is mounted at the path
+/// itself. Only names are compared; no request is sent to a file system.
 pub fn enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     Ok(at_or_enclosing(&path)?.filter(|point| *point != path))
 }
 
-/// The mounted overlay that a path lies in or that is mounted there; the outermost if there are
+/// Returns the mounted overlay that contains a path or is mounted there; the outermost if there are
 /// several.
 pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
@@ -106,14 +106,14 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(ours.filter(|point| path.starts_with(point)).min())
 }
 
-/// Lines that cannot be parsed are left out: the kernel writes no such lines.
+/// Parses the table. Lines that cannot be parsed are left out: the kernel writes no such lines.
 fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n')
         .filter_map(parse_line)
         .collect()
 }
 
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw` (proc(5)).
+/// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw` (proc(5)).
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let id = str::from_utf8(fields.next()?).ok()?.parse().ok()?;

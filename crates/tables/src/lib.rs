@@ -1,5 +1,5 @@
-//! A catalogue as Parquet tables: docs/tables.md says what is in them. And what an engine made of
-//! such tables: [`LinkTables`], docs/scale.md.
+//! A catalogue as Parquet tables: docs/tables.md describes them. Also the links that an engine
+//! computed from such tables: [`LinkTables`], docs/scale.md.
 //!
 //! ```text
 //! catalogue ── records ──► files, parts ──────────► DIR/TABLE/catalogue=LABEL/rows.parquet
@@ -9,19 +9,21 @@
 //!
 //! # Choices
 //!
-//! 1. **From a catalogue**, which is the same bytes for the same state of a tree, whoever wrote it.
-//!    So tables are, too, and say exactly what `resemble groups A.cat B.cat` is answered from.
-//! 2. **Names of contents come from their digests** ([`cid`]), never from an engine: what counts up
-//!    while it reads gives other numbers in each run, and the clusters of one run are not those of
-//!    the next (text-dedup 28, graphframes 159). Two contents that would have one name are refused.
+//! 1. **From a catalogue**, which has the same bytes for the same state of a tree. So tables do,
+//!    too, and have exactly the data from which `resemble groups A.cat B.cat` is answered.
+//! 2. **Names of contents are derived from their digests** ([`cid`]), never assigned by an engine.
+//!    An engine that counts rows while it reads assigns other numbers in each run, and the clusters
+//!    of one run do not match those of the next (text-dedup 28, graphframes 159). Two contents that
+//!    would have one name are refused.
 //! 3. **Contents and postings are in the order of these names.** The first pass over the catalogue
-//!    notes where each content lies; the second reads them in order. 24 bytes are kept for each,
-//!    and a group of rows; nothing is sorted that does not fit in memory.
-//! 4. **Never thinned**: a content in two catalogues with two samples would be unlike itself.
+//!    notes the place of each content; the second reads them in order. Memory holds 24 bytes for
+//!    each, and a group of rows. Nothing is sorted that does not fit in memory.
+//! 4. **Never thinned**: a content with different samples in two catalogues would differ from
+//!    itself.
 //! 5. **Integers of 64 bits and bytes**, no other types: Spark has no unsigned numbers, and names
-//!    are not UTF-8. Numbers are delta coded, as postings in order are few bits apart.
-//! 6. **A table is complete or not there**: each is written beside its place, synchronised and
-//!    renamed; the manifest, which has the digests of all, comes last.
+//!    are not UTF-8. Numbers are delta coded, because sorted postings differ in few bits.
+//! 6. **A table is complete or missing**: each is written next to its place, synchronised and
+//!    renamed. The manifest, which has the digests of all, is written last.
 
 mod links;
 mod manifest;
@@ -42,18 +44,18 @@ pub use write::write;
 /// The version of the tables: docs/tables.md.
 pub const SCHEMA: i64 = 1;
 
-/// What was written.
+/// The result of writing tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// What is in the tables.
+    /// The totals of the tables.
     pub totals: Totals,
-    /// How many tables there are.
+    /// The number of tables.
     pub tables: u64,
     /// Bytes of all of them.
     pub bytes: u64,
 }
 
-/// Why tables were not written.
+/// The reason why tables were not written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TablesError {
@@ -65,16 +67,16 @@ pub enum TablesError {
     Write {
         /// The table, or its folder.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
-    /// The samples of the catalogue are not all that there were.
+    /// The samples of the catalogue are thinned.
     #[error(
         "the catalogue {label:?} has thinned samples, and tables of two catalogues with other \
          samples cannot be compared: export it with --within 100%"
     )]
     Thinned {
-        /// Of the catalogue.
+        /// The label of the catalogue.
         label: String,
     },
     /// Two contents have the same name.
@@ -92,10 +94,10 @@ pub enum TablesError {
     },
 }
 
-/// The name of a content in all tables: its first eight bytes, or of a digest of it with a salt
-/// that is not 0.
+/// Returns the name of a content in all tables: the first eight bytes of its digest, or of a digest
+/// of that with a salt other than 0.
 ///
-/// As a signed number, for Spark has no other ones.
+/// The number is signed, because Spark has no unsigned ones.
 pub fn cid(content: &ContentDigest, salt: u64) -> i64 {
     let first = |bytes: &[u8]| {
         let mut name = [0; 8];

@@ -1,9 +1,9 @@
-//! Links that an engine made of the tables: docs/scale.md.
+//! Links that an engine computed from the tables: docs/scale.md.
 //!
-//! A run is a folder with one folder of Parquet files for each stage. `_run.json` says of what it
-//! was made, and `_stages/NAME.json` is written when a stage is complete. Two stages are read here,
-//! row by row; whether their rows are right is for whoever asked to say, who knows the contents. A
-//! third one, of pairs that were measured where the files are, need not be there.
+//! A run is a folder with one folder of Parquet files for each stage. `_run.json` has its inputs,
+//! and `_stages/NAME.json` is written when a stage is complete. Two stages are read here, row by
+//! row. The caller, which knows the contents, checks the rows. A third stage, with pairs that were
+//! measured on the files, is optional.
 
 use std::fs::{self, File};
 use std::io;
@@ -36,7 +36,7 @@ pub struct LinkTables {
     measured: Vec<PathBuf>,
 }
 
-/// Of what links were made.
+/// The inputs of the links.
 #[derive(Debug, Deserialize)]
 struct Run {
     schema: i64,
@@ -46,7 +46,7 @@ struct Run {
     degree: u64,
 }
 
-/// What is known of a stage that is complete.
+/// The record of a complete stage.
 #[derive(Debug, Deserialize)]
 struct Stage {
     files: Vec<StageFile>,
@@ -58,11 +58,11 @@ struct StageFile {
     bytes: u64,
 }
 
-/// Why links cannot be read.
+/// The reason why links cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkTablesError {
-    /// There are none.
+    /// The folder has no links.
     #[error(
         "{}: no links are here; scale/resemble_scale.py makes them of the tables of `resemble \
          catalogue write --format parquet`",
@@ -89,10 +89,10 @@ pub enum LinkTablesError {
     Version {
         /// The folder of the links.
         folder: PathBuf,
-        /// Theirs.
+        /// Their version.
         version: i64,
     },
-    /// The contents were digested otherwise.
+    /// The contents were digested with other parameters.
     #[error(
         "{}: the links are of contents digested with {of_links}, and these are digested with \
          {ours}, so they have nothing in common; export the tables again, or ask with the \
@@ -104,10 +104,10 @@ pub enum LinkTablesError {
         folder: PathBuf,
         /// The parameters of the links.
         of_links: String,
-        /// Those of whoever asks.
+        /// The parameters of the caller.
         ours: String,
     },
-    /// A file cannot be read, or is none that this program reads.
+    /// A file cannot be read, or has a format that this program does not read.
     #[error(
         "cannot read {}: {source}; remove its folder and run scale/resemble_scale.py again",
         path.display()
@@ -115,7 +115,7 @@ pub enum LinkTablesError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
 }
@@ -156,28 +156,28 @@ impl LinkTables {
         })
     }
 
-    /// Pieces that more contents have were left out.
+    /// Returns the limit of contents beyond which pieces were left out.
     pub const fn degree(&self) -> u64 {
         self.run.degree
     }
 
-    /// The name of a content.
+    /// Returns the name of a content.
     pub fn cid(&self, content: &ContentDigest) -> i64 {
         cid(content, self.run.salt.cast_unsigned())
     }
 
-    /// The pairs that may be links: two names, the samples and the chunks that both have.
+    /// Returns the pairs that may be links: two names, the samples and the chunks that both have.
     pub fn pairs(&self) -> LinkRows<'_, 4> {
         LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
     }
 
-    /// For a name the samples and the chunks that all other pairs of it have in common.
+    /// Returns for each name the samples and the chunks that all its other pairs have in common.
     pub fn rest(&self) -> LinkRows<'_, 3> {
         LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
     }
 
-    /// The pairs that were measured: two names, the unit (0 words, 1 bytes), and what was measured
-    /// as five numbers (`Proven::to_words` of the core).
+    /// Returns the pairs that were measured: two names, the unit (0 words, 1 bytes), and the
+    /// measures as five numbers (`Proven::to_words` of the core).
     pub fn measured(&self) -> LinkRows<'_, 8> {
         let [a_in_b, b_in_a] = ["a_in_b", "b_in_a"];
         let columns = [
@@ -194,7 +194,7 @@ impl LinkTables {
     }
 }
 
-/// What a file says; `None` if there is none.
+/// Parses a file; `None` if it does not exist.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LinkTablesError> {
     let failed = |source| LinkTablesError::Read {
         path: path.to_owned(),
@@ -209,12 +209,12 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LinkTablesError> 
     }
 }
 
-/// What says that a stage is complete.
+/// Returns the path of the record of a complete stage.
 fn record_of(folder: &Path, stage: &str) -> PathBuf {
     folder.join(format!("_stages/{stage}.json"))
 }
 
-/// The files of a stage, all of which are there as they were written, and no others.
+/// Returns the files of a stage; fails unless exactly the recorded files exist, unchanged.
 fn files(folder: &Path, stage: &'static str) -> Result<Vec<PathBuf>, LinkTablesError> {
     let torn = || LinkTablesError::Torn {
         folder: folder.to_owned(),
@@ -288,7 +288,7 @@ impl<'a, const COLUMNS: usize> LinkRows<'a, COLUMNS> {
         }
     }
 
-    /// Reads some more rows; `false` at the end.
+    /// Reads some more rows; returns `false` at the end.
     fn fill(&mut self) -> Result<bool, LinkTablesError> {
         loop {
             if self.open.is_none() {
@@ -324,7 +324,7 @@ impl<'a> OpenTable<'a> {
         })
     }
 
-    /// Puts the next rows into `columns`; `false` at the end of the file.
+    /// Puts the next rows into `columns`; returns `false` at the end of the file.
     fn fill<const COLUMNS: usize>(
         &mut self,
         names: [&'static str; COLUMNS],

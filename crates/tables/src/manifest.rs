@@ -1,4 +1,4 @@
-//! What was written, for whoever copies it: rows, bytes and digests of all tables.
+//! The manifest for copies of the tables: rows, bytes and digests of all of them.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{SCHEMA, TablesError};
 
-/// Engines leave out names that begin with an underscore.
+/// Engines ignore names that begin with an underscore.
 const FOLDER: &str = "_manifest";
 
 /// The manifest of a catalogue's tables.
@@ -23,7 +23,7 @@ pub(crate) struct Manifest<'a> {
     pub(crate) tables: Vec<TableSum>,
 }
 
-/// What a table is.
+/// The figures of a table.
 #[derive(Debug, Serialize)]
 pub(crate) struct TableSum {
     pub(crate) name: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct TableSum {
     pub(crate) sha256: String,
 }
 
-/// Two digits for each byte.
+/// Writes two digits for each byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
@@ -55,12 +55,12 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// Where it lies below the folder of all tables.
+    /// Returns its path below the folder of all tables.
     fn place(&self, folder: &Path) -> PathBuf {
         folder.join(FOLDER).join(format!("{}.json", self.label))
     }
 
-    /// Writes it, instead of an older one.
+    /// Writes it, replacing an older one.
     pub(crate) fn put(&self, folder: &Path) -> Result<(), TablesError> {
         let place = self.place(folder);
         let unfinished =
@@ -78,7 +78,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// Removes that of older tables: they are about to go.
+    /// Removes that of older tables, which are about to be removed.
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), TablesError> {
         let place = self.place(folder);
         match fs::remove_file(&place) {

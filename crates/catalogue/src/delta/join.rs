@@ -1,4 +1,4 @@
-//! From a base and a delta to the new catalogue.
+//! Joins a base and a delta to the new catalogue.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use super::super::records::{RecordStream, Sink};
 use super::super::{CatalogueError, Totals};
 use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
-/// Hands the bytes of the catalogue that a delta makes of the one in `base` to `sink`, until it
+/// Passes the bytes of the catalogue that a delta makes of the one in `base` to `sink`, until it
 /// breaks.
 ///
-/// Whoever takes the bytes must not use them before this has returned: only then is it known that
-/// they are those that the delta was made of.
+/// The caller must not use the bytes before this has returned. Only then are they verified to be
+/// those that the delta was made from.
 ///
 /// # Errors
 ///
-/// The base is another one, either cannot be read or is damaged, or the outcome is not what it was
-/// when the delta was made.
+/// Fails if the base is another one, if either cannot be read or is damaged, or if the result
+/// differs from the original.
 pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     if base.catalogue.checksum() != delta.base() {
@@ -60,7 +60,7 @@ pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, Cat
     }
 }
 
-/// The sums and the digest of the new catalogue.
+/// Reads the sums and the digest of the new catalogue.
 fn end_of(body: &[u8]) -> Option<(Totals, ContentDigest)> {
     let mut reader = Reader(body);
     let totals = reader.value()?;
@@ -76,7 +76,7 @@ struct Joiner<'a> {
 }
 
 impl Joiner<'_> {
-    /// What one record of the delta becomes. `None`: it makes no sense.
+    /// Writes the records of one record of the delta. `None`: it is invalid.
     fn record(&mut self, kind: u8, body: Vec<u8>) -> Result<Option<()>, CatalogueError> {
         let mut reader = Reader(&body);
         match kind {

@@ -1,4 +1,4 @@
-//! From two catalogues to the delta between them.
+//! Makes the delta between two catalogues.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,15 +13,15 @@ use super::super::records::{RecordStream, Sink};
 use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
 use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
-/// Hands the bytes of the delta that makes `new` of the catalogue in `base` to `sink`, until it
-/// breaks; what is in the new catalogue.
+/// Passes the bytes of the delta from the catalogue in `base` to `new` to `sink`, until it breaks.
+/// Returns the totals of the new catalogue.
 ///
-/// The samples of `new` are thinned to those of the base: of two samples of one content the one is
-/// no difference to the other.
+/// The samples of `new` are thinned to those of the base, so that another density of samples is no
+/// difference.
 ///
 /// # Errors
 ///
-/// Either cannot be read or is damaged, or they have other parameters.
+/// Fails if either cannot be read or is damaged, or if they have different parameters.
 pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     let of_base = base.catalogue.head();
@@ -44,7 +44,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     let mut body = base.catalogue.checksum().0.to_vec();
     put_head(&mut body, &head);
     stream.other(1, &body);
-    // The new catalogue is written to nobody, for its digest.
+    // The new catalogue is only written for its digest.
     let mut nobody = |_: &[u8]| ControlFlow::Continue(());
     let mut whole = RecordStream::new(&CATALOGUE, &mut nobody);
     whole.record(&CatalogueRecord::Head(head));
@@ -57,7 +57,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
         kept: 0,
     };
     maker.next_of_base()?;
-    // What comes before an entry belongs to it.
+    // Records before an entry belong to it.
     let mut group = Vec::new();
     let mut totals = None;
     while let Some(mut record) = new.next_record()? {
@@ -85,10 +85,10 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     Ok(totals)
 }
 
-/// A content with at most so many samples; `None` if it is forged.
+/// Thins the samples of a content to `most`; `None` if it is forged.
 fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
-    // What bounds the samples is the same for chunks of any size, and that both catalogues have the
-    // same parameters was told by their heads.
+    // Thinning is the same for chunks of any size, and the heads have shown that both catalogues
+    // have the same parameters.
     let mut digest = content.unpack(&Params::default())?;
     digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
     Some(PackedContent::pack(&digest))
@@ -102,7 +102,7 @@ struct Maker<'a> {
     stream: RecordStream<'a>,
     /// Entries of the base before those that are kept.
     skipped: u64,
-    /// Entries of the base that are kept and not written down yet.
+    /// Entries of the base that are kept and not written yet.
     kept: u64,
 }
 
@@ -112,7 +112,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// An entry of the new catalogue, and what came before it.
+    /// Writes an entry of the new catalogue, and the records before it.
     fn entry(
         &mut self,
         mut group: Vec<CatalogueRecord>,
@@ -142,14 +142,14 @@ impl Maker<'_> {
         group.iter().try_for_each(|record| self.write(record))
     }
 
-    /// The base's next entry goes.
+    /// Skips the base's next entry.
     fn skip(&mut self) -> Result<(), CatalogueError> {
         self.finish_kept();
         self.skipped += 1;
         self.next_of_base()
     }
 
-    /// Writes down what is kept.
+    /// Writes the entries that are kept.
     fn finish_kept(&mut self) {
         if self.kept > 0 {
             let mut body = Vec::new();
@@ -159,7 +159,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Writes down a record that comes with no entry that is kept.
+    /// Writes a record that does not belong to a kept entry.
     fn write(&mut self, record: &CatalogueRecord) -> Result<(), CatalogueError> {
         match record {
             CatalogueRecord::Content(content) => {
@@ -192,7 +192,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes down that a record is one of the base, if it is.
+    /// Writes a record as a reference to the base, if the base has it; returns whether it does.
     fn is_replayed(
         &mut self,
         kind: u8,

@@ -31,7 +31,7 @@ impl Scene {
         file
     }
 
-    /// The delta from one catalogue to another.
+    /// Makes the delta from one catalogue to another.
     fn delta(&mut self, base: &[u8], new: &[u8]) -> Vec<u8> {
         let (base, new) = (self.file(base), self.file(new));
         let mut out = Vec::new();
@@ -44,7 +44,7 @@ impl Scene {
         out
     }
 
-    /// What a delta makes of a base.
+    /// Joins a base and a delta.
     fn joined(&mut self, base: &[u8], delta: &[u8]) -> Result<Vec<u8>, CatalogueError> {
         let (base, delta) = (self.file(base), self.file(delta));
         let mut out = Vec::new();
@@ -65,7 +65,7 @@ fn what_stays_costs_next_to_nothing() {
     let delta = scene.delta(&base, &base);
     assert!(delta.len() < 300, "{} of {}", delta.len(), base.len());
     assert_eq!(scene.joined(&base, &delta).expect("joined"), base);
-    // A new content right at the beginning gives all others new numbers.
+    // A new content at the beginning changes the numbers of all others.
     let mut new = old.clone();
     new.names
         .insert(vec![b"a".to_vec()], Made::File(250, 200, 1));
@@ -79,7 +79,7 @@ fn what_stays_costs_next_to_nothing() {
         whole.len()
     );
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
-    // A folder gets another name: its files are entries again, their contents are not.
+    // A folder is renamed: its files are entries again, their contents are not.
     let mut new = old;
     let of_folder = |names: &[Vec<u8>]| names.first().is_some_and(|name| name == b"d3");
     let moved: Vec<_> = new
@@ -99,7 +99,7 @@ fn what_stays_costs_next_to_nothing() {
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
 }
 
-/// A delta keeps to the samples of its base, whatever the new catalogue has.
+/// A delta has the samples of its base, whatever the new catalogue has.
 #[test]
 fn samples_are_those_of_the_base() {
     let mut scene = Scene::new();
@@ -156,7 +156,7 @@ fn records_of(file: &Path, format: &RecordFormat) -> Records {
     records
 }
 
-/// A file of these records with a right digest.
+/// Makes a file of these records with a right digest.
 fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {
@@ -171,7 +171,7 @@ fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> 
     out
 }
 
-/// A base with a right digest in which a content is none: nobody has looked at that before.
+/// A base with a right digest and an invalid content, which nothing has checked before.
 #[test]
 fn a_forged_base_is_refused_as_that() {
     let mut scene = Scene::new();
@@ -189,7 +189,7 @@ fn a_forged_base_is_refused_as_that() {
     assert!(told.contains("what it says cannot be"), "{told}");
 }
 
-/// A delta with a right digest that says what cannot be.
+/// A delta with a right digest and impossible records.
 #[test]
 fn a_forged_delta_is_refused() {
     let mut scene = Scene::new();
@@ -243,7 +243,7 @@ fn a_forged_delta_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever two catalogues are: the one and the delta are the other, byte for byte.
+    /// For any two catalogues, the first and the delta make the second, byte for byte.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),
@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// Bytes that nobody wrote, behind a digest that is right: the new catalogue, or nothing.
+/// Arbitrary bytes behind a right digest give the new catalogue, or nothing.
 #[test]
 fn changed_deltas_make_the_new_catalogue_or_nothing() {
     let mut scene = Scene::new();

@@ -13,7 +13,7 @@ use super::super::CatalogueError;
 struct Folder {
     /// In the order of their bytes; without the entry if it has been named.
     names: Vec<(OsString, Option<Entry>)>,
-    /// The name after the last one that was named: the next one as a rule.
+    /// The name after the last one that was named: usually the next one.
     next: usize,
     /// How many have not been named.
     left: usize,
@@ -51,26 +51,26 @@ impl Folder {
 
 /// The tree of an older catalogue.
 pub(super) struct Before {
-    /// `None`: there is none.
+    /// `None`: there is no old tree.
     snapshot: Option<Snapshot>,
     root: PathBuf,
     free: u64,
-    /// The folders of the old tree that the new catalogue names as folders, too, and what it has
-    /// not named in them yet.
+    /// The folders of the old tree that the new catalogue has as folders, too, each with the names
+    /// that are not in it so far.
     folders: HashMap<PathBuf, Folder>,
-    /// The files that have come of the new catalogue, by their numbers; `None` of a new one, so
-    /// that another name of it is not taken for a file of the old tree.
+    /// The files of the new catalogue so far, by their numbers. A new one is `None`, so that
+    /// another name of it is not taken as a file of the old tree.
     files: HashMap<u32, Option<FileRow>>,
     /// The files of the old tree among them.
     taken: HashSet<FileId>,
 }
 
 impl Before {
-    /// The tree at a place, whose files are on this file system.
+    /// Opens the tree at a place, whose files are on this file system.
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let mut before = Self::nothing(snapshot.free_inode(fs)?);
         if snapshot.entry(root)?.is_some() {
-            // A catalogue of several trees does not name the folder of all of them.
+            // A catalogue of several trees has no entry for their common folder.
             (before.folders).insert(root.to_owned(), Folder::of(snapshot, root)?);
             before.snapshot = Some(snapshot.clone());
             root.clone_into(&mut before.root);
@@ -78,7 +78,7 @@ impl Before {
         Ok(before)
     }
 
-    /// No tree, in a file system whose inode numbers from `free` on are free.
+    /// Makes an empty one, in a file system whose inode numbers from `free` on are unused.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
@@ -90,12 +90,13 @@ impl Before {
         }
     }
 
-    /// Whether there is one.
+    /// Returns whether there is an old tree.
     pub(super) const fn is_there(&self) -> bool {
         self.snapshot.is_some()
     }
 
-    /// What is at a path that the new catalogue names, as a folder or as something else.
+    /// Returns the old entry at a path that the new catalogue names, as a folder or as another
+    /// entry.
     pub(super) fn entry(
         &mut self,
         path: &Path,
@@ -118,8 +119,8 @@ impl Before {
         Ok(entry)
     }
 
-    /// Whether an entry is a file with this number, stat (but for its inode) and state. If it is
-    /// not, the file is new, unless another name of it is.
+    /// Returns whether an entry is a file with this number, stat (except its inode) and state. If
+    /// it is not, the file is new, unless an earlier name of it matched.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,
@@ -152,17 +153,18 @@ impl Before {
         Ok(is_same)
     }
 
-    /// The file of the old tree that a file of the new catalogue is, by its number.
+    /// Returns the old file that is a file of the new catalogue, by its number.
     pub(super) fn file(&self, number: u32) -> Option<&FileRow> {
         self.files.get(&number)?.as_ref()
     }
 
-    /// No file of the old tree has this inode number or a greater one: they are numbers of ours.
+    /// Returns an inode number from which on no file of the old tree has one. The numbers are our
+    /// own.
     pub(super) const fn free(&self) -> u64 {
         self.free
     }
 
-    /// What the new catalogue does not name any more.
+    /// Returns the removal of all names that the new catalogue does not have.
     pub(super) fn gone(&self) -> Vec<Change> {
         let mut gone = Vec::new();
         for (path, folder) in &self.folders {

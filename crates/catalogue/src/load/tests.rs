@@ -33,7 +33,7 @@ impl Scene {
         load_by(&self.index, &self.root, open(&file)?, heavy)
     }
 
-    /// The catalogue of what is in the index.
+    /// Returns the catalogue of the index.
     fn written(&self, created: i64) -> Vec<u8> {
         let snapshot = self.index.snapshot().expect("a snapshot");
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
@@ -80,7 +80,7 @@ fn only_what_differs_is_written() {
     assert!(scene.written(0) == bytes);
 }
 
-/// A catalogue of several trees does not name the folder of all of them.
+/// A catalogue of several trees has no entry for their common folder.
 #[test]
 fn one_of_several_trees_takes_the_place_of_another() {
     let scene = Scene::new();
@@ -99,11 +99,11 @@ fn one_of_several_trees_takes_the_place_of_another() {
     assert!(scene.written(0) == catalogue(&old, Samples::All));
 }
 
-/// What cannot be loaded leaves the tree that was there, and nothing where none was.
+/// A catalogue that cannot be loaded leaves the previous tree, or none if there was none.
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The sums: a content more, and the digest is right.
+    // The sums have one content more, and the digest is right.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;
@@ -132,7 +132,7 @@ fn a_forged_one_leaves_what_was_there() {
     }
 }
 
-/// Whoever looks while one takes the place of another sees one of both.
+/// During a replacement, every reader sees either the old one or the new one.
 #[test]
 fn the_old_one_is_there_until_the_new_one_is() {
     let scene = Scene::new();
@@ -191,8 +191,8 @@ fn the_old_one_is_there_until_the_new_one_is() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever was there: afterwards there is what the new catalogue says, and its catalogue is
-    /// that one.
+    /// After any previous state, the tree is that of the new catalogue, and writing it again gives
+    /// that catalogue.
     #[test]
     fn the_new_one_is_there_whatever_was(
         trees in prop::collection::vec(tree(), 1..4),
@@ -201,7 +201,7 @@ proptest! {
         let scene = Scene::new();
         let apart = trees[0].apart.clone();
         for tree in trees {
-            // A content is taken apart into the same wherever it is.
+            // A content is taken apart into the same parts everywhere.
             let tree = Tree { apart: apart.clone(), ..tree.sound() };
             let bytes = catalogue(&tree, Samples::All);
             scene.load_by(&bytes, heavy).expect("loaded");

@@ -243,7 +243,7 @@ impl Digester {
 
     /// Returns the digest of a whole content in memory; drops what was taken before.
     ///
-    /// As [`Self::update`] and [`Self::finish`], with one copy less.
+    /// Like [`Self::update`] and [`Self::finish`], with one copy less.
     pub fn digest(&mut self, bytes: &[u8]) -> Digest {
         self.reset();
         let last = bytes.len() - bytes.len().min(BLOCK);

@@ -51,7 +51,7 @@ pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -
     estimate_prepared(&a, &b, Compared::Windows, boilerplate)
 }
 
-/// As [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
+/// Like [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
     estimate_prepared(&a, &b, Compared::Texts(Unit::Words), boilerplate)

@@ -99,7 +99,7 @@ impl ShingledText {
         Self::without(&TemplateShingles::default(), texts)
     }
 
-    /// As [`Self::of_all`], without templates.
+    /// Like [`Self::of_all`], without templates.
     pub fn without(template: &TemplateShingles, texts: &[&[u8]]) -> Self {
         let collected = texts.iter().map(|bytes| CollectedWords::of(bytes));
         Self::of_collected(collected.collect(), template)
@@ -441,7 +441,7 @@ impl Proven {
         }
     }
 
-    /// As [`Self::in_words`], from what they have in common.
+    /// Like [`Self::in_words`], from what they have in common.
     pub fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             measures: common.measures(sizes),
@@ -478,7 +478,7 @@ impl Provable {
         }
     }
 
-    /// As [`Self::new`], without templates: in a text neither words nor bytes of them count.
+    /// Like [`Self::new`], without templates: in a text neither words nor bytes of them count.
     pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
         let text = OnceLock::new();
         if !templates.is_empty() && kind == ContentKind::Text {

@@ -248,7 +248,7 @@ impl Templates {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }
 
-    /// As [`Self::payload`], for bytes that the caller gives up.
+    /// Like [`Self::payload`], for bytes that the caller gives up.
     pub fn into_payload(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.payload(&bytes) {
             Cow::Borrowed(_) => bytes,

@@ -47,7 +47,7 @@ const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
-/// frames. Short runs between two such texts are no evidence. A long run is none if all runs are
+/// frames. Short runs between two such texts are no evidence. Nor is a long run if all runs are
 /// less than `OF_RECORDS` of both.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;

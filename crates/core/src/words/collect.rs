@@ -59,7 +59,7 @@ impl CollectedWords {
         self.collect_by(|collector| tokenize(bytes, collector));
     }
 
-    /// As [`Self::collect`], with the words of markup.
+    /// Like [`Self::collect`], with the words of markup.
     pub(crate) fn collect_all(&mut self, bytes: &[u8]) {
         self.collect_by(|collector| tokenize_all(bytes, collector));
     }

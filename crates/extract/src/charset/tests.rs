@@ -50,7 +50,7 @@ fn encodings_are_told_apart() {
         };
         let (decoded, _, _) = found.decode(&bytes);
         assert_eq!(decoded, text.repeat(3), "{}", encoding.name());
-        // Wherever the head is cut.
+        // At any cut of the head.
         for cut in bytes.len() - 6..bytes.len() {
             assert!(of(&bytes[..cut]).is_some(), "{} {cut}", encoding.name());
         }
@@ -63,7 +63,7 @@ const CZECH: &str = "Schůzi zahájila předsedkyně, která přivítala členy 
 const BULGARIAN: &str = "Заседанието започна в седем и половина и всички бяха на местата си.\n";
 const UKRAINIAN: &str = "Засідання почалося о пів на восьму, і всі були на своїх місцях у залі.\n";
 
-/// Bytes of a code page.
+/// Encodes text in a code page.
 fn paged(page: CodePage, text: &str) -> Vec<u8> {
     let upper = page.upper_half();
     let byte = |character: char| match upper.iter().position(|&of| of == character) {
@@ -170,7 +170,7 @@ fn utf_16_without_a_mark_is_known_in_every_script() {
             let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
             assert_eq!(of(&little), Some(Charset::Listed(UTF_16LE)), "{text}");
             assert_eq!(of(&big), Some(Charset::Listed(UTF_16BE)), "{text}");
-            // Wherever the head is cut.
+            // At any cut of the head.
             for cut in little.len() - 3..little.len() {
                 assert_eq!(
                     of(&little[..cut]),
@@ -211,7 +211,7 @@ fn utf_16_and_32_are_known_with_and_without_a_mark() {
         of(&[b"\xff\xfe", &japanese[..]].concat()),
         Some(Charset::Listed(UTF_16LE))
     );
-    // A mark alone is no text, nor is one before something else.
+    // A mark alone is not text, nor is one before other data.
     assert_eq!(of(b"\xff\xfe"), None);
     assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
     assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);
@@ -255,14 +255,14 @@ fn binaries_are_no_text() {
         .flat_map(u32::to_le_bytes)
         .collect();
     assert_eq!(of(&numbers), None);
-    // Noise of any length that is worth a look.
+    // Noise of any length that is checked.
     for length in (64..4096).step_by(32) {
         assert_eq!(of(&noise(length as u64, length)), None);
     }
 }
 
-/// Real programs, libraries and images, whatever this machine has: what has the mark of a binary is
-/// no text.
+/// Real programs, libraries and images of this machine: a file with the mark of a binary is not
+/// text.
 #[test]
 fn no_binary_of_this_machine_is_taken_for_text() {
     let marks = [
@@ -315,7 +315,7 @@ fn utf16(text: &str) -> Vec<u8> {
     [0xff, 0xfe].into_iter().chain(units).collect()
 }
 
-/// Signs that combine with letters are no letters to Unicode, and half of what is written in some
+/// Unicode does not count combining signs as letters, but they are half of the text in some
 /// scripts.
 #[test]
 fn scripts_with_many_marks_are_recognised() {
@@ -342,6 +342,6 @@ fn a_control_character_does_not_make_a_marked_text_unreadable() {
     assert_eq!(of(&utf16(&with_one)), Some(Charset::Listed(UTF_16LE)));
     let with_many: String = text.chars().flat_map(|c| [c, '\u{4}']).collect();
     assert_eq!(of(&utf16(&with_many)), None);
-    // Without a mark one is enough to say that it is none.
+    // Without a byte order mark, one is enough to reject it.
     assert_eq!(of(&utf16(&with_one)[2..]), None);
 }

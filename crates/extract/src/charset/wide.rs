@@ -1,23 +1,23 @@
-//! UTF-16 without a mark, in whatever script.
+//! UTF-16 without a byte order mark, in any script.
 //!
-//! Units of 16 bits are taken for text only if all of them are characters that are assigned, blanks
-//! and punctuation stand among them as in texts, and nearly all letters are of one script: high
-//! bytes of texts have few values, those of anything else have many.
+//! Units of 16 bits are taken as text only in three cases together. All are assigned characters,
+//! blanks and punctuation are as frequent as in texts, and nearly all letters are of one script.
+//! High bytes of texts have few values, those of other data have many.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use super::is_control;
 
-/// Texts have a blank or a sign of punctuation at least once in this many characters.
+/// Texts have a blank or a punctuation mark at least once in this many characters.
 const APART: usize = 100;
 
-/// How much speaks for text in the order of bytes that `units` have been read with; `None`: it is
-/// none.
+/// Returns the evidence for text in the byte order in which `units` were read; `None`: it is not
+/// text.
 pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     let (mut all, mut apart, mut letters) = (0usize, 0usize, 0usize);
     let mut scripts: Vec<(u32, usize)> = Vec::new();
     for character in char::decode_utf16(units) {
-        // Half of the last character may be cut, but then the others say enough.
+        // The last character may be cut in half, but then the other byte order decides.
         let character = character.ok()?;
         let code = u32::from(character);
         if is_control(code) || matches!(code, 0x80..=0x9f | 0xfff0..=0xffff) {
@@ -27,7 +27,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
         let is_sign = character.is_ascii_punctuation()
             || matches!(code, 0x2010..=0x201f | 0x2026 | 0x3001..=0x3011)
             || matches!(code, 0xff01..=0xff0f | 0xff1a..=0xff1f);
-        // A blank whose bytes are swapped is another one, of printers.
+        // A blank with swapped bytes is another blank, of printers.
         let is_blank = matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{3000}');
         apart += usize::from(is_sign || is_blank);
         let category = character.general_category();
@@ -44,7 +44,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
         let script = script(code);
         match scripts.iter().position(|(of, _)| *of == script) {
             Some(at) => scripts[at].1 += 1,
-            // No text is in so many.
+            // No text has this many scripts.
             None if scripts.len() >= 64 => return None,
             None => scripts.push((script, 1)),
         }
@@ -55,7 +55,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     is_text.then_some(apart)
 }
 
-/// Whether it is a letter, or a sign that combines with one.
+/// Returns whether it is a letter, or a sign that combines with one.
 fn is_letter(character: char) -> bool {
     matches!(
         character.general_category_group(),
@@ -63,7 +63,7 @@ fn is_letter(character: char) -> bool {
     )
 }
 
-/// A number for the script of a letter: scripts lie in blocks of 128.
+/// Returns a number for the script of a letter: scripts are in blocks of 128.
 fn script(code: u32) -> u32 {
     match code {
         // Chinese and Japanese.

@@ -1,4 +1,4 @@
-//! The worker's side of the pipe, and what stops it.
+//! The worker's side of the pipe, and the reasons to stop.
 
 use std::error::Error;
 use std::io;
@@ -10,14 +10,14 @@ use crate::budget::Budget;
 use crate::protocol::{Frame, LONGEST};
 use crate::{Bound, Limits, Role, Skipped};
 
-/// Why reading does not go on.
+/// The reason why reading stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// Reading this file or member cannot go on.
     This(Skipped),
     /// Reading the whole file cannot go on, because one of its bounds was reached.
     All(Skipped),
-    /// The parent does not listen any more.
+    /// The parent has closed the pipe.
     Gone,
 }
 
@@ -30,8 +30,8 @@ impl From<Bound> for Stop {
     }
 }
 
-/// The reason of ours that an error of reading has: our readers pass it on through libraries as
-/// an error of input. What a library calls unsupported or too large for its memory is no damage.
+/// Returns our own reason in an error of reading: our readers pass it through libraries as an input
+/// error. A form that a library calls unsupported or too large for its memory is not damage.
 pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));
@@ -43,7 +43,7 @@ pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     }
 }
 
-/// What an error of a library means: a reason of ours that it passed on, or a damaged file.
+/// Interprets an error of a library: our own reason that it passed on, or a damaged file.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = next {
@@ -60,7 +60,7 @@ pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     Stop::This(Skipped::Damaged(error.to_string()))
 }
 
-/// What is not read because of its form.
+/// Makes the error for a form that is not read.
 pub(crate) fn unsupported(form: impl Into<String>) -> Stop {
     Stop::This(Skipped::Unsupported(form.into()))
 }
@@ -71,7 +71,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// So many skips are told by name.
+/// The most skipped parts that are reported by name.
 const MOST_SKIPS: u32 = 1000;
 
 /// Writes frames.
@@ -79,7 +79,7 @@ const MOST_SKIPS: u32 = 1000;
 pub(crate) struct Out {
     budget: Budget,
     buffer: Vec<u8>,
-    /// Frames stay in the buffer: who reads them is in this process.
+    /// True if frames stay in the buffer, because their reader is this process.
     stays: bool,
     open: bool,
     skips: u32,
@@ -96,7 +96,7 @@ impl Out {
         }
     }
 
-    /// Keeps frames in memory.
+    /// Makes an output that keeps frames in memory.
     pub(crate) fn in_memory(limits: Limits, size: u64) -> Self {
         Self {
             stays: true,
@@ -104,7 +104,7 @@ impl Out {
         }
     }
 
-    /// The frames that were kept.
+    /// Returns the frames that were kept.
     pub(crate) fn into_frames(self) -> Vec<u8> {
         self.buffer
     }
@@ -134,7 +134,7 @@ impl Out {
         Ok(())
     }
 
-    /// A part begins; gives its number.
+    /// Begins a part; returns its number.
     pub(crate) fn begin(&mut self, role: Role, parent: Option<u32>, name: &[u8]) -> Take<u32> {
         let number = self
             .budget
@@ -160,7 +160,7 @@ impl Out {
         self.frame(&Frame::End)
     }
 
-    /// Forgets the part under way, if there is one.
+    /// Drops the current part, if there is one.
     pub(crate) fn drop_open(&mut self) -> Take {
         if std::mem::take(&mut self.open) {
             self.frame(&Frame::Drop)?;
@@ -168,7 +168,7 @@ impl Out {
         Ok(())
     }
 
-    /// Tells what was skipped.
+    /// Reports a skipped part.
     pub(crate) fn skip(&mut self, path: &[u8], why: Skipped) -> Take {
         self.skips += 1;
         if self.skips < MOST_SKIPS {
@@ -181,8 +181,9 @@ impl Out {
         Ok(())
     }
 
-    /// A reader sets to work. What came before is on its way when it crashes. (If that of the file
-    /// itself does, nobody need be told: there is nothing to go on with.)
+    /// Announces that a reader starts. All output before it is flushed, in case the reader crashes.
+    /// (If the reader of the file itself crashes, there is nothing to continue with, so no
+    /// announcement is needed.)
     pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
         self.frame(&Frame::Enter { item, path })?;
         if item == 0 {
@@ -191,7 +192,7 @@ impl Out {
         self.flush()
     }
 
-    /// Tells the date of the file itself.
+    /// Reports the date of the file itself.
     pub(crate) fn date(&mut self, date: DocumentDate) -> Take {
         let DocumentDate { seconds, source } = date;
         let source = source as u8;

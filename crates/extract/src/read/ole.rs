@@ -1,12 +1,12 @@
-//! Compound files. A document of today's Office under a password is one: that is told. What else
-//! they hold is for a converter.
+//! Compound files. A password-protected document of current Office versions is one, which is
+//! reported. Their other contents need a converter.
 
 use std::io::Read;
 
 use crate::Skipped;
 use crate::read::{Source, Stop, Take, Walk};
 
-/// The name of the stream that an encrypted document lies in, as directories write it.
+/// The name of the stream with an encrypted document, as directories have it.
 const ENCRYPTED: &str = "EncryptedPackage";
 
 pub(super) fn read(_: &mut Walk, source: Source<'_>) -> Take {
@@ -18,7 +18,7 @@ pub(super) fn read(_: &mut Walk, source: Source<'_>) -> Take {
     let mut from = source.reader();
     let mut window = Vec::new();
     loop {
-        // The mark may lie across two pieces.
+        // The mark may cross two pieces.
         let kept = window.len().min(mark.len());
         window.drain(..window.len() - kept);
         if from.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {

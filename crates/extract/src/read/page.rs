@@ -1,7 +1,7 @@
-//! The date that a web page states of itself, in the elements `meta` of its head.
+//! The date that a web page states in the `meta` elements of its head.
 //!
-//! The first 4 KiB of every file that begins like markup are looked at, so this is one pass over
-//! the bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
+//! The first 4 KiB of every file that begins like markup are scanned. So this is one pass over the
+//! bytes, and allocates only for a date. Encodings do not matter: names and dates are ASCII.
 
 use std::io::Read;
 
@@ -13,21 +13,21 @@ use crate::read::{Place, Source, Take, Walk};
 /// The most of a page that is read. The head of most is shorter.
 const MOST_READ: u64 = 64 << 10;
 
-/// Elements whose content is no markup.
+/// Elements whose content is not markup.
 const RAW: [&[u8]; 3] = [b"script", b"style", b"title"];
 
-/// What the first bytes of a file say, if it is a web page.
+/// The properties of a web page in the first bytes of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PageHead {
-    /// It is one.
+    /// True if it is a web page.
     pub(crate) is_page: bool,
-    /// Its head ends within these bytes.
+    /// True if its head ends within these bytes.
     pub(crate) is_over: bool,
     /// The best of the dates that it states.
     pub(crate) date: Option<DocumentDate>,
 }
 
-/// Tells the date of a page.
+/// Reports the date of a page.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut head = Vec::new();
     source.reader().take(MOST_READ).read_to_end(&mut head)?;
@@ -35,7 +35,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
 }
 
 impl PageHead {
-    /// Looks at the first bytes of a file.
+    /// Scans the first bytes of a file.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut page = Self::default();
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -91,7 +91,8 @@ impl PageHead {
     }
 }
 
-/// What a name of a property states. `DC.date.modified` is what `dcterms.modified` is.
+/// Returns the source of a property with this name. `DC.date.modified` is equivalent to
+/// `dcterms.modified`.
 fn source_of(name: &[u8]) -> Option<DateSource> {
     if is(name, b"DC.date.modified") {
         return Some(DateSource::TermsModified);
@@ -110,13 +111,13 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'/' | b'-' | b':')
 }
 
-/// Whether a document type is that of HTML.
+/// Returns whether a document type is that of HTML.
 fn is_html(doctype: &[u8]) -> bool {
     let kind = doctype.trim_ascii_start();
     kind.get(..4).is_some_and(|kind| is(kind, b"html"))
 }
 
-/// The inside of a tag, and what follows it. Its end is not looked for in quotes.
+/// Returns the inside of a tag, and the bytes behind it. An end in quotes does not count.
 fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while let Some(found) = memchr::memchr3(b'>', b'"', b'\'', &text[at..]) {
@@ -129,17 +130,17 @@ fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
             None => break,
         }
     }
-    // It goes on behind what was read, and so does all that follows.
+    // The tag continues behind the bytes read, so nothing follows in them.
     (b"", b"")
 }
 
-/// What follows the next of these.
+/// Returns the bytes behind the next occurrence of `what`.
 fn after<'t>(text: &'t [u8], what: &[u8]) -> &'t [u8] {
     let at = memchr::memmem::find(text, what);
     at.map_or(b"", |at| &text[at + what.len()..])
 }
 
-/// What follows the end tag of an element.
+/// Returns the bytes behind the end tag of an element.
 fn after_end_of<'t>(name: &[u8], text: &'t [u8]) -> &'t [u8] {
     let mut rest = text;
     while !rest.is_empty() {

@@ -1,8 +1,8 @@
-//! The date that a picture states of itself, in Exif (JEITA CP-3451). Nothing is decoded.
+//! The date that a picture states in Exif (JEITA CP-3451). Nothing is decoded.
 //!
-//! This is read in the process of who asks, as a worker takes longer to start than most pictures to
-//! be digested. So what a hostile picture can cost is bounded here: two directories of
-//! [`MAX_ENTRIES`], read where they are, whatever they say of others. Nothing else is followed.
+//! It is read in the caller's process, because starting a worker takes longer than digesting most
+//! pictures. So the cost of a hostile picture is bounded here: two directories of [`MAX_ENTRIES`]
+//! are read in place, and no other reference is followed.
 
 use mail_parser::DateTime;
 use rawzip::ReaderAt;
@@ -14,10 +14,10 @@ use crate::read::{Place, Source, Take, Walk};
 /// The most entries of a directory that are read. Cameras write up to a hundred.
 const MAX_ENTRIES: usize = 512;
 
-/// The most bytes of the box that says where in a HEIC everything is.
+/// The most bytes of the box that locates everything in a HEIC.
 const MAX_META: usize = 64 << 10;
 
-/// The tag that says where the directory of Exif is.
+/// The tag that locates the directory of Exif.
 const EXIF_DIRECTORY: u16 = 0x8769;
 
 /// The tags that state a date, the best first: `DateTime`, which is that of the last change,
@@ -28,7 +28,7 @@ const TAGS: [(u16, u16, DateSource); 3] = [
     (0x9004, 0x9012, DateSource::ExifDigitized),
 ];
 
-/// Tells the date of a picture. What is damaged costs the date, and is not reported: nothing else
+/// Reports the date of a picture. Damage costs the date and is not reported, because nothing else
 /// is read of a picture.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut head = vec![0; crate::HEAD];
@@ -38,12 +38,12 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// Whether the first bytes of a file are those of a picture that may have Exif.
+/// Returns whether a file with these first bytes is a picture that may have Exif.
 pub(crate) fn may_have_exif(head: &[u8]) -> bool {
     exif_in_head(head).is_some() || is_heif(head)
 }
 
-/// Whether it is a picture in the container that HEIC and AVIF have in common with films.
+/// Returns whether it is a picture in the container that HEIC and AVIF share with films.
 fn is_heif(head: &[u8]) -> bool {
     const BRANDS: [&[u8]; 7] = [
         b"avif", b"heic", b"heim", b"heis", b"heix", b"mif1", b"msf1",
@@ -51,7 +51,7 @@ fn is_heif(head: &[u8]) -> bool {
     head.get(4..8) == Some(b"ftyp") && head.get(8..12).is_some_and(|brand| BRANDS.contains(&brand))
 }
 
-/// Where Exif begins in a TIFF, a JPEG or a PNG; there it is among the first things.
+/// Returns where Exif begins in a TIFF, a JPEG or a PNG; it is near the beginning there.
 fn exif_in_head(head: &[u8]) -> Option<u64> {
     let mut rest = Fields(head);
     if head.starts_with(b"II*\0") || head.starts_with(b"MM\0*") {
@@ -64,7 +64,7 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
             if marker == 0xffe1 && rest.0.starts_with(b"Exif\0\0") {
                 return Some((head.len() - rest.0.len() + 6) as u64);
             }
-            // The picture itself follows on the start of a scan, which is no segment.
+            // The picture itself follows the start of a scan, which is not a segment.
             let is_segment = marker > 0xff00 && marker != 0xffda;
             rest.bytes(len.checked_sub(2).filter(|_| is_segment)? as usize)?;
         }
@@ -82,8 +82,8 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
     None
 }
 
-/// Where Exif begins in a picture of boxes (ISO 23008-12): `iinf` has the number of its item, and
-/// `iloc` where that is.
+/// Returns where Exif begins in a picture of boxes (ISO 23008-12): `iinf` has the number of its
+/// item, and `iloc` its place.
 fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     if !is_heif(head) {
         return None;
@@ -111,7 +111,7 @@ fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     at.checked_add(4 + u64::from(u32::from_be_bytes(before)))
 }
 
-/// The kind and the body of a box, as much of it as is there, and what follows.
+/// Returns the kind of a box, the available part of its body, and the bytes behind it.
 fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut fields = Fields(bytes);
     let (len, kind) = (fields.number(4)? as usize, fields.bytes(4)?);
@@ -120,7 +120,7 @@ fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((kind, body, rest))
 }
 
-/// The number of the item that is Exif.
+/// Returns the number of the Exif item.
 fn exif_item(infos: &[u8]) -> Option<u64> {
     let version = *infos.first()?;
     let mut entries = infos.get(if version == 0 { 6 } else { 8 }..)?;
@@ -138,7 +138,7 @@ fn exif_item(infos: &[u8]) -> Option<u64> {
     None
 }
 
-/// Where an item lies that is in the file as it is, and in one piece.
+/// Returns the place of an item that is stored unchanged and in one piece.
 fn place_of(item: u64, places: &[u8]) -> Option<u64> {
     let mut fields = Fields(places);
     let version = fields.number(1)?;
@@ -164,7 +164,7 @@ fn place_of(item: u64, places: &[u8]) -> Option<u64> {
     None
 }
 
-/// Bytes whose numbers begin with the most significant byte, from the next one on.
+/// Reads big-endian numbers, one after another.
 struct Fields<'b>(&'b [u8]);
 
 impl<'b> Fields<'b> {
@@ -174,7 +174,7 @@ impl<'b> Fields<'b> {
         Some(bytes)
     }
 
-    /// A number of up to eight bytes.
+    /// Reads a number of up to eight bytes.
     fn number(&mut self, bytes: usize) -> Option<u64> {
         let bytes = self.bytes(bytes).filter(|bytes| bytes.len() <= 8)?;
         Some(
@@ -208,7 +208,7 @@ impl<'s> Exif<'s> {
         }
     }
 
-    /// The date of the first tag that states one.
+    /// Returns the date of the first tag that states one.
     fn date(&self) -> Option<DocumentDate> {
         let first = self.number(&self.bytes(4, 4)?)?;
         let mut entries = self.directory(first)?;
@@ -223,14 +223,14 @@ impl<'s> Exif<'s> {
         })
     }
 
-    /// The entries of a directory, as many of them as are there.
+    /// Returns the available entries of a directory.
     fn directory(&self, at: u32) -> Option<Vec<[u8; 12]>> {
         let count = self.number(&self.bytes(at, 2)?)? as usize;
         let entries = self.bytes(at.checked_add(2)?, 12 * count.min(MAX_ENTRIES))?;
         Some(entries.as_chunks().0.to_vec())
     }
 
-    /// The text of a tag, as much of it as a date has.
+    /// Returns the text of a tag, up to the length of a date.
     fn text(&self, entries: &[[u8; 12]], tag: u16) -> Option<Vec<u8>> {
         let entry = self.entry(entries, tag)?;
         (self.number(&entry[2..4])? == 2).then_some(())?;
@@ -249,7 +249,7 @@ impl<'s> Exif<'s> {
         Some(bytes)
     }
 
-    /// A number of up to four bytes.
+    /// Reads a number of up to four bytes.
     fn number(&self, bytes: &[u8]) -> Option<u32> {
         let add = |number, &byte: &u8| number << 8 | u32::from(byte);
         let is_one = matches!(bytes.len(), 1..=4);
@@ -268,14 +268,14 @@ impl<'s> Exif<'s> {
     }
 }
 
-/// A date as Exif has it: `2024:03:05 10:22:33`. Without a zone it is taken for UTC.
+/// Parses a date of Exif: `2024:03:05 10:22:33`. Without a zone it is taken as UTC.
 fn parsed(text: &[u8]) -> Option<DateTime> {
     let text = std::str::from_utf8(text.first_chunk::<19>()?).ok()?;
     let (date, time) = text.split_once(' ')?;
     DateTime::parse_rfc3339(&format!("{}T{time}", date.replace(':', "-")))
 }
 
-/// The same in a zone, as Exif has one: `+01:00`.
+/// Applies a zone of Exif to a date: `+01:00`.
 fn in_zone(date: DateTime, zone: &[u8]) -> Option<DateTime> {
     let zone = std::str::from_utf8(zone.first_chunk::<6>()?).ok()?;
     let (hour, minute) = zone.split_once(':')?;
@@ -320,7 +320,7 @@ mod tests {
         let mut exif = tiff(&[(MODIFIED.0, "2024:03:05 10:22:33")], 0);
         exif[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));
-        // That of Exif is the first one once more.
+        // The Exif directory is the first one again.
         let pointer = 8 + 2 + 12 + 8;
         exif[pointer..pointer + 4].copy_from_slice(&8u32.to_le_bytes());
         assert_eq!(stated(&exif), Some(1_709_634_153));

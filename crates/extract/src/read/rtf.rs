@@ -1,9 +1,9 @@
 //! Rich Text Format: the text between control words.
 //!
-//! The format is a tree of groups. Groups that open with a destination are no text (fonts, styles,
-//! pictures), and neither is what opens with `\*`, which means: leave this out if you do not know
-//! it. Notes go to the end. Bytes are in the code page of the document or of the font that is set,
-//! and may be spread over several escapes.
+//! The format is a tree of groups. Groups that open with a destination are not text (fonts, styles,
+//! pictures). Neither are groups that open with `\*`, which readers must skip if they do not know
+//! the word behind it. Notes go to the end. Bytes are in the code page of the document or of the
+//! current font, and may be spread over several escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,
@@ -13,7 +13,7 @@ use encoding_rs::{
 
 use crate::read::{Place, Source, Take, Text, Walk};
 
-/// Destinations that hold no text of the document.
+/// Destinations without text of the document.
 const NO_TEXT: [&[u8]; 26] = [
     b"fonttbl",
     b"colortbl",
@@ -43,18 +43,18 @@ const NO_TEXT: [&[u8]; 26] = [
     b"filetbl",
 ];
 
-/// Groups nested more deeply are damage.
+/// The deepest nesting of groups; deeper files are damaged.
 const DEEPEST: usize = 10_000;
 
-/// What holds within a group.
+/// The settings within a group.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// What becomes of its text.
+    /// The destination of its text.
     to: To,
-    /// So many characters follow each `\u` for older readers.
+    /// The number of characters that follow each `\u` for older readers.
     skip: usize,
     encoding: &'static Encoding,
-    /// The fonts are being listed.
+    /// True while the fonts are listed.
     fonts: bool,
     hidden: bool,
     deleted: bool,
@@ -67,7 +67,7 @@ enum To {
     Nowhere,
 }
 
-/// One thing of the source.
+/// A token of the source.
 #[derive(Debug, PartialEq, Eq)]
 enum Token<'a> {
     Open,
@@ -85,7 +85,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     while let Some((token, left)) = next(rest) {
         rest = left;
         if let Token::Word(b"bin", Some(length)) = token {
-            // So many bytes of anything.
+            // Skips this many bytes of binary data.
             let length = usize::try_from(length).unwrap_or(0);
             rest = rest.get(length..).unwrap_or_default();
             continue;
@@ -114,7 +114,7 @@ fn next(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     }
 }
 
-/// What follows a backslash.
+/// Reads the token behind a backslash.
 fn control(bytes: &[u8]) -> (Token<'_>, &[u8]) {
     let letters = bytes
         .iter()
@@ -159,21 +159,21 @@ struct RtfReader<'w> {
     groups: Vec<Group>,
     /// Bytes whose encoding is known when the run ends.
     run: Vec<u8>,
-    /// Characters still to be left out after a `\u`.
+    /// The characters still to be left out after a `\u`.
     left_out: usize,
-    /// The first half of a character that takes two.
+    /// The first half of a surrogate pair.
     high: Option<u16>,
-    /// The group has just opened: a destination may follow.
+    /// True if the group has just opened: a destination may follow.
     opened: bool,
-    /// After `\*`.
+    /// True after `\*`.
     optional: bool,
     fonts: std::collections::BTreeMap<i32, &'static Encoding>,
     /// The font that is being listed.
     font: i32,
     document: &'static Encoding,
-    /// Pieces of hidden text.
+    /// Counts the pieces of hidden text.
     hidden: u64,
-    /// The last text was hidden.
+    /// True if the last text was hidden.
     hiding: bool,
 }
 
@@ -346,7 +346,7 @@ impl<'w> RtfReader<'w> {
         self.put(put)
     }
 
-    /// A character by its number: 16 bits with a sign, two of them where one is not enough.
+    /// Takes a character by its number: 16 bits with a sign, or two of them as a surrogate pair.
     fn unicode(&mut self, value: i32) -> Take {
         let unit = value as u16;
         self.left_out = self.top().skip;
@@ -359,7 +359,7 @@ impl<'w> RtfReader<'w> {
                     return self.put(character.encode_utf8(&mut [0; 4]));
                 }
             }
-            // Symbol fonts lie in the private area: no letters.
+            // Symbol fonts use the private area, which has no letters.
             (0xf000..=0xf0ff, _) => return self.put(" "),
             _ => {
                 if let Some(character) = char::from_u32(u32::from(unit)) {
@@ -413,7 +413,7 @@ impl<'w> RtfReader<'w> {
         }
     }
 
-    /// The bytes so far are a text.
+    /// Decodes the bytes of the run.
     fn end_run(&mut self) -> Take {
         if self.run.is_empty() {
             return Ok(());
@@ -454,7 +454,7 @@ fn code_page(number: i32) -> Option<&'static Encoding> {
     })
 }
 
-/// The encoding of a font, by the number that Windows gives its alphabet.
+/// Returns the encoding of a font, by the number of its alphabet in Windows.
 fn charset(number: i32) -> Option<&'static Encoding> {
     code_page(match number {
         0 => 1252,

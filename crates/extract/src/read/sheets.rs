@@ -1,7 +1,7 @@
 //! Sheets of workbooks, row by row, each cell as it is shown.
 //!
-//! Formulas are left out: their values are stored. Rows, columns and sheets that are hidden are
-//! read: they count as others do, and whoever has the file can show them.
+//! Formulas are left out: their values are stored. Hidden rows, columns and sheets are read,
+//! because their cells count as others do, and every reader of the file can show them.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,7 +13,7 @@ use super::xml::{Element, Node, Xml};
 use super::zip::Archive;
 use crate::read::{Take, Text};
 
-/// What the cells of a workbook refer to.
+/// The data that the cells of a workbook refer to.
 #[derive(Debug, Default)]
 struct Workbook {
     strings: Vec<String>,
@@ -23,7 +23,7 @@ struct Workbook {
     epoch: Epoch,
 }
 
-/// The sheets in their order, each followed by its comments.
+/// Reads the sheets in their order, each followed by its comments.
 pub(super) fn read(
     zip: &Archive<'_>,
     main: &[u8],
@@ -48,7 +48,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Where a workbook counts days from.
+/// Returns the day from which a workbook counts.
 fn epoch(zip: &Archive<'_>, main: &[u8]) -> Take<Epoch> {
     let Some(entry) = zip.find(main) else {
         return Ok(Epoch::Of1900);
@@ -105,7 +105,7 @@ impl Workbook {
         Ok(())
     }
 
-    /// The format of cells with this style; `None`: they are shown as they are.
+    /// Returns the format of cells with this style; `None`: they are shown unchanged.
     fn format(&self, style: Option<usize>) -> Option<&NumberFormat> {
         let number = self
             .styles
@@ -115,7 +115,7 @@ impl Workbook {
     }
 }
 
-/// The texts that cells refer to by number.
+/// Returns the texts that cells refer to by number.
 fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>> {
     let part = relations.iter().find(|part| part.kind == "sharedStrings");
     let Some(entry) = part.and_then(|part| zip.find(&part.target)) else {
@@ -128,7 +128,7 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
         match xml.next()? {
             Node::Open(element) => match element.name() {
                 "t" => in_text = true,
-                // How it is pronounced.
+                // The pronunciation.
                 "rPh" => xml.skip()?,
                 _ => {}
             },
@@ -144,7 +144,7 @@ fn shared_strings(zip: &Archive<'_>, relations: &[Relation]) -> Take<Vec<String>
     }
 }
 
-/// A cell that is open.
+/// The current cell.
 #[derive(Debug, Default)]
 struct Cell {
     /// The letter of its kind, or its word; empty for a number.
@@ -181,7 +181,7 @@ impl Cell {
     }
 }
 
-/// The cells of a sheet, row by row.
+/// Reads the cells of a sheet, row by row.
 fn cells(zip: &Archive<'_>, name: &[u8], book: &Workbook, to: &mut Text<'_>) -> Take {
     let Some(entry) = zip.find(name) else {
         return Ok(());
@@ -199,7 +199,7 @@ fn cells(zip: &Archive<'_>, name: &[u8], book: &Workbook, to: &mut Text<'_>) -> 
                     }
                 }
                 "v" | "t" => in_value = true,
-                // How it is pronounced; how it is computed.
+                // The pronunciation, and the formula.
                 "rPh" | "f" => xml.skip()?,
                 _ => {}
             },

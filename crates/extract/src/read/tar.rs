@@ -6,7 +6,7 @@ use crate::Skipped;
 use crate::charset::MemberNames;
 use crate::read::{Place, Stop, Take, Walk};
 
-/// The members of a tar that are regular files. Links and devices hold nothing.
+/// Reads the members of a tar that are regular files. Links and devices have no content.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut archive = tar::Archive::new(from);
     let mut names = MemberNames::default();
@@ -17,7 +17,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
             continue;
         }
         let name = entry.path_bytes().into_owned();
-        // The oldest tars mark folders by their names alone.
+        // The oldest tars mark folders only by their names.
         if name.ends_with(b"/") {
             continue;
         }
@@ -33,7 +33,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     Ok(())
 }
 
-/// Reads so many bytes, and takes it amiss if there are fewer.
+/// Reads exactly `left` bytes, and fails if there are fewer.
 struct Whole<R> {
     inner: R,
     left: u64,
@@ -56,7 +56,7 @@ impl<R: Read> Read for Whole<R> {
 /// Bytes of the header of a member.
 const AR_HEADER: usize = 60;
 
-/// The members of an `ar` archive, with GNU's and BSD's ways to write long names.
+/// Reads the members of an `ar` archive, with the long names of GNU and BSD.
 pub(super) fn ar(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut magic = [0; 8];
     from.read_exact(&mut magic)?;

@@ -1,4 +1,4 @@
-//! Plain text and markup in other encodings, made into UTF-8. Markup keeps its tags.
+//! Plain text and markup in other encodings, converted to UTF-8. Markup keeps its tags.
 
 use std::io::Read;
 
@@ -6,10 +6,10 @@ use crate::Skipped;
 use crate::charset::{self, Charset, CodePage};
 use crate::read::{PageHead, Place, Stop, Take, Text, Walk};
 
-/// So much of a text is looked at to tell its encoding.
+/// The bytes of a text from which its encoding is detected.
 const SAMPLE: u64 = 256 << 10;
 
-/// Decodes a text, unless a longer look says that it is none.
+/// Decodes a text, unless its rest shows that it is not a text.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut sample = Vec::new();
     Read::take(&mut *from, SAMPLE).read_to_end(&mut sample)?;
@@ -33,7 +33,7 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     walk.date(place, date)
 }
 
-/// All of a text in another encoding than UTF-8; `None`: it is none after all.
+/// Decodes a text in another encoding than UTF-8; `None`: it is not a text after all.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     let sample = &bytes[..bytes.len().min(SAMPLE as usize)];
     let text = charset::of(sample)?.decode(bytes);
@@ -41,12 +41,12 @@ pub(crate) fn decoded(bytes: &[u8]) -> Option<String> {
     (!is_no_text(odd, text.chars().count() as u64)).then_some(text)
 }
 
-/// Characters that texts do not have.
+/// Returns whether texts do not have this character.
 fn is_odd(character: char) -> bool {
     matches!(character, '\0'..='\x08' | '\u{fffd}')
 }
 
-/// Whether so many of them are too many among so many characters.
+/// Returns whether this many of them among `characters` are too many for a text.
 fn is_no_text(odd: u64, characters: u64) -> bool {
     odd > 16 && odd * 50 > characters
 }
@@ -124,11 +124,11 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
     }
 }
 
-/// Gives up on what turns out to be no text.
+/// Gives up once the bytes turn out not to be text.
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,
-    /// How many of them are characters that texts do not have.
+    /// Counts those that texts do not have.
     odd: u64,
 }
 

@@ -1,16 +1,16 @@
-//! Goes down into a file.
+//! Walks a file and the members in it.
 //!
 //! # Memory
 //!
-//! A member is passed on as it is decompressed and held only if it is to be taken apart as well,
-//! and together all that is held at one time takes no more than a quarter of the worker's memory.
-//! What a compressed file holds is decompressed a second time instead, if it can be read in one go:
-//! a tar of any size costs nothing.
+//! A member is passed on while it is decompressed, and held only if it is taken apart as well. All
+//! held bytes together take at most a quarter of the worker's memory. The content of a compressed
+//! file is decompressed a second time instead, if it can be read in one pass: a tar of any size
+//! costs nothing.
 //!
-//! # What is left
+//! # Errors
 //!
-//! Every error ends what is being read and no more: it is told under the path of that thing, and
-//! the archive around it goes on. Only the bounds of the whole file end everything.
+//! Every error ends only the member that is being read. It is reported under the path of that
+//! member, and the archive around it continues. Only the bounds of the whole file end everything.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,14 +21,14 @@ use crate::format::{self, Kind};
 use crate::read::{self, Out, Source, Stop, Take};
 use crate::{Bound, HEAD, Limits, Role, Skipped};
 
-/// Where in the file something is.
+/// The place of a part in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The part that it is; `None`: the file itself.
+    /// The number of the part; `None`: the file itself.
     pub(crate) part: Option<u32>,
     /// Archives around it.
     depth: u32,
-    /// It came out of a compressed file.
+    /// True if it came out of a compressed file.
     unpacked: bool,
 }
 
@@ -42,18 +42,18 @@ impl Place {
     }
 }
 
-/// What an earlier walk of the same file died of, and what the parent sees to.
+/// The readers and members that are left out of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
     /// Readers that crashed before, by their number.
     pub(crate) readers: Vec<u32>,
-    /// Endings of names of members that the parent sees to.
+    /// Endings of the names of members that the parent converts.
     pub(crate) endings: Vec<String>,
 }
 
-/// What a compressed file holds, as it is unpacked.
+/// The content of a compressed file, while it is unpacked.
 pub(crate) trait Unpacking: Read {
-    /// What was wrong with the end, if all was read and is of use.
+    /// Returns the fault of the end, if everything was read and is usable.
     fn fault(&self) -> Option<Skipped>;
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Walk {
     pub(crate) limits: Limits,
     /// Bytes held now.
     held: u64,
-    /// Things that readers were set to work on.
+    /// Counts the calls of readers.
     items: u32,
     left_out: LeftOut,
     /// Names from the file to here, with `!` between them.
@@ -83,7 +83,7 @@ impl Walk {
         }
     }
 
-    /// Takes a whole file apart, to the end and with what went wrong if anything did.
+    /// Takes a whole file apart, and ends the output with the error, if there was one.
     pub(crate) fn take_file(mut self, source: Source<'_>, kind: Kind) -> Take<Out> {
         let place = Place::of_file();
         let result = catch_unwind(AssertUnwindSafe(|| self.take(source, kind, b"", place)));
@@ -101,7 +101,7 @@ impl Walk {
         Ok(self.out)
     }
 
-    /// Takes something apart. The name is its own.
+    /// Takes something apart under its own name.
     pub(crate) fn take(
         &mut self,
         source: Source<'_>,
@@ -112,7 +112,7 @@ impl Walk {
         self.guarded(|walk| read::whole(walk, source, kind, name, place))
     }
 
-    /// Sets a reader to work, unless it crashed before: tells the parent, and survives a panic.
+    /// Calls a reader, unless it crashed before. Announces it to the parent, and catches a panic.
     fn guarded(&mut self, reader: impl FnOnce(&mut Self) -> Take) -> Take {
         let item = self.items;
         self.items += 1;
@@ -133,13 +133,13 @@ impl Walk {
         result
     }
 
-    /// Passes on a member and takes it apart. What is wrong with it is told and does not stop the
+    /// Passes on a member and takes it apart. A fault of it is reported and does not stop the
     /// archive.
     pub(crate) fn member(&mut self, name: &[u8], from: &mut dyn Read, place: Place) -> Take {
         self.member_as(name, None, from, place)
     }
 
-    /// The same, where it is known what the member is.
+    /// Like [`Self::member`], if the kind of the member is known.
     pub(crate) fn member_as(
         &mut self,
         name: &[u8],
@@ -152,7 +152,7 @@ impl Walk {
         })
     }
 
-    /// Does something under a name; tells what goes wrong, and goes on.
+    /// Runs `then` under a name; reports its error, and continues.
     pub(crate) fn within(&mut self, name: &[u8], then: impl FnOnce(&mut Self) -> Take) -> Take {
         let path = self.path.len();
         if path > 0 {
@@ -171,7 +171,7 @@ impl Walk {
         result
     }
 
-    /// Tells the date that a document states of itself, if that is the file.
+    /// Reports the date that a document states, if it is the file itself.
     pub(crate) fn date(&mut self, place: Place, date: Option<DocumentDate>) -> Take {
         match date.filter(|_| place.part.is_none()) {
             Some(date) => self.out.date(date),
@@ -179,7 +179,7 @@ impl Walk {
         }
     }
 
-    /// Reports a part of what is being read that could not be read. Its text is out.
+    /// Reports a part that could not be read, after its text.
     pub(crate) fn unread(&mut self, place: String, reason: String) -> Take {
         self.out.skip(&self.path, Skipped::Unread { place, reason })
     }
@@ -218,7 +218,7 @@ impl Walk {
         };
         let Some(held) = held else {
             return match kind {
-                // Most programs have nothing in them.
+                // Most programs are no archives.
                 Kind::SelfExtracting => Ok(()),
                 _ => Err(Bound::Memory.into()),
             };
@@ -230,7 +230,7 @@ impl Walk {
         result
     }
 
-    /// What a member is, if it is to be taken apart here.
+    /// Returns the kind of a member, if it is to be taken apart here.
     fn kind(&self, name: &[u8], head: &[u8]) -> Option<Kind> {
         let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
         let mut not_these = self.left_out.endings.iter();
@@ -253,13 +253,13 @@ impl Walk {
         Ok(())
     }
 
-    /// Whether so many more bytes may be held.
+    /// Returns whether `more` further bytes may be held.
     pub(crate) fn fits(&self, more: u64) -> bool {
         self.held + more <= self.limits.memory / 4
     }
 
-    /// Passes on what a compressed file holds, and takes that apart. `open` gives a reader at its
-    /// start.
+    /// Passes on the content of a compressed file, and takes it apart. `open` returns a reader at
+    /// its start.
     pub(crate) fn unpacked<'a>(
         &mut self,
         name: &[u8],
@@ -302,7 +302,7 @@ impl Walk {
         })
     }
 
-    /// Reports what is wrong with what is being read, which goes on. No part may be open.
+    /// Reports a fault that does not end the reading. No part may be open.
     fn report(&mut self, why: Option<Skipped>) -> Take {
         match why {
             Some(why) => self.out.skip(&self.path, why),
@@ -310,15 +310,15 @@ impl Walk {
         }
     }
 
-    /// Reports how many pieces of hidden text were left out of what is being read.
+    /// Reports how many pieces of hidden text were left out.
     pub(crate) fn left_out(&mut self, count: u64) -> Take {
         let pieces = if count == 1 { "piece" } else { "pieces" };
         let why = format!("hidden text, {count} {pieces}");
         self.report((count > 0).then_some(Skipped::LeftOut(why)))
     }
 
-    /// The place of what lies within an archive, unless that is too deep. A compressed file counts
-    /// (`counts`) only if it came out of another one: a `tar.gz` is one archive.
+    /// Returns the place of the members of an archive, unless it is too deep. A compressed file
+    /// counts (`counts`) only inside another one: a `tar.gz` is one archive.
     pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {
         if !counts {
             return Ok(place);
@@ -343,7 +343,7 @@ impl Walk {
         Ok(all)
     }
 
-    /// A text that stands for what is at this place.
+    /// Begins a text that represents what is at this place.
     pub(crate) fn text(&mut self, place: Place) -> Text<'_> {
         Text {
             walk: self,
@@ -354,7 +354,7 @@ impl Walk {
     }
 }
 
-/// A text on its way out. It is a part only if it has anything but blanks.
+/// A text that is being passed on. It becomes a part only if it has anything but blanks.
 #[derive(Debug)]
 pub(crate) struct Text<'w> {
     walk: &'w mut Walk,
@@ -363,7 +363,7 @@ pub(crate) struct Text<'w> {
     begun: bool,
 }
 
-/// So many bytes of text go out at once.
+/// The bytes of text that are passed on at once.
 const PIECE: usize = 32 << 10;
 
 impl Text<'_> {

@@ -1,15 +1,15 @@
-//! What the worker forbids itself before it reads a byte.
+//! The restrictions that the worker sets for itself before it reads a byte.
 //!
-//! Four fences, each enough against an accident and together against malice: no new privileges,
-//! limits of resources (no descriptor can be opened, no file written, memory and processor time are
-//! bounded), Landlock (nothing can be opened, executed or connected to by whatever call), and a
-//! filter of system calls (the file can be read, the pipe can be written, memory can be had;
-//! nothing else).
+//! There are four restrictions, each enough against an accident and together against malice. No new
+//! privileges. Limits of resources: no descriptor can be opened, no file written, and memory and
+//! processor time are bounded. Landlock: no call can open, execute or connect to anything. A filter
+//! of system calls: it allows reading the file, writing the pipe, and allocating memory, and
+//! nothing else.
 //!
-//! A fence that cannot be put up ends the worker before it has read a byte: the file is left out
-//! with the reason, and tried again later. One exception: a kernel may be built or started without
-//! Landlock. Then the filter, which refuses every call that Landlock would look at, must do, and
-//! `resemble doctor` says so.
+//! A restriction that cannot be set ends the worker before it has read a byte: the file is left out
+//! with the reason, and tried again later. There is one exception: a kernel may be built or started
+//! without Landlock. Then the filter, which refuses every call that Landlock would check, must
+//! suffice, and `resemble doctor` reports it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use seccompiler::{
 
 use crate::{Fences, Limits};
 
-/// Asks to be killed when the parent ends. It may have ended just before.
+/// Requests to be killed when the parent ends. The parent may have ended just before.
 pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("death signal: {error}"))?;
@@ -53,25 +53,25 @@ fn common(limits: &Limits) -> Result<(), String> {
     limit(Resource::As, limits.memory)?;
     limit(Resource::Cpu, limits.time.as_secs() + 1)?;
     limit(Resource::Core, 0)?;
-    // Others come first. Where that may not be set, it is no matter.
+    // Gives other processes priority. A failure does not matter.
     let _ = rustix::process::nice(10);
     rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
 }
 
-/// The limits of a command that the user named: it may open files and write small ones for its own
-/// use.
+/// Sets the limits of a command that the user named: it may open files and write small ones for its
+/// own use.
 pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     limit(Resource::Fsize, limits.memory)?;
     common(limits)
 }
 
-/// The fences of a reader.
+/// Sets the restrictions of a reader.
 ///
 /// # Errors
 ///
-/// Why one of them cannot be put up: nothing may be read then.
+/// Fails with the reason why one of them cannot be set: nothing may be read then.
 pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
-    // Before no descriptor can be had any more: a set of rules is one.
+    // Before the limit of descriptors, because a set of rules is a descriptor.
     let landlock = landlocked().map_err(|error| format!("Landlock: {error}"))?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
@@ -80,8 +80,8 @@ pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
     Ok(Fences { landlock })
 }
 
-/// Forbids all that Landlock can forbid, with no exception. The version of Landlock that does it;
-/// `None` where the kernel has none. What its version does not know yet is left to the filter.
+/// Forbids everything that Landlock can forbid, without exception. Returns its version; `None` if
+/// the kernel has none. The filter covers whatever an older version does not know.
 fn landlocked() -> Result<Option<u32>, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let status = Ruleset::default()
@@ -97,12 +97,12 @@ fn landlocked() -> Result<Option<u32>, RulesetError> {
     })
 }
 
-/// Puts up the filter of system calls.
+/// Installs the filter of system calls.
 fn filtered() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&filter()?)
 }
 
-/// The filter of system calls: everything else fails with `EPERM`.
+/// Makes the filter of system calls: every other call fails with `EPERM`.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let any = Vec::new;
     // Only where the first argument is this descriptor.
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Says that a test runs as the child, and names a folder that it may use.
+    /// Marks a test process as the child, and names a folder that it may use.
     const CHILD: &str = "RESEMBLE_EXTRACT_FENCED";
 
     /// Runs a test of this module in a process of its own.
@@ -177,7 +177,7 @@ mod tests {
         std::env::var_os(CHILD).is_some()
     }
 
-    /// What a reader has no business to do, and whether it can.
+    /// Tries what a reader must not do; returns what succeeded.
     fn attempts(tcp: SocketAddr, unix: &Path) -> Vec<(&'static str, bool)> {
         let folder = unix.parent().unwrap();
         let made = folder.join("made");
@@ -200,7 +200,7 @@ mod tests {
         ]
     }
 
-    /// The child: all attempts succeed before the fence is up, and only `left` after it.
+    /// The child: all attempts succeed before the restriction, and only `left` after it.
     fn only(left: &[&str], fence: impl FnOnce()) {
         let folder = PathBuf::from(std::env::var_os(CHILD).unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(able(attempts(tcp, &unix)).len(), 6, "a fence was up before");
         fence();
         assert_eq!(able(attempts(tcp, &unix)), left);
-        // It cannot be removed any more.
+        // The folder cannot be removed any more.
         std::process::exit(42);
     }
 
@@ -273,7 +273,7 @@ mod tests {
         });
     }
 
-    /// Once the reader went on without a filter.
+    /// A regression test: a reader once continued without a filter.
     #[test]
     fn a_reader_without_a_filter_reads_nothing() {
         if !is_child() {
@@ -285,7 +285,7 @@ mod tests {
         std::process::exit(42);
     }
 
-    /// A kernel without filters, as far as this process and its children can tell.
+    /// Simulates a kernel without filters for this process and its children.
     fn refuse_filters() {
         let set = |call| {
             let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, call);

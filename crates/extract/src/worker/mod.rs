@@ -1,11 +1,11 @@
 //! The process that reads formats.
 //!
-//! It is started for one file, with the file as its standard input, gives up every right, takes the
-//! file apart and ends. Nothing it does can reach anything but the pipe it writes to, and nothing
-//! of it survives.
+//! It is started for one file, with the file as its standard input. It gives up every right, takes
+//! the file apart and ends. It can reach only the pipe that it writes to, and no part of it
+//! survives.
 //!
-//! A panic of a library is caught and costs the thing that it was reading; everything worse ends
-//! the process, and the parent sees to the rest.
+//! A panic of a library is caught and costs the member that it was reading. Everything worse ends
+//! the process, and the parent handles the rest.
 
 mod limits;
 mod order;
@@ -20,14 +20,14 @@ pub(crate) use order::{Order, Task};
 use crate::format::Kind;
 use crate::read::{LeftOut, Out, Source, Walk};
 
-/// The worker could not do what it was started for; why is on its standard error, after
+/// The exit code of a worker that could not run. The reason is on its standard error, after
 /// [`CANNOT_BECAUSE`].
 const CANNOT: u8 = 3;
 
-/// Tells the worker's own message from that of a converter, which may end with any code.
+/// Distinguishes the worker's own message from that of a converter, which may end with any code.
 const CANNOT_BECAUSE: &str = "resemble-extract: ";
 
-/// Why a worker that ended so could not do what it was started for.
+/// Returns the reason why a worker with this end could not run.
 pub(crate) fn cannot_because(status: ExitStatus, message: &str) -> Option<&str> {
     let because = message.strip_prefix(CANNOT_BECAUSE)?;
     (status.code() == Some(i32::from(CANNOT))).then_some(because)
@@ -38,7 +38,7 @@ pub(crate) fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // The parent reads it; where it does not, nobody does.
+            // Only the parent reads it; a failure to write has no remedy.
             drop(std::io::stderr().write_all(format!("{CANNOT_BECAUSE}{why}").as_bytes()));
             ExitCode::from(CANNOT)
         }
@@ -72,7 +72,7 @@ fn run() -> Result<(), String> {
     }
 }
 
-/// Takes the file apart. If the parent does not listen any more there is nobody to tell.
+/// Takes the file apart. If the parent has closed the pipe, no report is possible.
 fn read(order: &Order, kind: Kind, source: Source<'_>) {
     let out = Out::new(order.limits, source.len());
     let left_out = LeftOut {

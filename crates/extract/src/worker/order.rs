@@ -1,4 +1,4 @@
-//! What the parent tells the worker on its command line.
+//! The order that the parent passes to the worker on its command line.
 
 use std::ffi::OsString;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::format::Kind;
 
-/// The argument that holds the order begins so.
+/// The prefix of the argument that has the order.
 const MARK: &str = "resemble-extract:";
 
-/// What to do.
+/// The task of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     Read(Kind),
     /// Become the command that follows.
     Convert,
-    /// Read nothing, and say which fences are up.
+    /// Read nothing, and report the isolation.
     Probe,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct Order {
     pub(crate) parent: u32,
     /// Readers that crashed before, by their number.
     pub(crate) leave_out: Vec<u32>,
-    /// Endings of names of members that the parent sees to.
+    /// Endings of the names of members that the parent converts.
     pub(crate) not_these: Vec<String>,
 }
 
 impl Order {
-    /// The order as one argument.
+    /// Returns the order as one argument.
     pub(crate) fn to_arg(&self) -> String {
-        // Numbers and texts are always written.
+        // Serialising numbers and texts never fails.
         format!("{MARK}{}", serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// The order among the arguments of this process, and what follows it.
+    /// Returns the order among the arguments of this process, and the arguments behind it.
     pub(crate) fn from_args(
         args: impl Iterator<Item = OsString>,
     ) -> Result<(Self, Vec<OsString>), String> {
@@ -52,7 +52,7 @@ impl Order {
         Ok((order, args.collect()))
     }
 
-    /// What [`Self::to_arg`] made of an order.
+    /// Reads an order that [`Self::to_arg`] wrote.
     pub(crate) fn from_arg(arg: &str) -> Option<Self> {
         serde_json::from_str(arg.strip_prefix(MARK)?).ok()
     }

@@ -8,7 +8,7 @@ use resemble_extract::{Bound, Limits, Skipped};
 
 const RATIO: Skipped = Skipped::TooMuch(Bound::Ratio);
 
-/// Does it within seconds.
+/// Runs `work` and checks that it takes only seconds.
 fn soon<T>(work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = work();
@@ -67,7 +67,7 @@ fn a_bomb_among_others_costs_itself_alone() {
 
 #[test]
 fn zips_of_zips_of_zips_end_within_the_bounds() {
-    // As 42.zip: sixteen in each of sixteen, four deep, all the same.
+    // As 42.zip: sixteen in each of sixteen, four levels deep, all equal.
     let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
     for _ in 0..4 {
         let entries: Vec<_> = (0..16)
@@ -221,7 +221,7 @@ fn pages_that_contain_themselves_are_survived() {
         ("dictionaries", dictionaries),
     ] {
         let alone = soon(|| take("x.pdf", &bomb));
-        // Alone it may crash its reader; among others it costs itself alone.
+        // Alone it may crash its reader; among others it costs only itself.
         let entries = [
             stored("a.txt", b"one"),
             stored("x.pdf", &bomb),
@@ -288,12 +288,12 @@ fn memory_is_bounded() {
     let why = soon(|| take_within(tight, "x.pdf", &file)).unwrap_err();
     let said = "page 1 could not be read: it draws too much";
     assert_eq!(why.to_string(), said);
-    // In an archive, the rest goes on.
+    // In an archive, the rest is still read.
     let entries = [stored("x.pdf", &file), stored("b.txt", b"two")];
     let pieces = soon(|| take_within(tight, "x", &zip(&entries))).unwrap();
     assert_eq!(pieces.paths(), ["x.pdf", "b.txt"]);
     assert_eq!(pieces.skips(), [format!("x.pdf: {said}")]);
-    // What is to be held and does not fit is passed on and not taken apart.
+    // A member that must be held and does not fit is passed on and not taken apart.
     let nested = zip(&[
         stored("big.zip", &zip(&[stored("a", &vec![7; 60 << 20])])),
         stored("b.txt", b"two"),
@@ -301,7 +301,7 @@ fn memory_is_bounded() {
     let pieces = soon(|| take_within(tight, "x", &nested)).unwrap();
     assert_eq!(pieces.paths(), ["big.zip", "b.txt"]);
     assert_eq!(pieces.skips(), ["big.zip: needed too much memory"]);
-    // What is read in one go needs no memory, however large.
+    // A member that is read in one pass needs no memory, however large.
     let tgz = gzip(&crate::pieces::tar(&[(b"a", &vec![7; 100 << 20])]));
     let pieces = soon(|| take_within(tight, "x", &tgz)).unwrap();
     assert_eq!(pieces.paths(), ["[]", "[]!a"]);

@@ -11,7 +11,7 @@ use resemble_testutil::{fuzz, office};
 
 use crate::pieces::{gzip, limits, page, program, sample, stored, take, take_with, zip};
 
-/// The date of a file, and nothing of it was skipped.
+/// Returns the date of a file; nothing of it may be skipped.
 fn date(name: &str, bytes: &[u8]) -> Option<DocumentDate> {
     let pieces = take(name, bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(pieces.skipped, [], "{name}");
@@ -54,7 +54,8 @@ fn a_packet_states_the_date_where_the_dictionary_does_not() {
             packet.len()
         )],
     );
-    // The catalogue names its packet. Offsets behind it are off then: objects are found anyway.
+    // The catalogue names its packet. Offsets behind it are then wrong, but objects are found
+    // anyway.
     let (from, to) = (
         &b"<</Type/Catalog/Pages 2 0 R>>"[..],
         &b"<</Pages 2 0 R/Metadata 6 0 R>>"[..],
@@ -99,7 +100,7 @@ fn odd_dates_cost_nothing_but_the_date() {
     }
 }
 
-/// What a picture or a page states.
+/// Returns the date that a picture or a page states.
 fn stated(name: &str, bytes: &[u8]) -> Option<(DateSource, i64)> {
     date(name, bytes).map(|date| (date.source, date.seconds))
 }
@@ -113,7 +114,7 @@ fn pictures_state_the_date_of_exif() {
     assert_eq!(stated("a", &png(&exif)), expected);
     assert_eq!(stated("a", &exif), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
-    // Directories may lie anywhere behind the picture.
+    // Directories may be anywhere behind the picture.
     assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
 }
@@ -127,7 +128,7 @@ fn the_last_change_of_a_picture_counts_in_its_own_zone() {
     let expected = Some((ExifModified, 1_709_720_553));
     assert_eq!(of(&[changed, taken, digitized]), expected);
     assert_eq!(of(&[digitized]), Some((ExifDigitized, 1_709_547_753)));
-    // A date that is blank or none is passed over.
+    // A date that is blank or invalid is skipped.
     let blank = (MODIFIED.0, "    :  :     :  :  ");
     let zero = (MODIFIED.0, "0000:00:00 00:00:00");
     for odd in [blank, zero, (MODIFIED.0, "soon")] {
@@ -177,7 +178,7 @@ fn what_states_no_date_is_nothing_to_look_into() {
     let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     let exif = tiff(&[(TAKEN.0, "2024:03:05 10:22:33")], 0);
     let picture = jpeg(&exif, b"");
-    // Whoever wants parts has none of a picture.
+    // A picture has a date but no parts.
     assert!(extractor.may_state_date(&picture) && !extractor.applies(b"a.jpg", &picture, None));
     let without = [&b"\xff\xd8\xff\xe0"[..], &[0; 90]].concat();
     for none in [

@@ -1,11 +1,11 @@
-//! Documents that other programs made: what they say is what their author wrote. The samples'
-//! README tells who made what.
+//! Documents that other programs made have the text that their author wrote. The samples' README
+//! names the programs.
 
 use crate::pieces::{Pieces, page, sample, take};
 use resemble_core::words::canonical;
 use resemble_extract::{Role, Skipped};
 
-/// The one text of a sample.
+/// Returns the one text of a sample.
 fn text(name: &str) -> String {
     let pieces = take(name, &sample(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(pieces.skipped, [], "{name}");
@@ -75,7 +75,7 @@ fn what_needs_a_password_is_encrypted() {
             "{name}"
         );
     }
-    // Under a password only against changes.
+    // The password only protects it against changes.
     assert!(text("restricted.pdf").starts_with("The secret minutes of the meeting"));
 }
 
@@ -96,7 +96,7 @@ fn mails_give_their_text_and_what_is_attached() {
         words(pieces.bytes_of("*")),
         "abrechnung für märz nur html mit grüßen "
     );
-    // The bytes that were attached, and what they say.
+    // The attached bytes, and their text.
     assert_eq!(pieces.bytes_of("städte.txt"), b"Z\xfcrich\n");
     assert_eq!(pieces.bytes_of("städte.txt!*"), "Zürich\n".as_bytes());
     assert_eq!(
@@ -133,7 +133,7 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
     );
 }
 
-/// A subject is any bytes: what it makes of a name is one component of a path, in one line, and
+/// A subject is any bytes. The name made from it is one component of a path, in one line, and
 /// bounded.
 #[test]
 fn mails_of_a_folder_are_named_by_their_subjects() {
@@ -178,7 +178,7 @@ fn a_pdf_with_a_wrong_table_is_read_all_the_same() {
     ] {
         let whole = sample(name);
         let expected = words(text(name));
-        // Something was put in at the beginning, or the end is missing.
+        // Bytes were inserted at the beginning, or the end is missing.
         let longer = [&whole[..9], b"% inserted on its way\n", &whole[9..]].concat();
         let late = [b"junk before the mark\n", &whole[..]].concat();
         for (how, bytes) in [("longer", longer), ("late", late)] {

@@ -1,4 +1,4 @@
-//! What goes on between the two processes, with workers that misbehave; and converters.
+//! The traffic between the two processes, with workers that misbehave; and converters.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::pieces::{Pieces, converting, gzip, limits, program, stored, take_with
 use crate::starter::starter;
 use resemble_extract::{Bound, Extractor, Limits, Skipped, Workers};
 
-/// What comes of a worker that is a shell script, whoever starts it.
+/// Runs a shell script as the worker, by every way of starting it.
 fn with_script(script: &str, limits: Limits) -> Result<Pieces, Skipped> {
     let program: Vec<PathBuf> = ["/bin/sh", "-c", script].iter().map(Into::into).collect();
     let take = |workers| {
@@ -44,7 +44,7 @@ fn a_worker_that_does_not_end_is_killed_with_all_it_started() {
         assert_eq!(why, Skipped::TooMuch(Bound::Time), "{script}");
         assert!(started.elapsed() < Duration::from_secs(5), "{script}");
     }
-    // What it leaves behind does not keep the pipes open.
+    // A process that it leaves behind does not keep the pipes open.
     let started = Instant::now();
     assert_eq!(
         with_script("sleep 100 & exit 0", limits()).unwrap_err(),
@@ -127,7 +127,7 @@ fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
 /// The end of an order that leaves nothing out, and has no converters.
 const NOTHING_BEFORE: &str = r#""leave_out":[],"not_these":[]}"#;
 
-/// The real worker, which crashes the first time after so many bytes.
+/// The real worker, which crashes after this many bytes the first time.
 fn crashing_after(bytes: usize) -> Extractor {
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c {bytes}; kill -SEGV $$");
@@ -188,7 +188,7 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 
 #[test]
 fn a_document_that_hangs_costs_itself_alone() {
-    // The real worker, which after so many bytes says nothing any more.
+    // The real worker, which falls silent after this many bytes.
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c 6500; exec sleep 100");
     let whole = format!("exec {real} --worker \"$1\"");
@@ -226,7 +226,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
             .bytes_of("*"),
         b"as it is"
     );
-    // Within archives too, where the name says so; then nothing else reads it.
+    // Within archives, too, where the name says so; then nothing else reads it.
     let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),
@@ -244,7 +244,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
         ["b.doc", "b.doc!*", "c.doc", "c.doc!*", "d.txt"]
     );
     assert_eq!(pieces.bytes_of("b.doc!*"), b"deep");
-    // An empty text is none.
+    // An empty text is not a part.
     assert!(
         take_with(&converting(&["doc"], &["true"], limits()), "a.doc", b"x")
             .unwrap()
@@ -277,7 +277,7 @@ fn converters_are_bounded_and_their_faults_told() {
         ..limits()
     };
     assert_eq!(fault(&["yes"], little), Skipped::TooMuch(Bound::Bytes));
-    // In an archive a fault costs its text alone.
+    // In an archive a fault costs only its own text.
     let archive = zip(&[stored("b.doc", b"x"), stored("c.txt", b"y")]);
     let pieces = take_with(
         &converting(&["doc"], &["false"], limits()),
@@ -321,7 +321,7 @@ fn the_worker_says_which_fences_are_up() {
     assert_eq!(none, Err(Skipped::Crashed));
 }
 
-/// A worker that cannot put up the filter of system calls was once content without.
+/// A regression test: a worker without a filter of system calls once read files.
 #[test]
 fn without_a_filter_of_system_calls_no_document_is_read() {
     const CHILD: &str = "RESEMBLE_WITHOUT_FILTERS";
@@ -329,7 +329,7 @@ fn without_a_filter_of_system_calls_no_document_is_read() {
     let docx = crate::pieces::sample("minutes.docx");
     let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     if std::env::var_os(CHILD).is_none() {
-        // The canary: with filters it is read.
+        // The control: with filters it is read.
         let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();
         assert_eq!(pieces.paths(), ["*"]);
         let output = std::process::Command::new(std::env::current_exe().unwrap())

@@ -138,7 +138,7 @@ impl Builder {
     }
 
     /// Writes the block into `out` (cleared first) and empties the builder; returns the first
-    /// posting, or `None` if there is none.
+    /// posting; `None`: it was empty.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> Option<Posting> {
         let (&first, &last) = (self.heads.first()?, self.heads.last()?);
         let keys = self.heads.len();

@@ -128,7 +128,7 @@ impl Digester {
         self.keep_stretches_of(LENGTH, MOST);
     }
 
-    /// As [`Self::keep_stretches`], with stretches of `length` bytes at first, and at most `most`.
+    /// Like [`Self::keep_stretches`], with at most `most` stretches, of `length` bytes at first.
     pub(crate) fn keep_stretches_of(&mut self, length: u64, most: usize) {
         self.begin_first();
         self.recorder = Some(Box::new(Recorder::new(None, length, most)));
@@ -154,7 +154,7 @@ impl Digester {
         }
     }
 
-    /// As [`Self::room`] for zeros: any number of whole blocks of zeros is one stretch.
+    /// Like [`Self::room`] for zeros: any number of whole blocks of zeros is one stretch.
     pub(super) fn room_for_zeros(&mut self, next: u64) -> u64 {
         let room = self.room(next);
         let position = self.position();

@@ -462,7 +462,7 @@ fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
     values
 }
 
-/// As [`gather`], by permutations.
+/// Like [`gather`], by permutations.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
@@ -589,7 +589,7 @@ impl DivisorTest {
         _mm512_cmple_epu32_mask(quotient, self.quotient_limit)
     }
 
-    /// As [`Self::sixteen`], for all hashes of a block.
+    /// Like [`Self::sixteen`], for all hashes of a block.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn matches(&self, block: &BlockHashes) -> u64 {

@@ -56,7 +56,7 @@ impl ProvableMembers {
         Self::without(&Templates::default(), members)
     }
 
-    /// As [`Self::new`], without templates: in texts neither words nor bytes of them count.
+    /// Like [`Self::new`], without templates: in texts neither words nor bytes of them count.
     pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {

@@ -28,7 +28,7 @@ impl TemplateShingles {
         shingles.filter_map(|&shingle| Fingerprint::of_hash(shingle))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no shingles.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

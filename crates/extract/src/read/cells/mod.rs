@@ -1,15 +1,15 @@
 //! Values of cells as they are shown.
 //!
-//! Spreadsheet programs store 17 digits of a number, or as few as tell it apart, and a date as a
-//! count of days. All show 15 significant digits and a date. So does this, and one sheet has one
-//! text, whatever program saved it:
+//! Spreadsheet programs store 17 digits of a number, or the fewest that identify it, and a date as
+//! a count of days. All show 15 significant digits and a date. So does this module. A sheet then
+//! has one text, whatever program saved it:
 //!
-//! * A number without a format of its own has up to 15 significant digits, and an exponent below
-//!   0.0001 and from 10¹⁵ on.
-//! * A number with a format has the digits, groups, signs and units that the format asks for.
-//! * A date is shown by its format. The default format, which each program shows in the way of its
-//!   country, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which
-//!   American programs store in its place.
+//! A number without a format of its own has up to 15 significant digits, and an exponent below
+//! 0.0001 and from 10¹⁵ on.
+//! A number with a format has the digits, groups, signs and units of the format.
+//! A date is shown by its format. The default format, which each program shows in its country's
+//! way, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which American
+//! programs store instead.
 
 mod date;
 mod format;
@@ -26,11 +26,11 @@ struct Decimal {
     exponent: i32,
 }
 
-/// Digits that are shown of a number.
+/// The digits that are shown of a number.
 const SIGNIFICANT: usize = 15;
 
 impl Decimal {
-    /// The size of a number, to 15 significant digits.
+    /// Returns the absolute value of a number, to 15 significant digits.
     fn of(value: f64) -> Self {
         let written = format!("{:.*e}", SIGNIFICANT - 1, value.abs());
         let (mantissa, exponent) = written.split_once('e').unwrap_or(("0", "0"));
@@ -61,7 +61,7 @@ impl Decimal {
         let rounds_up = kept >= 0 && self.digits[kept as usize] >= b'5';
         self.digits.truncate(kept.max(0) as usize);
         if rounds_up {
-            // Nines become zeros, and what is before them one more.
+            // Nines become zeros, and the digit before them rises by one.
             while self.digits.last() == Some(&b'9') {
                 self.digits.pop();
             }
@@ -80,7 +80,7 @@ impl Decimal {
         self.digits.is_empty()
     }
 
-    /// The digits before the point, at least one.
+    /// Returns the digits before the point, at least one.
     fn whole(&self) -> String {
         let length = self.exponent.max(0) as usize;
         let digits = self.digits.iter().map(|&digit| char::from(digit));
@@ -88,7 +88,7 @@ impl Decimal {
         if all.is_empty() { "0".to_owned() } else { all }
     }
 
-    /// The digits behind the point, as many as there are.
+    /// Returns all digits behind the point.
     fn fraction(&self) -> String {
         let zeros = (-self.exponent).max(0) as usize;
         let behind = self.digits.iter().skip(self.exponent.max(0) as usize);
@@ -99,7 +99,7 @@ impl Decimal {
     }
 }
 
-/// A number as it is shown without a format.
+/// Formats a number without a format.
 pub(super) fn general(value: f64) -> String {
     if !value.is_finite() {
         return String::new();

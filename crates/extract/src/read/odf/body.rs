@@ -1,21 +1,21 @@
-//! What is in the body of an Open Document, on its way into a text.
+//! Converts the body of an Open Document to text.
 
 use super::styles::Styles;
 use crate::read::cells::{general, is_default_date};
 use crate::read::xml::Element;
 use crate::read::{Take, Text};
 
-/// A paragraph that is open.
+/// An open paragraph.
 #[derive(Debug)]
 struct Paragraph {
     text: String,
-    /// By its style, or by a field in it.
+    /// True if its style, or a field in it, hides it.
     hidden: bool,
-    /// Text of it was left out.
+    /// True if text of it was left out.
     hid: bool,
 }
 
-/// A row or a cell that is open.
+/// An open row or cell.
 #[derive(Debug)]
 enum Holder {
     Row {
@@ -30,7 +30,7 @@ enum Holder {
     },
 }
 
-/// What a cell says beside its text.
+/// The value of a cell beside its text.
 #[derive(Debug, Default)]
 struct Value {
     kind: String,
@@ -48,7 +48,7 @@ pub(super) struct Body<'w> {
     notes: u64,
     paragraphs: Vec<Paragraph>,
     holders: Vec<Holder>,
-    /// Sections and spans that are open, and whether they are hidden.
+    /// For each open section and span, whether it is hidden.
     stretches: Vec<bool>,
     /// The last column of each run of columns, and the style of its cells.
     columns: Vec<(u64, Option<String>)>,
@@ -56,10 +56,10 @@ pub(super) struct Body<'w> {
     pub(super) hidden: u64,
 }
 
-/// No sheet has more columns.
+/// The most columns of a sheet.
 const MOST_COLUMNS: u64 = 16_384;
 
-/// No sheet has more rows.
+/// The most rows of a sheet.
 const MOST_ROWS: u64 = 1 << 20;
 
 /// The most bytes of a row to which repeated cells are written out.
@@ -80,7 +80,7 @@ impl<'w> Body<'w> {
         }
     }
 
-    /// An element begins; `false`: it and all that is in it are to be left out.
+    /// Opens an element; returns `false` if it must be left out with everything in it.
     pub(super) fn open(&mut self, element: &Element<'_>) -> bool {
         let style = || element.prefixed("text:style-name");
         let is = |name, value| element.prefixed(name).is_some_and(|of| of == value);
@@ -122,8 +122,8 @@ impl<'w> Body<'w> {
                 column: 0,
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
-            // The number of a note, what a change took away, how a picture is described, who
-            // commented.
+            // The number of a note, deleted text of a change, the description of a picture, the
+            // author of a comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"
@@ -162,7 +162,7 @@ impl<'w> Body<'w> {
         });
     }
 
-    /// An element ends.
+    /// Closes an element.
     pub(super) fn close(&mut self, name: &str) -> Take {
         match name {
             "p" | "h" => self.close_paragraph(),
@@ -215,7 +215,7 @@ impl<'w> Body<'w> {
         self.emit(&paragraph.text)
     }
 
-    /// Text of a paragraph; what is elsewhere is none.
+    /// Adds text of a paragraph; text elsewhere is ignored.
     pub(super) fn push(&mut self, piece: &str) {
         let is_hidden = self.stretches.contains(&true);
         if let Some(paragraph) = self.paragraphs.last_mut() {
@@ -251,9 +251,9 @@ impl<'w> Body<'w> {
         Ok(())
     }
 
-    /// All is read.
+    /// Ends the body.
     pub(super) fn end(mut self) -> Take {
-        // What was left open.
+        // Paragraphs that were left open.
         for paragraph in std::mem::take(&mut self.paragraphs) {
             if !paragraph.hidden {
                 self.emit(&paragraph.text)?;
@@ -274,7 +274,7 @@ fn repeat(element: &Element<'_>, name: &str, most: u64) -> u64 {
 }
 
 impl Value {
-    /// A cell as all programs show it: see [`crate::read::cells`].
+    /// Returns a cell as all programs show it: see [`crate::read::cells`].
     fn shown(&self, text: &str, styles: &Styles) -> String {
         match self.kind.as_str() {
             "float" => {

@@ -1,13 +1,13 @@
 //! PDF: the words on the pages.
 //!
-//! A page has no words, only glyphs at places. The libraries give objects, streams ([`content`])
-//! and what fonts say of their codes ([`font`]); [`page`] follows the operators that place text,
-//! and [`lines`] makes words of it, in the direction in which it is read ([`direction`]).
+//! A page has no words, only glyphs at places. The libraries provide objects, streams ([`content`])
+//! and the fonts' tables of codes ([`font`]). [`page`] follows the operators that place text, and
+//! [`lines`] makes words of it, in the direction in which it is read ([`direction`]).
 //!
-//! # What could not be read
+//! # Unreadable pages
 //!
-//! A page of scanned paper has no text. One whose letters nothing tells, or whose content is
-//! damaged, has: its number and the reason are reported, and what could be read is kept.
+//! A page of scanned paper has no text and no fault. A page with unknown letters or damaged content
+//! has a fault: its number and the reason are reported, and the readable text is kept.
 //!
 //! A file with an empty user password opens for everyone; others are encrypted.
 
@@ -29,15 +29,15 @@ use self::page::Page;
 use crate::read::{Place, Source, Stop, Take, Walk, date, divided};
 use crate::{Bound, Skipped};
 
-/// What of a page could not be read.
+/// The faults of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Faults {
     glyphs: u64,
-    /// Glyphs of which nothing says which letters they are.
+    /// Glyphs whose letters are not known.
     unknown: u64,
-    /// Some of its content could not be had.
+    /// True if some of its content could not be read.
     damaged: bool,
-    /// Forms were left out, or text.
+    /// True if forms, or text, were left out.
     too_much: bool,
 }
 
@@ -45,10 +45,10 @@ const NO_LETTERS: &str = "no font says which letters";
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut bytes = walk.all(&source)?;
-    // What stands before the mark is no part of the file.
+    // The bytes before the mark are not part of the file.
     let start = memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").unwrap_or(0);
     bytes.drain(..start);
-    // Of a file with a table of objects that cannot be read, this is all that can be known.
+    // If the table of objects cannot be read, this mark is the only evidence.
     let is_encrypted = memchr::memmem::find(&bytes, b"/Encrypt").is_some();
     let document = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Invalid if !is_encrypted => no_pages(),
@@ -92,7 +92,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// The date in the information dictionary, else in the XMP packet.
+/// Returns the date in the information dictionary, else in the XMP packet.
 fn stated(document: &Pdf, root: Option<&Dict<'_>>) -> Take<Option<DocumentDate>> {
     let metadata = document.metadata();
     let modified = metadata
@@ -132,7 +132,7 @@ fn no_pages() -> Stop {
     Stop::This(Skipped::Damaged("no pages can be found".to_owned()))
 }
 
-/// What is worst about a page.
+/// Returns the worst fault of a page.
 fn why_unread(faults: Faults) -> Option<&'static str> {
     if faults.damaged {
         Some("a part of the content is damaged")
@@ -143,7 +143,7 @@ fn why_unread(faults: Faults) -> Option<&'static str> {
     }
 }
 
-/// Reports pages: those that follow each other and have the same fault at once.
+/// Reports faulty pages: consecutive ones with the same fault together.
 fn tell(walk: &mut Walk, pages: &[(usize, &str, Faults)]) -> Take {
     for run in pages.chunk_by(|a, b| a.0 + 1 == b.0 && a.1 == b.1) {
         let ((first, why, _), last) = (run[0], run[run.len() - 1].0);

@@ -1,4 +1,4 @@
-//! One page: the operators that place text, and what is pinned on it.
+//! One page: the operators that place text, and its annotations.
 
 use std::rc::Rc;
 
@@ -14,10 +14,10 @@ use super::lines::{Lines, Placed};
 /// Forms within forms.
 const DEEPEST: usize = 24;
 
-/// Forms of one page, each as often as it is drawn.
+/// The most forms of one page, each counted as often as it is drawn.
 const MOST_FORMS: u32 = 20_000;
 
-/// Saved states, and marks. Only damaged pages have more.
+/// The most saved states, and marks. Only damaged pages have more.
 const MOST_SAVED: usize = 512;
 
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ pub(super) struct Page<'f, 'd> {
     lines: Lines,
     faults: Faults,
     state: State<'d>,
-    /// Of marked content, the text that stands for its glyphs; an empty one was said.
+    /// The texts that replace the glyphs of marked content; an empty one was emitted.
     marks: Vec<Option<Rc<str>>>,
     matrix: Affine,
     line_matrix: Affine,
@@ -46,12 +46,12 @@ pub(super) struct Page<'f, 'd> {
     within: Vec<ObjectIdentifier>,
     /// Bytes of text.
     most: u64,
-    /// Bytes of content that may yet be decoded.
+    /// Bytes of content that may still be decoded.
     left: u64,
 }
 
 impl<'f, 'd> Page<'f, 'd> {
-    /// The text of a page, and what of it could not be read.
+    /// Returns the text of a page, and its faults.
     pub(super) fn read(fonts: &'f mut Fonts<'d>, page: &Sheet<'d>, most: u64) -> (String, Faults) {
         let mut reader = Self {
             fonts,
@@ -85,7 +85,7 @@ impl<'f, 'd> Page<'f, 'd> {
         match page.get::<Object<'d>>("Contents") {
             Some(Object::Array(array)) => {
                 streams.extend(array.iter::<Object<'d>>());
-                // An item that is not there is none of those that the array gives.
+                // An item whose object is missing is not among those that the array yields.
                 self.faults.damaged |= streams.len() < array.raw_iter().count();
             }
             None => self.faults.damaged |= page.contains_key("Contents"),
@@ -115,14 +115,14 @@ impl<'f, 'd> Page<'f, 'd> {
                 _ => 0.0,
             };
             let matrix = || match operands.len() {
-                // Lacking operands make no other place.
+                // Missing operands leave the place unchanged.
                 0..6 => Affine::IDENTITY,
                 _ => Affine::new([5, 4, 3, 2, 1, 0].map(number)),
             };
             match operator {
                 b"Tj" | b"TJ" => match operands.last() {
                     Some(Object::Array(array)) => self.show(&array.iter().collect::<Vec<_>>()),
-                    // One without its brackets.
+                    // A string without its brackets.
                     _ => self.show(&operands),
                 },
                 b"'" | b"\"" => {
@@ -143,7 +143,7 @@ impl<'f, 'd> Page<'f, 'd> {
                 b"Tf" => {
                     self.state.size = number(0);
                     if let Some(Object::Name(name)) = operands.iter().rev().nth(1) {
-                        // Of one that is not there, the codes are letters.
+                        // If the font is missing, the codes are taken as letters.
                         let font = resources.get_font(name).unwrap_or_default();
                         self.state.font = Some(self.fonts.of(&font));
                     }
@@ -199,7 +199,7 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.matrix, self.line_matrix) = (matrix, matrix);
     }
 
-    /// Strings, and the way back between them.
+    /// Shows strings, and the offsets between them.
     fn show(&mut self, parts: &[Object<'_>]) {
         let font = self.state.font.clone();
         let font = font.unwrap_or_else(|| self.fonts.of(&Dict::empty()));
@@ -240,7 +240,7 @@ impl<'f, 'd> Page<'f, 'd> {
             let placed = Placed {
                 at: matrix * Point::new(0.0, self.state.rise),
                 along: line / line.hypot() * size.signum(),
-                // Of the space after a glyph it is seen whether it is a blank.
+                // The space after a glyph may turn out to be a blank.
                 advance: (line * along).hypot(),
                 size: up.hypot() * size.abs() * font.scale,
                 within_string: at > 0,
@@ -268,7 +268,7 @@ impl<'f, 'd> Page<'f, 'd> {
     fn form(&mut self, stream: &Stream<'d>, outer: &Resources<'d>) {
         let dict = stream.dict();
         let subtype = dict.get::<Name<'_>>("Subtype");
-        // What draws itself is drawn once.
+        // A form that draws itself is drawn once.
         let id = stream.obj_id();
         if subtype.as_deref() == Some(b"Image") || self.within.contains(&id) {
             return;
@@ -292,8 +292,8 @@ impl<'f, 'd> Page<'f, 'd> {
         (self.state, self.matrix, self.line_matrix) = outside;
     }
 
-    /// What is pinned on a page: what it looks like, or else what it says. A note says it in a
-    /// window of its own.
+    /// Reads an annotation: its appearance, or else its text. A note shows its text in a window of
+    /// its own.
     fn annotation(&mut self, dict: &Dict<'d>, resources: &Resources<'d>) {
         const HIDDEN: u32 = 2;
         if self.lines.len() as u64 > self.most {
@@ -323,7 +323,7 @@ impl<'f, 'd> Page<'f, 'd> {
     }
 }
 
-/// The form that draws an annotation, in the state that it is in.
+/// Returns the form that draws an annotation in its current state.
 fn looks<'d>(dict: &Dict<'d>) -> Option<Stream<'d>> {
     match dict.get::<Dict<'d>>("AP")?.get::<Object<'d>>("N")? {
         Object::Stream(form) => Some(form),
@@ -332,7 +332,7 @@ fn looks<'d>(dict: &Dict<'d>) -> Option<Stream<'d>> {
     }
 }
 
-/// The value of a field, which it may have from one of those that it is a part of.
+/// Returns the value of a field, which it may inherit from its parents.
 fn value(field: &Dict<'_>) -> Option<String> {
     let mut field = field.clone();
     for _ in 0..DEEPEST {
