@@ -19,17 +19,16 @@
 //! ```
 //!
 //! 1. **The order is that of the new catalogue.** Contents precede their references. So a kept
-//!    entry adds its content and the look of that, unless they were added before, just as the
-//!    writer of the catalogue did (`Replay`). A kept entry costs nothing, a run of them three
-//!    bytes.
-//! 2. **Numbers are assigned again.** Contents and files are numbered in their order, so one new
+//!    entry adds its content and the look of that, unless they were added before. The writer of the
+//!    catalogue did the same (`Replay`). A kept entry costs nothing, a run of them three bytes.
+//! 2. **Numbers are assigned again.** Contents and files are numbered in their order. So one new
 //!    content at the beginning changes the numbers of all others. Both sides count them
 //!    (`Numbering`).
 //! 3. **Nothing is guessed.** The records that a kept entry would add are compared with those of
 //!    the new catalogue. If any differs, they are written out. If the catalogues have different
 //!    orders, a delta is larger, but not wrong.
 //! 4. **Three digests**: the delta's own (a torn copy is refused), the base's (another base is
-//!    refused), and the new catalogue's, with which the result is compared.
+//!    refused), and the new catalogue's. The result is compared with the last.
 
 mod join;
 mod make;

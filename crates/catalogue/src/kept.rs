@@ -1,7 +1,7 @@
 //! Imported catalogues: files in a folder of ours, one for each label.
 //!
-//! The folder is authoritative. An index that has them can be rebuilt at any time, and commands
-//! that run without the daemon read the same files.
+//! The folder is authoritative. An index that has them can be rebuilt at any time. Commands that
+//! run without the daemon read the same files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};

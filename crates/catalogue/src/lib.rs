@@ -13,9 +13,9 @@
 //!    any other root. The path of that tree ([`resemble_proto::catalogued`]) does not exist on a
 //!    file system: the kernel refuses to open its files, which is reported (`AskError::Elsewhere`
 //!    of `resemble-relate`).
-//! 2. **The format is a stream of records** (`format`). It is written and read in one pass, with
-//!    contents before their references, and a digest of everything at the end. The digest is
-//!    verified before the first record is used.
+//! 2. **The format is a stream of records** (`format`), written and read in one pass. Contents
+//!    precede their references, and a digest of everything is at the end. It is verified before the
+//!    first record is used.
 //! 3. **It may be malformed**: a digest of all bytes is not a signature, because anybody can make
 //!    one. Lengths are checked before anything is allocated, names before they are joined, sums
 //!    before they are added. Its data on contents are trusted as its author is: no bytes are
@@ -80,8 +80,8 @@ pub enum Samples {
     All,
     /// At most this many fingerprints of a content.
     AtMost(u32),
-    /// As many as keep the catalogue within this part of the bytes of its files, but at least 16 of
-    /// a content. The catalogue then has the number that was used: [`Self::AtMost`], or
+    /// The most that keep the catalogue within this part of the bytes of its files, but at least 16
+    /// of a content. The catalogue then states the number that was used: [`Self::AtMost`], or
     /// [`Self::All`] if all fitted.
     Within {
         /// That part.
@@ -186,9 +186,9 @@ pub enum CatalogueError {
     Params {
         /// The file.
         file: PathBuf,
-        /// Of the catalogue.
+        /// The parameters of the catalogue.
         theirs: String,
-        /// Of the index.
+        /// The parameters of the index.
         ours: String,
     },
     /// No catalogue has this label.

@@ -4,7 +4,7 @@
 //! invalid: no question ever sees half a catalogue. Contents are in memory only during their batch.
 //!
 //! If an older catalogue of the tree is in the index already, only the difference is written. An
-//! entry that is equal in both stays ([`Before`]), and entries that the new one does not have are
+//! entry that is equal in both stays ([`Before`]). Entries that the new one does not have are
 //! removed at the end. Between the catalogues of two nights that is next to nothing, and one
 //! transaction.
 
@@ -50,9 +50,9 @@ pub struct Loaded {
     pub changes: u64,
 }
 
-/// Loads a catalogue into the index, at `root` (see [`resemble_proto::catalogued`]), replacing the
-/// tree there in one transaction. Questions meanwhile are answered from the old or from the new
-/// catalogue, and after a failure the old one is still there.
+/// Loads a catalogue into the index, at `root` (see [`resemble_proto::catalogued`]), and replaces
+/// the tree there in one transaction. Questions meanwhile are answered from the old or from the new
+/// catalogue. After a failure the old one is still there.
 ///
 /// If the difference fits into one transaction, only that is written. If it does not, the catalogue
 /// is loaded next to the old one and replaces it when it is complete.
@@ -499,8 +499,8 @@ impl<'a> Loader<'a> {
         Ok(new)
     }
 
-    /// Marks the parts of a content that the index has taken apart itself as used, so that the
-    /// batch is valid.
+    /// Marks the parts of a content as used that the index has taken apart itself. Otherwise the
+    /// batch would be invalid.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {

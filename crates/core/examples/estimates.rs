@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! For each kind of edit and class of sizes it prints the number of containments. Then follow the
+//! It prints the number of containments for each kind of edit and class of sizes. Then follow the
 //! bias and the mean absolute error of the estimate, of the plain ratio of samples, and of the
 //! chunks' bound. The last two columns are those of the resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]

@@ -7,10 +7,10 @@
 //! # Method
 //!
 //! Before windows are sampled, the distances in code are set to zero. For x86 these are the 32-bit
-//! operands of `call`, `jmp` and the conditional jumps, and those of references relative to the
-//! instruction pointer. For ARM64 they are the operands of `b`, `bl` and `adrp`. The filters of xz
-//! make distances absolute instead, so that two calls of one function become equal. That helps a
-//! compressor within one file, but absolute addresses change from build to build as distances do.
+//! operands of `call`, `jmp`, the conditional jumps, and references relative to the instruction
+//! pointer. For ARM64 they are the operands of `b`, `bl` and `adrp`. The filters of xz make
+//! distances absolute instead, so that two calls of one function become equal. That helps a
+//! compressor within one file. But absolute addresses change from build to build as distances do.
 //! Only the samples change. Chunks, shared bytes and all exact figures are about the original
 //! bytes.
 //!
@@ -395,7 +395,7 @@ mod tests {
         assert!(of_a.len() > 500, "{}", of_a.len());
         let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
         assert!(shared * 10 > of_a.len() * 9, "{shared} of {}", of_a.len());
-        // As bytes they share only the header.
+        // Their plain windows share only the header.
         let params = Params::default();
         let plain = |file: &[u8]| {
             let mut all = Vec::new();

@@ -205,8 +205,8 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one, without the chunks that both have.
-/// For a log of gigabytes to which a line was appended, or an image in which a block was written,
-/// these are millions.
+/// These are millions in a log of gigabytes to which a line was appended, or in an image in which a
+/// block was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.

@@ -11,10 +11,10 @@
 //!
 //! # Processors
 //!
-//! The first two take most of the time, so they have kernels for wide vector units, chosen once at
-//! run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is only a faster way to
-//! the same values. The portable one is the definition, and the tests compare every kernel of the
-//! processor with it. Nothing outside this module depends on which one ran.
+//! The first two take most of the time, so they have kernels for wide vector units. The kernels are
+//! chosen once at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is only a
+//! faster way to the same values. The portable one is the definition, and the tests compare every
+//! kernel of the processor with it. Nothing outside this module depends on which one ran.
 //!
 //! `letters`, which finds the words of texts, has kernels, too; `shingles` hashes and joins them.
 //!

@@ -154,8 +154,8 @@ impl Fingerprint {
     }
 
     /// Returns the number of leading zero bits of the hash, up to the 32 bits of the fingerprint. A
-    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the
-    /// `Mod_n` of Broder 1997 section 3 with n = 2^k). So samples of files at different levels
+    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k. This is
+    /// the `Mod_n` of Broder 1997 section 3 with n = 2^k. So samples of files at different levels
     /// nest.
     pub const fn level(self) -> u8 {
         Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8

@@ -16,7 +16,7 @@
 //!    [`SamplingParams::most`] *distinct* fingerprints remain. This counts fingerprints instead of
 //!    bytes, so it serves repetitive files (few distinct windows) as well as random ones. It also
 //!    bounds the cost of a file in the index without any estimate.
-//! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`, so files of
+//! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`. So files of
 //!    different sizes are compared at the greater of both levels: [`Signature::at_level`].
 //! 3. **The order is kept**: fingerprints are in the order of their first occurrence. A set would
 //!    be enough for the ratio. The order also distinguishes one replaced block from many scattered
@@ -115,9 +115,9 @@ impl Signature {
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
 ///
 /// Holds at most `cap` fingerprints at any time. Whenever one more arrives, the level rises and
-/// those below it are dropped. A dropped fingerprint is never needed again, because the number of
-/// distinct fingerprints at a level only grows with the file. So the result is that of choosing the
-/// level for the whole file, however the file was cut into pieces.
+/// those below it are dropped. A dropped fingerprint is never needed again: the number of distinct
+/// fingerprints at a level only grows with the file. So the result is that of choosing the level
+/// for the whole file. It does not depend on how the file was cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,

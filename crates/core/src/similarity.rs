@@ -41,7 +41,7 @@ pub use text::{
 /// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b: the share of a's words in runs of at least five that b has, too, or
+    /// Containment of a in b: the share of a's words in runs of at least five that b has, too. Or
     /// of a's bytes in runs of at least 64 ([`Unit`]). `None`: too small to judge.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.

@@ -10,9 +10,9 @@
 //! ([`worker`]). It cannot open anything, because of a mandatory filter of system calls, and
 //! Landlock. Its time, memory and output are bounded. A crash, a hang or a bomb ends that process;
 //! the file is then [`Skipped`] with the reason, and the others continue. It returns only bytes. A
-//! process that may not start others has a [`starter`] do it. A plain text in another encoding,
-//! unless it is large, and the dates of pictures and web pages are read in this process, by code of
-//! this crate. A hostile file can make that neither fail nor slow.
+//! process that may not start others has a [`starter`] do it. Two kinds of files are read in this
+//! process, by code of this crate: plain texts in other encodings, unless large, and pictures and
+//! web pages, for their dates. A hostile file can make that neither fail nor slow.
 
 #![forbid(unsafe_code)]
 
@@ -256,8 +256,8 @@ impl Extractor {
         parent::probe(&self.workers, self.limits)
     }
 
-    /// Returns the format of a file with this name and these first bytes (up to [`HEAD`]), if it
-    /// can be taken apart. `None` for plain text in UTF-8 and everything unknown. Cheap: called for
+    /// Returns the format of a file with this name and these first bytes, up to [`HEAD`]. `None` if
+    /// it cannot be taken apart: plain text in UTF-8 and everything unknown. Cheap: called for
     /// every file that is read.
     ///
     /// Only the ending of the name counts, and only for converters, for mails, and to avoid
@@ -301,13 +301,13 @@ impl Extractor {
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
     }
 
-    /// Takes an open file apart. The descriptor is passed to the worker, which reads it from its
-    /// start and never moves the offset, so several may share one description.
+    /// Takes an open file apart. The descriptor is passed to the worker. It reads from the start
+    /// and never moves the offset, so several may share one description.
     ///
-    /// Returns what was skipped within it, each with the path of names that leads there
-    /// (`mail.eml!report.zip!a.txt` without the file's own name), empty for the file itself. The
-    /// member of the compressed file itself has an empty name, because only the caller knows the
-    /// file's: see [`unpacked_name`].
+    /// Returns what was skipped within it, each with the path of names that leads there. The path
+    /// is `mail.eml!report.zip!a.txt` without the file's own name, and empty for the file itself.
+    /// The member of the compressed file itself has an empty name, because only the caller knows
+    /// the file's: see [`unpacked_name`].
     ///
     /// # Errors
     ///

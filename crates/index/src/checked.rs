@@ -2,11 +2,11 @@
 //!
 //! redb keeps checksums of its pages and compares them only on request, so a flipped bit would
 //! change an answer. A look-up that takes a wrong branch finds nothing, as if the key did not
-//! exist. Here each block of 4096 bytes has a checksum *beside* it (XXH3 of the block and its
-//! number), in a block of such checksums for 512 blocks. That detects any change of a block,
-//! whatever its purpose: rows, branches, counters. It detects an older state of the block, another
-//! block in its place, and the loss of the checksums themselves. Damage never becomes an answer:
-//! the read fails, and [`Health`] reports it to the owner of the index. There are three subtleties:
+//! exist. Here each block of 4096 bytes has a checksum *beside* it: XXH3 of the block and its
+//! number. A block of checksums covers 512 blocks. That detects any change of a block, whatever its
+//! purpose: rows, branches, counters. It detects an older state of the block, another block in its
+//! place, and the loss of the checksums themselves. Damage never becomes an answer: the read fails,
+//! and [`Health`] reports it to the owner of the index. There are three subtleties:
 //!
 //! 1. **A crash damages nothing.** redb never overwrites what the last durable commit uses, except
 //!    its header. So a block and its checksum need not reach the disk together: until both are

@@ -5,17 +5,17 @@
 //! not, so that no code can forget to. It notes two things, and a commit records its changes of
 //! both:
 //!
-//! **contents**: their rows and parts, their places as parts, the files that have them and the
-//! names of these; and all contents in a posting list that was read;
-//! **posting keys**: a new content touches all its keys. A deleted content touches only itself,
-//! because the index does not know all the keys that it had. A question that read one of its lists
-//! has noted it.
+//! * **contents**: their rows and parts, their places as parts, the files that have them and the
+//!   names of these; and all contents in a posting list that was read;
+//! * **posting keys**: a new content touches all its keys. A deleted content touches only itself,
+//!   because the index does not know all the keys that it had. A question that read one of its
+//!   lists has noted it.
 //!
-//! That a key is boilerplate is not noted: most questions check many keys, and each new file under
-//! a common header would touch them. A key rarely becomes boilerplate or ceases to be; then the
-//! commit touches everything. So does a commit whose changes would take too much memory. A question
-//! that reads anything else (directories, records, sums) has no footprint, and its answer is kept
-//! until the next commit.
+//! Boilerplate keys are not noted: most questions check many keys, and each new file under a common
+//! header would touch them. A key rarely becomes boilerplate or ceases to be; then the commit
+//! touches everything. So does a commit whose changes would take too much memory. A question that
+//! reads anything else (directories, records, sums) has no footprint. Its answer is kept until the
+//! next commit.
 //!
 //! Keys are kept as hashes of 32 bits. If two collide, an answer is at worst computed again.
 

@@ -2,7 +2,7 @@
 //! former content.
 //!
 //! A line is appended to a log of a gigabyte, or a block of an image is written. The new content
-//! has a million chunks, and all but two are those of the old content, which is removed in the same
+//! has a million chunks. All but two are those of the old content, which is removed in the same
 //! batch. Then none of these chunks is written. The new content is the **heir** of the old one:
 //!
 //! 1. **Its chunk list** stays under the id that it was first stored with. Only the parts with

@@ -2,14 +2,14 @@
 //!
 //! There is one writer and any number of readers, and none waits for another:
 //!
-//! Writers take turns at one lock. Each starts from the state of the last commit and changes a copy
-//! of it. A failed or refused batch leaves nothing behind.
-//! A reader needs a read transaction *and* the sets in memory of the same commit. A lock around the
-//! commit would last two fsyncs. Instead every commit has a generation number in its counters, and
-//! the sets of the next generation are published before it is committed. A reader begins, reads the
-//! generation, and takes the sets with that number. They may be missing, because two commits were
-//! made meanwhile, or a failed commit was made after all. Then the reader reads them from the
-//! tables, which is slower but correct.
+//! * Writers take turns at one lock. Each starts from the state of the last commit and changes a
+//!   copy of it. A failed or refused batch leaves nothing behind.
+//! * A reader needs a read transaction *and* the sets in memory of the same commit. A lock around
+//!   the commit would last two fsyncs. Instead every commit has a generation number in its
+//!   counters, and the sets of the next generation are published before it is committed. A reader
+//!   begins, reads the generation, and takes the sets with that number. They may be missing,
+//!   because two commits were made meanwhile, or a failed commit was made after all. Then the
+//!   reader reads them from the tables, which is slower but correct.
 
 use std::io;
 use std::path::PathBuf;
@@ -144,9 +144,10 @@ impl Index {
     /// A content that loses its last file is deleted at the end of the batch. So a file that is
     /// removed and added elsewhere within one batch keeps its content.
     ///
-    /// After a full disk or another failure of the file system, the index refuses all writing
-    /// ([`ApplyError::Closed`]) until it is dropped and opened again. Snapshots then read only what
-    /// is cached. Where the file cannot be opened again, [`Index::last_commit`] reads it.
+    /// A full disk or another failure of the file system makes the index refuse all writing
+    /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then snapshots
+    /// read only what is cached. Where the file cannot be opened again, [`Index::last_commit`]
+    /// reads it.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }

@@ -1,10 +1,10 @@
 //! Measures of pairs, stored by their contents.
 //!
-//! What two contents have in common never changes. So a measure is kept while there is room, and
-//! the next question about the pair reads no file. Losing a measure costs only time:
+//! The measures of two contents never change. So a measure is kept while there is room, and the
+//! next question about the pair reads no file. Losing a measure costs only time:
 //!
-//! 1. **A question never waits for a writer.** New measures wait in memory ([`NewMeasures`]), where
-//!    every snapshot of this index finds them, until [`crate::Index::write_measures`] is called.
+//! 1. **A question never waits for a writer.** New measures wait in memory ([`NewMeasures`]) until
+//!    [`crate::Index::write_measures`] is called. Every snapshot of this index finds them there.
 //!    Measures that are not written yet end with the process.
 //! 2. **Two generations bound them.** New ones go into the table `measures`. When that is full, it
 //!    becomes `older_measures`, and the former older table is dropped. A measure that is found in

@@ -1,10 +1,10 @@
 //! Opens an index, and sets files aside that cannot be used.
 //!
-//! The index is derived data: the remedy for any fault of the file is to read the contents again.
-//! So a file that is not redb's, is damaged, or was written by another version or with other
-//! parameters is *set aside*: it is renamed to `NAME.set-aside` (replacing an older one, so that at
-//! most one is kept), and a new index takes its place. The caller receives the reason and reports
-//! it. Only what needs a decision is an error: a file in use, a full disk, missing permissions.
+//! The index is derived data: the remedy for any fault of the file is to read the contents again. A
+//! file may be not redb's, damaged, or written by another version or with other parameters. It is
+//! then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. It replaces an
+//! older one, so that at most one is kept. The caller receives the reason and reports it. Only what
+//! needs a decision is an error: a file in use, a full disk, missing permissions.
 //!
 //! Another boilerplate limit does not require reading contents again: the keys are counted again.
 
@@ -74,8 +74,8 @@ impl Index {
         }
     }
 
-    /// Returns a view of the last commit in the file at `path` without writing to it, for a disk
-    /// that is full or read-only. Repairs by redb stay in memory.
+    /// Returns a view of the last commit in the file at `path` without writing to it. This is for a
+    /// disk that is full or read-only. Repairs by redb stay in memory.
     ///
     /// While the view or a copy of it is alive, no process can open the file for writing
     /// ([`OpenError::InUse`]). Boilerplate is as counted in the file, whatever the limit is now.

@@ -96,7 +96,7 @@ pub struct ContentRow {
     /// Number of places in containers that have it as a part. In a snapshot it is never 0 together
     /// with `files`.
     pub uses: u32,
-    /// Whether it was taken apart.
+    /// The result of searching it for parts.
     pub look: Look,
     /// The number of its parts, including those without a content.
     pub parts: u32,

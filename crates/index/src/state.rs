@@ -247,7 +247,7 @@ pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
     /// Contents whose rows are deleted but whose postings are still in a segment.
     pub(crate) dead: Arc<BitSet>,
-    /// Those of them whose postings belong to an heir.
+    /// The dead contents whose postings belong to an heir.
     pub(crate) heirs: Arc<Heirs>,
     pub(crate) boilerplate: Arc<Boilerplate>,
     /// The orders of the segments that have one.

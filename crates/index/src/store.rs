@@ -2,8 +2,8 @@
 //!
 //! House rules of the store, each with its reason:
 //! 1. Every durable write transaction has two phases and saves the allocator's state
-//!    (`set_quick_repair`). So after a kill, opening takes milliseconds at any size, and a crafted
-//!    file cannot make a half-written commit look whole.
+//!    (`set_quick_repair`). So after a kill, opening takes milliseconds at any size. A crafted file
+//!    cannot make a half-written commit look whole.
 //! 2. There are no savepoints. A commit that is not durable writes nothing: readers see it, and the
 //!    next durable one writes it to the file.
 //! 3. A compacted store is closed and opened again. Only closing saves the allocator's state

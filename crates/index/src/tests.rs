@@ -255,8 +255,9 @@ enum Fate {
 /// The bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// Returns a state of the disk after a power cut: everything up to the last sync (if the disk
-/// syncs), and any of the writes after it, or parts of them. An extension of the file may be lost.
+/// Returns a state of the disk after a power cut: everything up to the last sync, if the disk
+/// syncs. Any of the writes after it may be there, or parts of them. An extension of the file may
+/// be lost.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);

@@ -2,8 +2,8 @@
 //!
 //! Two classes are never entered below a root. The entries of a pseudo file system are no real
 //! files: their sizes are wrong, and reading them may block or have effects. FUSE is left out
-//! because readers of a hung server hang, too, and because our own overlay is a FUSE file system. A
-//! disk that a process serves (`fuseblk`) is still a disk: it is indexed, and the overlay shows it.
+//! because readers of a hung server hang, too. And our own overlay is a FUSE file system. A disk
+//! that a process serves (`fuseblk`) is still a disk: it is indexed, and the overlay shows it.
 
 use std::path::Path;
 

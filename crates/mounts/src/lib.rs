@@ -1,16 +1,16 @@
 //! `resemble-mounts`: lists the mounts, and classifies the file systems on them.
 //!
-//! There is one table for the index, the overlay and the watcher, so that all of them leave out the
-//! same file systems.
+//! The index, the overlay and the watcher use one table, so all of them leave out the same file
+//! systems.
 //!
-//! The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE file
-//! system for its type (`statfs`, `stat`) sends a request to its server, and the server of our own
-//! overlay is this process. The kernel answers from its list without a request, and `poll` reports
-//! changes of the list. So keeping a table up to date costs one system call per use.
-//! [`kinds`] classifies types of file systems: whether they have files, whether a process serves
-//! them, whether other machines change them.
-//! [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
-//! changes of the kernel's list.
+//! * The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE
+//!   file system for its type (`statfs`, `stat`) sends a request to its server. The server of our
+//!   own overlay is this process. The kernel answers from its list without a request, and `poll`
+//!   reports changes of the list. So keeping a table up to date costs one system call per use.
+//! * [`kinds`] classifies types of file systems: whether they have files, whether a process serves
+//!   them, whether other machines change them.
+//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
+//!   changes of the kernel's list.
 #![forbid(unsafe_code)]
 
 pub mod kinds;
@@ -50,9 +50,8 @@ impl Mount {
 
 /// Returns the class of the file system with an open file or directory.
 ///
-/// `f_type` decides, which the file system itself returns (`fstatfs`). It is the same for a disk
-/// that a process serves (`fuseblk`) as for the rest of FUSE, so there the type in the mount table
-/// decides.
+/// `f_type` decides, which the file system itself returns (`fstatfs`). A disk that a process serves
+/// (`fuseblk`) has the same one as the rest of FUSE. There the type in the mount table decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {

@@ -12,9 +12,9 @@
 //! 1. **From a catalogue**, which has the same bytes for the same state of a tree. So tables do,
 //!    too, and have exactly the data from which `resemble groups A.cat B.cat` is answered.
 //! 2. **Names of contents are derived from their digests** ([`cid`]), never assigned by an engine.
-//!    An engine that counts rows while it reads assigns other numbers in each run, and the clusters
-//!    of one run do not match those of the next (text-dedup 28, graphframes 159). Two contents that
-//!    would have one name are refused.
+//!    An engine that counts rows while it reads assigns other numbers in each run. The clusters of
+//!    one run then do not match those of the next (text-dedup 28, graphframes 159). Two contents
+//!    that would have one name are refused.
 //! 3. **Contents and postings are in the order of these names.** The first pass over the catalogue
 //!    notes the place of each content; the second reads them in order. Memory holds 24 bytes for
 //!    each, and a group of rows. Nothing is sorted that does not fit in memory.

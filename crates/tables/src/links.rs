@@ -41,7 +41,7 @@ pub struct LinkTables {
 struct Run {
     schema: i64,
     params: String,
-    /// As in the tables.
+    /// The salt of the tables.
     salt: i64,
     degree: u64,
 }

@@ -19,8 +19,8 @@ use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay}
 ///
 /// # Errors
 ///
-/// Fails if the base is another one, if either cannot be read or is damaged, or if the result
-/// differs from the original.
+/// Fails if the base is another one or the result differs from the original. Also fails if either
+/// file cannot be read or is damaged.
 pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     if base.catalogue.checksum() != delta.base() {

@@ -87,8 +87,8 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
 
 /// Thins the samples of a content to `most`; `None` if it is forged.
 fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
-    // Thinning is the same for chunks of any size, and the heads have shown that both catalogues
-    // have the same parameters.
+    // Thinning is the same for chunks of any size. The heads have shown that both catalogues have
+    // the same parameters.
     let mut digest = content.unpack(&Params::default())?;
     digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
     Some(PackedContent::pack(&digest))

@@ -15,7 +15,7 @@ struct Folder {
     names: Vec<(OsString, Option<Entry>)>,
     /// The name after the last one that was named: usually the next one.
     next: usize,
-    /// How many have not been named.
+    /// Counts those that have not been named.
     left: usize,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct Before {
     snapshot: Option<Snapshot>,
     root: PathBuf,
     free: u64,
-    /// The folders of the old tree that the new catalogue has as folders, too, each with the names
-    /// that are not in it so far.
+    /// The folders of the old tree that the new catalogue has as folders, too. Each has the names
+    /// that are not in the new one so far.
     folders: HashMap<PathBuf, Folder>,
-    /// The files of the new catalogue so far, by their numbers. A new one is `None`, so that
-    /// another name of it is not taken as a file of the old tree.
+    /// The files of the new catalogue so far, by their numbers. `None`: the file is new, and so is
+    /// every other name of it.
     files: HashMap<u32, Option<FileRow>>,
     /// The files of the old tree among them.
     taken: HashSet<FileId>,

@@ -1,6 +1,6 @@
 //! The weight of a link where common text is discounted.
 
-/// What two contents share, in bytes of each.
+/// The shared part of two contents, in bytes of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sharing {
     /// Bytes of both contents.
@@ -16,7 +16,7 @@ impl Sharing {
     /// Returns the weight of the pair as kinship, in millionths: the value of
     /// [`super::Tie::score`].
     ///
-    /// The score of answers is the larger containment, S / (S + U) with S the shared and U the
+    /// The score of answers is the larger containment, S / (S + U). S are the shared and U the
     /// other bytes of the file with the larger share. For single pairs that is right; for groups it
     /// has a flaw. A header of two lines under a licence of twenty is contained by nine tenths in
     /// each of the 400 files with the licence. It is their natural centre, and would make one

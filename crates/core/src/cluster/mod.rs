@@ -5,9 +5,9 @@
 //! resembles b, b resembles c, and after forty such steps one "cluster" has everything with a
 //! licence in it. So there are two levels here:
 //!
-//! 1. **Components** by [`UnionFind`]: the connected contents. They are the unit in which work is
-//!    divided ([`first_fit_decreasing`], the bin packing of section 2.5) and in which the history
-//!    of a text is followed ([`spanning_forest`], [`Chain`]).
+//! 1. **Components** by [`UnionFind`]: the connected contents. Work is divided by components
+//!    ([`first_fit_decreasing`], the bin packing of section 2.5). The history of a text is followed
+//!    within them ([`spanning_forest`], [`Chain`]).
 //! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so no
 //!    group is longer than two links for any data.
 //!

@@ -9,19 +9,19 @@
 //!    already. If there is kin, three rounds within kin come before. Two drivers of one framework
 //!    contain each other more than two builds of either do. But then each build has been grouped
 //!    with the other.
-//! 2. **Within a round, greedily**: of all contents that are free or a centre, the one whose links
-//!    to free contents have the largest sum becomes (or stays) a centre and takes all of them. This
-//!    repeats. Ties go to the larger content, then to the lesser node. Sums only fall, so a heap
-//!    finds the largest; its entries are corrected when they are popped.
+//! 2. **Within a round, greedily**: candidates are all contents that are free or a centre. The one
+//!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
+//!    of them. This repeats. Ties go to the larger content, then to the lesser node. Sums only
+//!    fall, so a heap finds the largest; its entries are corrected when they are popped.
 //! 3. **Few contents are left over.** A content whose neighbours were all taken joins its best
 //!    neighbour in two cases. If that neighbour is in a star of two, it becomes the centre of all
-//!    three. Otherwise the two make a star if the new link is of no later round than the
-//!    neighbour's link to its centre. [`Stars::loose`] counts the rest: they could join only by
-//!    breaking a better star.
+//!    three. Otherwise the two make a star if their link is of no later round than the neighbour's
+//!    link to its centre. [`Stars::loose`] counts the rest: they could join only by breaking a
+//!    better star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
-//!    round, and so do the versions of the original. If the centre of one other star contains all
-//!    members of a star, and half of its members do, they join that star. Text contained in two
-//!    such stars is quoted text and stays separate; so do messages that only a mailbox contains.
+//!    round, and so do the versions of the original. The extracts join if the centre of exactly one
+//!    other star contains all of them, and half of its members do. Text contained in two such stars
+//!    is quoted text and stays separate. So do messages that only a mailbox contains.
 //!
 //! Each content is taken once, and its links are then read once. So the time is linear in the links
 //! and the memory in the contents.

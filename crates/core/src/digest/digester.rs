@@ -31,8 +31,8 @@ use crate::words::{Shingled, Shingler, without_line_ends};
 ///
 /// # Data flow
 ///
-/// 1. Bytes are processed in blocks of `BLOCK` bytes. Each is scanned for cuts and samples, hashed
-///    whole, and then hashed chunk by chunk while it is still in the processor's cache.
+/// 1. Bytes are processed in blocks of `BLOCK` bytes. Each is scanned for cuts and samples, and
+///    hashed whole. Then it is hashed chunk by chunk while it is still in the processor's cache.
 /// 2. MD5 is fastest on many chunks at a time. Chunks stay pending until they have `BATCH` bytes
 ///    together or the content ends; a small file is one batch.
 /// 3. A chunk is hashed where its bytes are: in the caller's piece if it is there whole, and in

@@ -176,8 +176,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// A file that grew has the same digest from its old end as from its start, however often it
-    /// grows and whatever is digested in between.
+    /// A file that grew has the same digest from its old end as from its start. It may grow any
+    /// number of times, with other files digested in between.
     #[test]
     fn what_grows_is_digested_from_its_end(parts in parts(), params in params()) {
         let mut digester = Digester::new(&params);

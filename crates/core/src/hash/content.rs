@@ -16,7 +16,7 @@
 //! 2. *Why plain BLAKE3 below*: nearly all files are small, and for them the digest is the one that
 //!    `b3sum` prints.
 //! 3. *Why another mode for the list*: the bytes of a list are a file that anybody can write. In
-//!    the same mode, that small file and the large one that it describes would have one digest, and
+//!    the same mode, that small file would have the digest of the large one that it describes. They
 //!    would be called identical. The context separates the two kinds as BLAKE3 separates modes.
 //! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
 //!    collides.

@@ -1,7 +1,7 @@
 //! Finds the letters of words among 64 bytes: one bit each.
 //!
-//! Words are six bytes long, so a byte-by-byte loop spends its time on a branch at each end of a
-//! word. A mask of 64 bytes shows where all words of the block begin and end.
+//! Words are six bytes long. A byte-by-byte loop spends its time on a branch at each end of a word.
+//! A mask of 64 bytes shows where all words of the block begin and end.
 #![allow(unsafe_code)]
 
 /// Bytes that are classified together.

@@ -21,21 +21,21 @@
 //! * the high 32 bits are the H of TTTD: a window matches D when H mod D = D-1;
 //! * a window is a sample of level k when the top k bits are zero ([`Fingerprint`]).
 //!
-//! Modulo 2^64 the low bits are weak (bit n depends on no higher bit of any value), and the high
-//! ones depend on every bit of every byte. So the low 21 bits are never used. A polynomial without
-//! a table would map windows of small bytes to small numbers. Gear or Buzhash would be as good, but
+//! Modulo 2^64 the low bits are weak: bit n depends on no higher bit of any value. The high ones
+//! depend on every bit of every byte. So the low 21 bits are never used. A polynomial without a
+//! table would map windows of small bytes to small numbers. Gear or Buzhash would be as good, but
 //! their short memory (Gear: bit n sees n bytes) conflicts with an even divisor.
 //!
 //! # The scan
 //!
-//! Every position of every file is scanned, so the scan has three stages over segments that stay in
+//! Every position of every file is scanned. So the scan has three stages over segments that stay in
 //! the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
 //! the bits to [`Hit`]s. Hits are rare (one window in 29 at level 5 and the paper's divisors) and
 //! at random positions, so each costs a misprediction. Only the last stage has branches.
 //!
 //! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) is a multiplication and a dependent
 //!    addition: 4 to 5 cycles a byte. `strips` runs several of them side by side over strips of the
-//!    segment, each warmed up on the 63 bytes before it. With the byte permutations of AVX-512
+//!    segment. Each is warmed up on the 63 bytes before it. With the byte permutations of AVX-512
 //!    VBMI, `vbmi` computes 64 windows at a time from prefix sums instead.
 //! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
 //!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋; n/o is a multiplication by the inverse of
@@ -48,8 +48,7 @@
 //!    ([`Scanner::zero_window`]).
 //!
 //! `benches/benches/hash.rs` and docs/benchmarks.md have the speed of each platform. VBMI has one
-//! kernel for all stages, so that hashes that are not hits are not written beyond the nearest
-//! cache.
+//! kernel for all stages. So hashes that are not hits are not written beyond the nearest cache.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -255,8 +254,8 @@ impl RollingPlatform {
         }
     }
 
-    /// Sets a bit for each of the first `count` windows whose hash meets the criteria, and perhaps
-    /// for a few that do not; clears the bits of all others.
+    /// Sets a bit for each of the first `count` windows whose hash meets the criteria. It may set a
+    /// few that do not; it clears all others.
     #[inline]
     fn matches(self, hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
         assert!(count <= hashes.len(), "as many hashes");
@@ -272,9 +271,9 @@ impl RollingPlatform {
         }
     }
 
-    /// Passes the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do
-    /// not, in order, by number and hash. `bits` and `hashes` are the buffers of one pass: a bit for
-    /// each window, and room for the hashes of these and of one block more.
+    /// Passes the windows of `bytes` that meet the criteria to `found`, in order, by number and
+    /// hash. It may pass a few that do not. `bits` and `hashes` are the buffers of one pass: a bit
+    /// for each window, and room for the hashes of these and of one block more.
     #[inline]
     fn find(
         self,
@@ -378,8 +377,8 @@ impl fmt::Debug for Scanner {
 }
 
 impl Scanner {
-    /// Makes a scanner at the start of a file, for the cut points of `params` and the samples of
-    /// its least level.
+    /// Makes a scanner at the start of a file. It reports the cut points of `params` and the
+    /// samples of its least level.
     ///
     /// # Panics
     ///
@@ -393,8 +392,8 @@ impl Scanner {
         )
     }
 
-    /// Makes a scanner at the start of a file for D' (and D = 2·D'), the samples of `level` (at
-    /// least [`Fingerprint::BASE_LEVEL`]) and a given platform.
+    /// Makes a scanner at the start of a file for D' (and D = 2·D') and a given platform. It
+    /// reports the samples of `level`, at least [`Fingerprint::BASE_LEVEL`].
     ///
     /// # Panics
     ///

@@ -14,27 +14,27 @@
 //!
 //! Samples estimate p without bias, but reveal little about G. Its extremes are known:
 //!
-//! *Blocks*: few gaps, all long. The share covered is p.
-//! *Edits*: single pieces, replaced at random and independently. Each piece stays with probability
-//! q, and a window with p = q^w. A run of pieces that stayed ends with probability 1 - q after
-//! each. So the share in runs of at least n is
+//! * *Blocks*: few gaps, all long. The share covered is p.
+//! * *Edits*: single pieces, replaced at random and independently. Each piece stays with
+//!   probability q, and a window with p = q^w. A run of pieces that stayed ends with probability 1
+//!   - q after each. So the share in runs of at least n is
 //!
 //!   ```text
 //!   n·q^n - (n-1)·q^(n+1),     for n = w:   w·p - (w-1)·p^(1+1/w)                      (2)
 //!   ```
-//! *Seams*: nothing is replaced, but something is inserted between two pieces, or they were brought
-//! together from elsewhere. Only the w - 1 places inside a window can break it. With p = q^(w-1)
-//! the share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave everything covered, down
-//! to windows that are a part 1/w of all. Random ones leave .79 (words) at p = 1/2.
+//! * *Seams*: nothing is replaced, but something is inserted between two pieces, or they were
+//!   brought together from elsewhere. Only the w - 1 places inside a window can break it. With p =
+//!   q^(w-1) the share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave everything
+//!   covered, down to windows that are a part 1/w of all. Random ones leave .79 (words) at p = 1/2.
 //!
 //! # The answer
 //!
-//! Bytes in common chunks are shared, whatever is beside them. With a part c of the file in such
-//! chunks, p is at least c, and a part r = (p-c) / (1-c) of the rest is shared. The *estimate* is
-//! between blocks and edits, by the order of the samples. If edits are scattered, missing samples
-//! are single, with as many runs as chance makes. If there are blocks, there are few runs. The
-//! *lower end* assumes blocks, where (1) counts only the gaps that were seen. The *upper end*
-//! assumes seams in everything outside common chunks.
+//! Bytes in common chunks are shared, whatever is beside them. Let c be the part of the file in
+//! such chunks. Then p is at least c, and a part r = (p-c) / (1-c) of the rest is shared. The
+//! *estimate* is between blocks and edits, by the order of the samples. If edits are scattered,
+//! missing samples are single, with as many runs as chance makes. If there are blocks, there are
+//! few runs. The *lower end* assumes blocks, where (1) counts only the gaps that were seen. The
+//! *upper end* assumes seams in everything outside common chunks.
 
 use crate::params::Params;
 use crate::similarity::WINDOW;
@@ -83,8 +83,8 @@ impl Grain {
         (by_chance(windows.min(0.5)) / by_chance(0.5)).min(1.0)
     }
 
-    /// Estimates the share covered of a file that shares this part of its windows and has this part
-    /// of its bytes in common chunks. `spacing` is the number of windows for one sample.
+    /// Estimates the share covered of a file by its share of common `windows` and its share of
+    /// bytes in common `chunks`. `spacing` is the number of windows for one sample.
     pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
@@ -125,8 +125,8 @@ fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     chunks + (1.0 - chunks) * covered(rest)
 }
 
-/// Returns the share of a text's words in runs of at least five that another text has, if words
-/// were edited at random and this share of its shingles is left. No estimate of two texts without a
+/// Returns the share of a text's words in common runs of at least five, if words were edited at
+/// random. `shingles` is the share of its shingles that is left. No estimate of two texts without a
 /// common chunk exceeds it.
 pub fn words_in_runs(shingles: f64) -> f64 {
     Grain::WORDS.after_edits(shingles.clamp(0.0, 1.0))

@@ -10,9 +10,9 @@
 //!         0                                          df ≥ limit
 //! ```
 //!
-//! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity"),
-//! with the limit in the place of the number of documents. So the weight reaches 0 at the limit
-//! without a step, and does not change when unrelated files are added.
+//! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity").
+//! The limit replaces the number of documents. So the weight reaches 0 at the limit without a step,
+//! and does not change when unrelated files are added.
 //!
 //! # From weights to a score
 //!
@@ -30,11 +30,11 @@
 //!
 //! # Choice of FREE and POWER
 //!
-//! The sample is pairs of two kernel trees (78,500 files each, every 60th and every 37th file with
-//! up to 40 partners) that have a relation by the raw score. They were judged by their bytes
-//! without the comment at the head of both. 1,722 and 3,187 pairs share nothing else (a twentieth
-//! at most); 1,187 and 1,869 share a quarter or more of the rest. The percentage that keeps a
-//! relation (25 %) after the discount:
+//! The sample is pairs of two kernel trees that have a relation by the raw score. The trees have
+//! 78,500 files each; every 60th and every 37th file was taken with up to 40 partners. The pairs
+//! were judged by their bytes without the comment at the head of both. 1,722 and 3,187 pairs share
+//! nothing else (a twentieth at most); 1,187 and 1,869 share a quarter or more of the rest. The
+//! percentage that keeps a relation (25 %) after the discount:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
@@ -46,8 +46,8 @@
 //! ```
 //!
 //! Text of many versions has a df of tens, frames have one of hundreds; a steep fall separates them
-//! best. Beyond 6 the gain is small, and the weight of one text would jump with a few files more or
-//! less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the table.
+//! best. Beyond 6 the gain is small. The weight of one text would then jump with a few files more
+//! or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the table.
 
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -149,7 +149,7 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
-    /// What a piece loses by the number of contents that have it, up to 65,536.
+    /// The loss of a piece by the number of contents that have it, up to 65,536.
     losses: Vec<f64>,
 }
 
@@ -216,9 +216,9 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
-    /// Returns the rarity of what is shared by the words of a content of this size, where `lost` of
-    /// the share was found to be common text. It is never less than before. `None`: the rest is too
-    /// little to be distinguished from the surroundings of common text.
+    /// Returns the rarity of what is shared by the words of a content of this size. `lost` of the
+    /// share was found to be common text. The weight is never less than before. `None`: the rest is
+    /// too little to be distinguished from the surroundings of common text.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);

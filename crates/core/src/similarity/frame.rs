@@ -8,8 +8,8 @@
 //! So the samples of a content are judged by the contents that have them. A *neighbour* has an
 //! eighth of those that a dozen contents have.
 //!
-//! 1. Samples that nine of ten neighbours have are a frame, if next to no samples are in more than
-//!    half of the neighbours but in fewer than that.
+//! 1. Samples that nine of ten neighbours have are a frame. But next to no samples may be in more
+//!    than half of the neighbours and in fewer than nine of ten.
 //! 2. The frame is removed, and the rest is judged again: the letterhead of a department is in
 //!    fewer contents than that of its company.
 //! 3. Next to no samples may be left that are neither in a frame nor in few contents.
@@ -34,8 +34,7 @@ const NEIGHBOURLY: f64 = 0.125;
 /// The share of the neighbours that have a sample of a frame.
 const NEARLY_ALL: f64 = 0.9;
 
-/// A sample in more than this share of them and less than [`NEARLY_ALL`] is neither of the frame
-/// nor of another one.
+/// A sample in more than this share of them and less than [`NEARLY_ALL`] is of no frame.
 const HALF: f64 = 0.5;
 
 /// A sample in more than this share of the first neighbours is in many.

@@ -3,8 +3,8 @@
 use crate::ids::Score;
 
 /// Returns the interval of a share of `of` independent trials, `z` standard errors wide on either
-/// side (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
-/// Unlike share ± z·error, it is right near 0 and 1, where most shares are.
+/// side. It is that of Wilson 1927, "Probable inference, the law of succession, and statistical
+/// inference". Unlike share ± z·error, it is right near 0 and 1, where most shares are.
 pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
     if of <= 0.0 {
         return (0.0, 1.0);
@@ -23,12 +23,12 @@ pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
 /// The samples that have the weight of an independent one, because neighbours are edited and moved
 /// together.
 ///
-/// Of 2,925 containments of 19 kinds of change, the interval includes 91 % of the true values at 1,
-/// 95.5 % at 2 and 97 % at 3. For the resemblances of these, of 3,081 pairs of licences and of
-/// 1,800 edited pages it includes 99 % and more at 2.
+/// The figures are for 2,925 containments of 19 kinds of change. The interval includes 91 % of the
+/// true values at 1, 95.5 % at 2 and 97 % at 3. For the resemblances of these, of 3,081 pairs of
+/// licences and of 1,800 edited pages it includes 99 % and more at 2.
 const TOGETHER: f64 = 2.0;
 
-/// Returns a fast interval for an estimate from this many samples of the file, to decide whether a
+/// Returns a fast interval for an estimate from this many samples of the file. It decides whether a
 /// pair may reach a threshold. [`super::estimate_shown`] has the interval that is shown.
 pub fn interval(share: Score, samples: u64) -> (Score, Score) {
     let of = (samples as f64 / TOGETHER).max(1.0);

@@ -1,13 +1,13 @@
 //! The frequency of the text in a chunk, by the samples in it.
 //!
 //! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
-//! chunks are not. Each file begins with another name and year, so each chunk occurs in two files
+//! chunks are not. Each file begins with another name and year. So each chunk occurs in two files
 //! or in twenty and looks like evidence. So a chunk counts no more than its text does: as if in as
 //! many contents as the median of its samples.
 //!
-//! Samples have no positions. But they are in the order of the file, and about evenly spaced in it
-//! (each distinct shingle or window has the same chance). So the i-th of n is assumed at (i + ½)/n
-//! of the file. That is wrong by a chunk or so in the middle of a file, and right at its beginning,
+//! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
+//! each distinct shingle or window has the same chance. So the i-th of n is assumed at (i + ½)/n of
+//! the file. That is wrong by a chunk or so in the middle of a file. It is right at its beginning,
 //! where frames are. A chunk with fewer than [`LEAST`] samples is not judged. The smaller of two
 //! files has dense samples, so there it will be.
 
@@ -17,7 +17,7 @@ use crate::similarity::Sketch;
 /// The least number of samples in a chunk that show whether its text is common.
 pub const LEAST: usize = 3;
 
-/// Returns the chunks of a content that are evidence, by their place in its list, each with the
+/// Returns the chunks of a content that are evidence, by their place in its list. Each has the
 /// number of contents that have its text: the lower median over its samples. Chunks with too few
 /// samples are left out.
 pub fn text_of_chunks<'s>(

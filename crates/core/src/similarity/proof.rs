@@ -10,10 +10,10 @@
 //!
 //! # How words are compared
 //!
-//! 1. **No position is guessed.** A word is in a run of five words that b has if and only if one of
-//!    the five shingles over it is in b's *set* of shingles. So the sets are enough: common
-//!    shingles are marked in both, and each text is walked once along its marks. No run is extended
-//!    or preferred to another. The result for (b, a) is that for (a, b) with the sides exchanged.
+//! 1. **No position is guessed.** A word is in a run of five words that b has if and only if b's
+//!    *set* of shingles has one of the five over it. So the sets are enough: common shingles are
+//!    marked in both, and each text is walked once along its marks. No run is extended or preferred
+//!    to another. The result for (b, a) is that for (a, b) with the sides exchanged.
 //! 2. **Each text is cut into words once** ([`ShingledText`]), for all its comparisons. Its
 //!    distinct shingles are numbered in the order of their first occurrence. An open-addressing
 //!    table finds a number, and the walk uses only numbers.
@@ -21,8 +21,9 @@
 //!    false equality is 10^-7, and it moves a figure by 10^-6.
 //! 4. **Templates are removed from both** ([`TemplateShingles`]): their shingles are in no set. The
 //!    words under them have length 0, so that they never count.
-//! 5. **Tables and encoded data**, where lines are significant or mere layout, have measures of
-//!    their own if both contents are such ([`ComparedText`], [`ComparedBytes`]).
+//! 5. **Tables and encoded data** have measures of their own if both contents are such
+//!    ([`ComparedText`], [`ComparedBytes`]). In tables lines are significant, and in encoded data
+//!    they are mere layout.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -281,7 +282,7 @@ impl ShingledText {
     }
 }
 
-/// What two texts have in common, as counts, so that nothing is rounded before it is shown.
+/// The comparison of two texts as counts, so that nothing is rounded before it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonText {
     /// Words of a and of b in runs of at least five that the other has, too.

@@ -1,9 +1,9 @@
 //! Text that a person has declared to be a template.
 //!
 //! Forman, Eshghi & Chiocchetti 2005, section 4: files that were made by one process or under one
-//! licence resemble each other by their frame alone; an analyst marks such a cluster, and what all
-//! its members have is "to be ignored on future runs, effectively reducing the file sizes to their
-//! non-template payload", without chunking any file anew.
+//! licence resemble each other by their frame alone. An analyst marks such a cluster. The common
+//! part of its members is "to be ignored on future runs, effectively reducing the file sizes to
+//! their non-template payload", without chunking any file again.
 //!
 //! Three choices:
 //!

@@ -11,8 +11,8 @@
 //!
 //! Related texts share a run of text; unrelated texts share phrases, headings and frames. Two
 //! figures distinguish them, and neither does alone: the *length* of a run, and its *rarity* among
-//! the files in question. Both are measured in bytes of UTF-8, so that a run of Han weighs as much
-//! as the same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
+//! the files in question. Both are measured in bytes of UTF-8. So a run of Han weighs as much as
+//! the same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
 
 use std::collections::HashSet;
 
@@ -39,8 +39,8 @@ pub const RARE: f64 = 32.0;
 /// resemblance needs no run, but more than a phrase in all.
 const ALIKE: f64 = 0.25;
 
-/// A pair needs no long run if one has this share of its words in the other and all runs have this
-/// many bytes of rare text.
+/// A pair needs no long run if one has this share of its words in the other. All runs together must
+/// then have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
 /// A chain that a text has this often is the frame of its records, and not rare text.
@@ -371,7 +371,7 @@ struct TableEntry {
     /// The weight of one of its bytes in a run.
     weight: f32,
     common: Commonness,
-    /// How often the text has it.
+    /// Counts its occurrences in the text.
     times: u32,
     /// The last comparison that found it.
     round: u32,

@@ -101,7 +101,7 @@ pub struct Holdings {
     pub(super) limits: Limits,
     /// By node, then content.
     pub(super) entries: Vec<Entry>,
-    /// Those of `entries` whose content is in more than `every` directories.
+    /// The entries whose content is in more than `every` directories.
     pub(super) frequent: Vec<Entry>,
     /// The directories directly above each content, ascending: `holders[content]`.
     holders: Vec<Vec<u32>>,

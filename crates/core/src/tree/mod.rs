@@ -6,7 +6,7 @@
 //! in a content below b. Names, depth and order have no effect, so a tree that was flattened,
 //! renamed or nested deeper is still found.
 //!
-//! *Candidates without all pairs.** With n directories there are n² pairs, nearly all with nothing
+//! **Candidates without all pairs.** With n directories there are n² pairs, nearly all with nothing
 //! in common. So the search starts from contents ([`Holdings::pairs`]). A content below a and below
 //! b adds its bytes to (a, b), and to the pairs of all directories above them. This is done once
 //! for each *directory*, not for each file. A sweep from the leaves to the roots builds a sparse
@@ -15,18 +15,18 @@
 //! one side contains the other. The cost is the number of pairs with something in common, summed
 //! over the levels. A second sweep collects the other direction for the few pairs that passed.
 //!
-//! *Ubiquitous contents.** A content in h directories makes h² pairs. Up to [`Limits::every`] all
+//! **Ubiquitous contents.** A content in h directories makes h² pairs. Up to [`Limits::every`] all
 //! are made. Beyond that, a content supports only neighbours in the order of the tree
 //! ([`Limits::window`]). So a directory copied a thousand times is paired with some of its copies,
 //! not with all. Beyond [`Limits::most`] it is ubiquitous and supports no pair. The figures of a
 //! pair are still exact: such contents are looked up for each pair that the others made.
 //!
-//! *Hard links.** A file with several names is in several directories and is still one file. It is
+//! **Hard links.** A file with several names is in several directories and is still one file. It is
 //! entered once at each, and removed once where two of them meet. So every directory above has
 //! exactly one (the inclusion-exclusion of a path in a tree).
 //!
-//! *Whole bytes.** Shares are in millionths, and each file's bytes are rounded down before they are
-//! added, so sums do not depend on their order.
+//! **Whole bytes.** Shares are in millionths, and each file's bytes are rounded down before they
+//! are added, so sums do not depend on their order.
 //!
 //! [`fold`] then keeps the topmost useful pairs.
 

@@ -196,7 +196,8 @@ impl Holdings {
     }
 
     /// Calls `visit` with each directory, children before parents. The sums have the bytes that it
-    /// shares with each other directory that is neither above nor below it, in no particular order.
+    /// shares with each other directory, in no particular order. Directories above and below it are
+    /// left out.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();

@@ -4,17 +4,17 @@
 //! # Rows
 //!
 //! Runs of five words are the unit of texts. Where lines have fewer words, every run crosses a line
-//! end, and a table whose rows are reordered shares no run with itself. So the rows of such a table
-//! are a unit of their own ([`RowReader`]).
+//! end. A table whose rows are reordered then shares no run with itself. So the rows of such a
+//! table are a unit of their own ([`RowReader`]).
 //!
-//! A row is a line of two to four words that are separated by signs and not by a single blank; or a
-//! number, or a digest. A text is a table if nine of ten lines with words are rows, nine of ten
-//! rows are distinct, and three of four are *distinctive*. Lists of words, poems, prose and code
-//! are not tables.
+//! A row is a line of two to four words that are separated by signs and not by a single blank. A
+//! number or a digest is a row, too. A text is a table if nine of ten lines with words are rows,
+//! nine of ten rows are distinct, and three of four are *distinctive*. Lists of words, poems, prose
+//! and code are not tables.
 //!
-//! A row is distinctive if the words that are not common in the table have [`TELLING`] letters
-//! together, with at most [`OF_ONE`] counted for each. A row such as `17;open` occurs in two tables
-//! by chance.
+//! A row is distinctive if its words that are not common in the table have [`TELLING`] letters
+//! together. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs in two
+//! tables by chance.
 //!
 //! # Encoded data
 //!

@@ -12,8 +12,8 @@
 //!
 //! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
 //! are the rest of a tag, if they look like one. Bytes before the end of a script that did not
-//! begin are script, unless they begin as prose does. A text that quotes such a part is read with
-//! the rest of the script, so that its own words are kept.
+//! begin are script, unless they begin as prose does. A text that quotes such a part keeps its own
+//! words, and is read with the rest of the script.
 
 use memchr::{memchr, memchr2, memmem};
 

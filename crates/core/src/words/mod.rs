@@ -10,9 +10,9 @@
 //!
 //! 1. **Words instead of windows.** A window of 64 bytes spans two lines. Another line width, a
 //!    changed blank or a capital letter changes it. A shingle of five words is as distinctive and
-//!    survives these changes. On 714 licence texts, 128 windows a file nominate 80 % of the pairs
-//!    that share a third of their shingles; 128 shingles nominate all. On 1,512 texts with 1,644
-//!    related pairs of 19 kinds of change the figures are 94 % and 97 %.
+//!    survives these changes. Of 714 licence texts, 128 windows a file nominate 80 % of the pairs
+//!    that share a third of their shingles. 128 shingles nominate all. On 1,512 texts with 1,644
+//!    related pairs of 19 kinds of change, the figures are 94 % and 97 %.
 //! 2. **A word** is a maximal run of letters, marks, digits and connectors such as `_` (Unicode's
 //!    categories L, M, N, Pc), lowercased character by character. In scripts that are written
 //!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is a word. A text
@@ -22,7 +22,7 @@
 //! 3. **Equal text, equal words.** Words are in normal form C (`normal`), without invisible
 //!    characters, and with entities resolved (`entities`).
 //! 4. **Markup is not text.** In HTML and XML with many tags (`markup`), tags with their
-//!    attributes, comments, scripts and styles are separators, not words.
+//!    attributes, comments, scripts and styles are separators. They are not words.
 //! 5. **Streaming.** Pieces of any size give the same shingles. A word longer than memory costs
 //!    nothing, because only its hash is kept.
 
@@ -481,9 +481,9 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     text.0
 }
 
-/// A text is damaged UTF-8, and not in another encoding, if it has at least this many non-ASCII
-/// characters for each broken place. A text that was cut within a letter has one such place. ISO
-/// 8859-1 has next to no valid characters beyond ASCII.
+/// The least number of non-ASCII characters for each broken place of a damaged UTF-8 text. With
+/// fewer, a text is in another encoding. A text that was cut within a letter has one broken place.
+/// ISO 8859-1 has next to no valid characters beyond ASCII.
 const FOR_EACH_BREAK: usize = 8;
 
 /// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are

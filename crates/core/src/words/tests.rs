@@ -370,7 +370,7 @@ fn one_text_is_one_text_however_its_letters_are_written() {
     let named =
         canonical(b"<p>M&uuml;ller &amp; S&ouml;hne&nbsp;OHG u&shy;nd AT&T &Scaron;koda</p>");
     assert_eq!(named, "müller söhne ohg und at t škoda ".as_bytes());
-    // What is no markup has no entities.
+    // Text without markup has no entities.
     assert_eq!(canonical(b"M&uuml;ller"), b"m uuml ller ");
     assert_eq!(
         canonical(b"<p>&own; &lt a&lt 1 x&y</p>"),
@@ -480,7 +480,7 @@ proptest! {
     }
 }
 
-/// How many bytes only continue a letter is known when the text ends, and not after that.
+/// The number of continuation bytes is known at the end of the text, and reset afterwards.
 #[test]
 fn a_large_text_in_letters_of_two_bytes_is_sampled_one_in_eight() {
     let text = |letters: &str| -> String {

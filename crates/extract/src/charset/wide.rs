@@ -1,6 +1,6 @@
 //! UTF-16 without a byte order mark, in any script.
 //!
-//! Units of 16 bits are taken as text only in three cases together. All are assigned characters,
+//! Units of 16 bits are taken as text only if three conditions hold. All are assigned characters,
 //! blanks and punctuation are as frequent as in texts, and nearly all letters are of one script.
 //! High bytes of texts have few values, those of other data have many.
 

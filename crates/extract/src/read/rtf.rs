@@ -1,9 +1,9 @@
 //! Rich Text Format: the text between control words.
 //!
 //! The format is a tree of groups. Groups that open with a destination are not text (fonts, styles,
-//! pictures). Neither are groups that open with `\*`, which readers must skip if they do not know
+//! pictures). Neither are groups that open with `\*`: readers must skip them if they do not know
 //! the word behind it. Notes go to the end. Bytes are in the code page of the document or of the
-//! current font, and may be spread over several escapes.
+//! current font. They may be spread over several escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,

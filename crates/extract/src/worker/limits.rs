@@ -268,7 +268,7 @@ mod tests {
                 "another descriptor"
             );
             assert!(rustix::process::test_kill_process(parent).is_err());
-            // What is allowed: the file and the pipe, and memory.
+            // Still allowed: the file and the pipe, and memory.
             drop(vec![1u8; 64 << 20]);
         });
     }

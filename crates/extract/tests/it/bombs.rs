@@ -67,7 +67,7 @@ fn a_bomb_among_others_costs_itself_alone() {
 
 #[test]
 fn zips_of_zips_of_zips_end_within_the_bounds() {
-    // As 42.zip: sixteen in each of sixteen, four levels deep, all equal.
+    // The structure of 42.zip: sixteen in each of sixteen, four levels deep, all equal.
     let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
     for _ in 0..4 {
         let entries: Vec<_> = (0..16)

@@ -10,8 +10,8 @@
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
 //!    new version of a file under a common header does not even write a row.
 //! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.
-//!    The next small batch outside a bulk load, or the merge that ends one, counts all keys in one
-//!    pass over the sorted postings (about 10 ns each).
+//!    The next small batch outside a bulk load counts all keys, or the merge that ends one. It
+//!    takes one pass over the sorted postings (about 10 ns each).
 //! 4. If a dead content has more postings than its signature has fingerprints, each known key is
 //!    looked up for it. An index with no more contents than the limit has no boilerplate, and
 //!    nothing is counted.

@@ -103,7 +103,7 @@ pub(super) struct Settled {
     pub(super) first_new: u32,
     /// New contents with their ids, ascending. Heirs have only their further chunks.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
-    /// Those of them that are heirs of killed contents.
+    /// The new contents that are heirs of killed ones.
     pub(super) inherited: Vec<Inherited>,
     /// Contents without any file, ascending. Their rows are deleted.
     pub(super) killed: Vec<ContentId>,

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::rows::{FileState, Gap, GapCounts, LeftOutRule};
 use crate::store::ReadableTable;
 
-/// Whether a name is added or removed.
+/// The direction of a count: a name is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GapStep {
     More,

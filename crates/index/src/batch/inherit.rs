@@ -1,9 +1,9 @@
 //! New contents that have most of a stored one: they become its heirs, if possible.
 //!
 //! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
-//! grown, or a large one whose file had another content before with which it shares most. Examples
-//! are an image in which a block was written, and a mailbox with a new message. If the old content
-//! stays (a copy of it changed), it keeps its data, and the new one is stored whole.
+//! grown, or a large one whose file had a mostly equal content before. Examples are an image in
+//! which a block was written, and a mailbox with a new message. If the old content stays (a copy of
+//! it changed), it keeps its data, and the new one is stored whole.
 
 use std::collections::HashSet;
 use std::ops::Range;

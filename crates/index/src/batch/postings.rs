@@ -137,8 +137,8 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Writes a segment with the postings of the batch and of `run`, which are consecutive segments,
-/// and forgets the dead that it leaves out. `counts` receives the boilerplate among them.
+/// Writes a segment with the postings of the batch and of `run`, which are consecutive segments.
+/// Forgets the dead that it leaves out. `counts` receives the boilerplate among them.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],

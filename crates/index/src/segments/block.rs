@@ -10,13 +10,13 @@
 //! │ a u16 for each 64 keys after the first │ gaps │ high parts, unary │
 //! ```
 //! (little endian; each region of bits is padded to a byte.) The high part of key `i`, `h = (key -
-//! first) >> l`, is written as a one at bit `h + i`, so the ones are the keys and the zeros step
+//! first) >> l`, is written as a one at bit `h + i`. So the ones are the keys and the zeros step
 //! `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971; Vigna, "Quasi-succinct
-//! indices", WSDM 2013): within half a bit of the information content of random keys, and unlike
-//! delta codes it can be searched without decoding what lies before: count zeros by the word, then
+//! indices", WSDM 2013). It is within half a bit of the information content of random keys. Unlike
+//! delta codes, it can be searched without decoding what precedes: count zeros by the word, then
 //! compare the few low parts of that `h`.
 //!
-//! Gaps* has for each key the further contents of its list and then a zero bit. A further content
+//! *Gaps* has for each key the further contents of its list and then a zero bit. A further content
 //! is a one and the difference to the previous number, less one, in the exponential Golomb code
 //! with `k` low bits. That is: the difference shifted by `k`, plus one, has `b + 1` bits; then
 //! follow `b` zeros, a one, the low `b` of these bits, and the `k` bits that were shifted out. The

@@ -1,8 +1,8 @@
 //! Sorts postings whose contents ascend already.
 //!
 //! Contents get ascending ids, and segments are in the order of their ids. So the postings of a
-//! batch, and consecutive stretches of several segments, need sorting only by the key, if equal
-//! keys keep their order. Keys are bits of hashes, so sorting by a few digits suffices, the lowest
+//! batch, and consecutive stretches of several segments, need sorting only by the key. Equal keys
+//! must keep their order. Keys are bits of hashes, so sorting by a few digits suffices, the lowest
 //! first (Knuth, TAOCP vol. 3, section 5.2.5). That needs no comparison and no unpredictable
 //! branch. The digits are taken from the highest bits, a few more than count the postings. They
 //! leave one key in some dozens out of place, which moves past its neighbour (section 5.2.1).

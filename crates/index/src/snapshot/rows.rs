@@ -100,8 +100,8 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Returns the heir of a dead content, and the bytes of the heir that the dead one does not
-    /// have, if the index knows both.
+    /// Returns the heir of a dead content, if the index knows it. Also returns the range of the
+    /// heir's bytes that differ.
     pub fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         if self.is_partial() {
             return None;

@@ -5,9 +5,8 @@
 //!    nobody sees the content of another file by replacing it with their own. Nor do they see the
 //!    former content of a file that was rewritten for them.
 //! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
-//!    of). Everything else of the view follows: postings, counts, boilerplate. The view has nothing
-//!    that the index knows of all contents together ([`Snapshot::totals`], measures for other
-//!    callers, records).
+//!    of). Everything else of the view follows: postings, counts, boilerplate. Data of all contents
+//!    together are not in the view ([`Snapshot::totals`], measures for other callers, records).
 //! 3. **A folder exists if the caller may enter it.** Symbolic links and special files do not
 //!    exist: a directory listing shows them, but no access check covers it.
 //! 4. The result of a check is valid for one question; a [`Snapshot`] lives no longer. If a check

@@ -304,7 +304,7 @@ impl RunSpan {
 }
 
 /// Drops the samples that are complete for some of these stretches only. Those of the beginning
-/// were taken with few stretches, so in a large text they are most of a stretch's samples.
+/// were taken with few stretches. So in a large text they are most of a stretch's samples.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
@@ -334,12 +334,12 @@ pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     }
 }
 
-/// Where the chunks of a part of a content are.
+/// The chunks of a part of a content.
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// In these stretches of the old content, at least one.
+    /// The chunks of these stretches of the old content, at least one.
     Kept(Range<usize>),
-    /// Here.
+    /// New chunks.
     New(ChunkList),
 }
 

@@ -12,7 +12,7 @@
 //! 3. *The lanes* are eight runs of eight bytes. A vector has the first bytes of all of them, the
 //!    next the second ones, and so on. Most of a sum is made without moving anything between lanes.
 //!    Hashes are in this order, too, and few are read ([`place`]).
-//! 4. *The start* needs no special case. All of this is linear, so if everything before the first
+//! 4. *The start* needs no special case. All of this is linear. So if everything before the first
 //!    byte counts as zero, every window within the bytes is right. The others are masked.
 //! 5. *Groups*: each of these steps waits for the one before, longer than a processor can look
 //!    ahead. So a step is done for all blocks of a group ([`GROUP`]) before the next step.
@@ -78,8 +78,8 @@ fn is_intel() -> bool {
         == b"GenuineIntel"
 }
 
-/// Passes the windows of `bytes` that meet the criteria to `found`, and perhaps a few that do not,
-/// by number and hash.
+/// Passes the windows of `bytes` that meet the criteria to `found`, by number and hash. It may pass
+/// a few that do not.
 pub(super) fn find(
     bytes: &[u8],
     criteria: &Criteria,
@@ -129,8 +129,8 @@ static PLANES: Aligned<[[[u8; BLOCK]; 4]; 8]> = Aligned({
     planes
 });
 
-/// The byte of a block that moves to each place before the look-up, so that the unpacked values are
-/// in the order of the runs. Unpacking takes pairs of neighbours from each of the four quarters.
+/// The byte of a block that moves to each place before the look-up. The unpacked values are then in
+/// the order of the runs. Unpacking takes pairs of neighbours from each of the four quarters.
 static ORDER: Aligned<[u8; BLOCK]> = Aligned({
     let mut order = [0; BLOCK];
     let mut at = 0;

@@ -39,7 +39,7 @@ enum MemberName {
     Content(ContentDigest),
 }
 
-/// What two archives have in common of one kind of members: for a and for b.
+/// The comparison of two archives for one kind of members: for a and for b.
 #[derive(Clone, Copy, Debug, Default)]
 struct CommonKind {
     sizes: (f64, f64),

@@ -7,12 +7,13 @@
 //!    Where a block is found, the 32 bytes on either side decide about every window around the
 //!    place. A run that continues is followed to its end and skipped. All its windows are marked,
 //!    and none of them is hashed.
-//! 2. A block with more than [`CROWD`] occurrences (zeros, a table of equal records, a heading in
-//!    every file) is compared with the first of these only. The windows that contain one and are
-//!    still unmarked stay *open*. Where most blocks are common, more than [`FEW`] is a crowd.
+//! 2. A block with more than [`CROWD`] occurrences is compared with the first of these only.
+//!    Examples are zeros, a table of equal records, a heading in every file. The windows that
+//!    contain one and are still unmarked stay *open*. Where most blocks are common, more than
+//!    [`FEW`] is a crowd.
 //! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.
-//!    An open window that occurs there at all contains either a block that was not crowded, and was
-//!    marked in step 1, or is a window of that set.
+//!    Suppose that an open window occurs there at all. If it contains a block that was not crowded,
+//!    it was marked in step 1. Otherwise it is in that set.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};

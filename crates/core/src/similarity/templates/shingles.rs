@@ -2,8 +2,8 @@
 //!
 //! A text is measured in words, so the template must be known for each word. A sample of the
 //! shingles does not show it, and chunks miss the words beside them. So the set is complete. A word
-//! is template if one of the shingles over it is in the set, just as a word is covered if one of
-//! them is in another text.
+//! is template if one of the shingles over it is in the set. A word is covered by another text in
+//! the same way.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

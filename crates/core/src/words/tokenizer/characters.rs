@@ -5,8 +5,8 @@ use crate::words::classes::{Role, TWO_IN_LOWER_CASE, class_of};
 use crate::words::sink::{FOLDED, Sink};
 
 impl Tokenizer {
-    /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to
-    /// the end; returns where that is.
+    /// Takes bytes one by one from `from` on, and returns where it stopped. That is the first
+    /// separator at or behind `least`, or the end.
     pub(super) fn by_bytes(
         &mut self,
         bytes: &[u8],

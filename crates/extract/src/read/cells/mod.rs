@@ -1,15 +1,15 @@
 //! Values of cells as they are shown.
 //!
-//! Spreadsheet programs store 17 digits of a number, or the fewest that identify it, and a date as
-//! a count of days. All show 15 significant digits and a date. So does this module. A sheet then
-//! has one text, whatever program saved it:
+//! Spreadsheet programs store 17 digits of a number, or the fewest that identify it. They store a
+//! date as a count of days. All show 15 significant digits and a date. So does this module. A sheet
+//! then has one text, whatever program saved it:
 //!
-//! A number without a format of its own has up to 15 significant digits, and an exponent below
-//! 0.0001 and from 10¹⁵ on.
-//! A number with a format has the digits, groups, signs and units of the format.
-//! A date is shown by its format. The default format, which each program shows in its country's
-//! way, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which American
-//! programs store instead.
+//! * A number without a format of its own has up to 15 significant digits, and an exponent below
+//!   0.0001 and from 10¹⁵ on.
+//! * A number with a format has the digits, groups, signs and units of the format.
+//! * A date is shown by its format. The default format, which each program shows in its country's
+//!   way, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which
+//!   American programs store instead.
 
 mod date;
 mod format;

@@ -236,7 +236,7 @@ impl<'w> Body<'w> {
         Ok(())
     }
 
-    /// What is empty is there once, however often it repeats.
+    /// Writes an empty row or cell once, however often it repeats.
     fn emit_often(&mut self, piece: &str, repeat: u64) -> Take {
         let repeat = if piece.trim().is_empty() { 1 } else { repeat };
         for at in 0..repeat {

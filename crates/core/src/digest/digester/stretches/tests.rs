@@ -440,7 +440,7 @@ fn what_stands_elsewhere_is_not_digested() {
                 "",
                 "{put_in} for {taken_out} at {at}"
             );
-            // Stretches that begin within blocks of the content are compared as well, and so is the
+            // Stretches that begin within blocks of the content are compared as well. So is the
             // beginning of a content that grew.
             let known = Arc::new(large.stretches.unwrap());
             let length = now.bytes.len();
