@@ -16,8 +16,8 @@
 //!
 //! * *Blocks*: few gaps, all long. The share covered is p.
 //! * *Edits*: single pieces, replaced at random and independently. Each piece stays with
-//!   probability q, and a window with p = q^w. A run of pieces that stayed ends with probability 1
-//!   - q after each. So the share in runs of at least n is
+//!   probability q, and a window with p = q^w. A run of pieces that stayed ends behind each piece
+//!   with probability 1 - q. So the share in runs of at least n is
 //!
 //!   ```text
 //!   n·q^n - (n-1)·q^(n+1),     for n = w:   w·p - (w-1)·p^(1+1/w)                      (2)

@@ -3,9 +3,9 @@
 //! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
 //!    levels, where both are complete. Boilerplate is removed from numerator and denominator alike.
 //! 2. **Containment** is defined by words in runs of at least five, or by bytes in runs of at least
-//!    64. It is estimated so, too: [`super::coverage`] has the derivation. In bytes it is never
-//!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
-//!    because they include markup.
+//!    64 bytes. It is estimated so, too: [`super::coverage`] has the derivation. In bytes it is
+//!    never less than the common chunks prove, `shared_bytes / size`. In words chunks prove
+//!    nothing, because they include markup.
 //! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
 //!    unbiased. For shingles it is 1 / (1/p + 1/q - 1), if p and q are the shares of both. A text
 //!    and data have no comparable samples; only chunks count.
