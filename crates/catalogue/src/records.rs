@@ -167,7 +167,6 @@ impl RecordFile {
         &self.checksum
     }
 
-    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

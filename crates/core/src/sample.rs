@@ -165,7 +165,6 @@ impl Sampler {
         self.params.least_level
     }
 
-    /// Returns the number of pushed fingerprints.
     pub(crate) const fn pushed(&self) -> u64 {
         self.pushed
     }

@@ -29,7 +29,6 @@ pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
     u8::try_from(at).ok()
 }
 
-/// Runs converters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Converting<'a> {
     pub(crate) workers: &'a Workers,

@@ -357,7 +357,6 @@ impl Run {
         self.done && self.buffer.is_empty() && self.open.is_none()
     }
 
-    /// Takes bytes from the pipe.
     fn take(&mut self, bytes: &[u8], to: &mut Delivery<'_>) -> Result<(), Skipped> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.extend_from_slice(bytes);

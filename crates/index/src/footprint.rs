@@ -36,7 +36,6 @@ const MOST_NOTED: usize = 1 << 16;
 /// at 4 bytes each, a quarter of a megabyte.
 const MOST_TOUCHED: usize = 1 << 16;
 
-/// Returns the hash of a key.
 fn hashed(kind: PostingKind, key: u64) -> u32 {
     // Fibonacci hashing. Keys have 48 bits at most.
     let key = key ^ ((kind as u64) << 56);

@@ -353,7 +353,6 @@ impl Sets {
     }
 }
 
-/// Reads the counters of a transaction.
 pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     let meta = txn.open_table(schema::META)?;
     let row = meta

@@ -139,7 +139,6 @@ pub(crate) enum Lasting {
     Later,
 }
 
-/// The open store.
 #[derive(Debug)]
 pub(crate) struct Store {
     /// Write-locked only to be dropped, or while it is opened again.

@@ -12,7 +12,6 @@ use crate::{SCHEMA, TablesError};
 /// Engines ignore names that begin with an underscore.
 const FOLDER: &str = "_manifest";
 
-/// The manifest of a catalogue's tables.
 #[derive(Debug, Serialize)]
 pub(crate) struct Manifest<'a> {
     pub(crate) schema: i64,

@@ -149,7 +149,6 @@ impl Maker<'_> {
         self.next_of_base()
     }
 
-    /// Writes the entries that are kept.
     fn finish_kept(&mut self) {
         if self.kept > 0 {
             let mut body = Vec::new();

@@ -490,7 +490,6 @@ impl Digester {
         }
     }
 
-    /// Returns the bytes of the pending chunks.
     fn pending_len(&self) -> usize {
         self.pending
             .first()
@@ -556,7 +555,6 @@ impl Digester {
         self.pending.clear();
     }
 
-    /// Adds the chunks of a hole.
     fn push_hole(&mut self, hole: Cut) {
         let zeros = vec![0; hole.len as usize];
         self.hashes.clear();

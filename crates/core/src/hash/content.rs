@@ -31,7 +31,6 @@ pub const BLOCK: u64 = 1 << 20;
 /// The `derive_key` context of the list's digest.
 const CONTEXT: &str = "resemble 2026 content of several blocks";
 
-/// Zeros to hash.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The digest of a block of zeros.

@@ -16,13 +16,11 @@ pub(crate) struct Classes {
     pub(crate) wide: u64,
 }
 
-/// Classifies a block.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)
 }
 
-/// Classifies a block.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {

@@ -110,7 +110,6 @@ impl WordEnd {
         Self::new(before, small(rest))
     }
 
-    /// Returns the hash of the word.
     #[inline]
     pub(crate) const fn hash(self) -> u64 {
         let x = (self.low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
@@ -148,13 +147,11 @@ pub(crate) struct ShingleChain {
 }
 
 impl ShingleChain {
-    /// Returns the last word.
     #[inline]
     pub(crate) const fn last(&self) -> u64 {
         self.last[SHINGLE - 1]
     }
 
-    /// Adds a word.
     #[inline]
     pub(crate) fn push(&mut self, word: u64) {
         let [gone, a, b, c, d] = self.last;

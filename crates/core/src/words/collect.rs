@@ -47,7 +47,6 @@ fn recurring(counts: &[u32]) -> f32 {
 }
 
 impl CollectedWords {
-    /// Collects the words of a text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut words = Self::default();
         words.collect(bytes);

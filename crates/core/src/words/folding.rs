@@ -32,7 +32,6 @@ pub(crate) struct Folding {
 }
 
 impl Folding {
-    /// Takes a letter.
     #[inline]
     pub(crate) fn letter(&mut self, letter: u32) {
         if letter < 128 {
@@ -122,7 +121,6 @@ impl Folding {
         WordEnd::of(letters)
     }
 
-    /// Adds the next word.
     #[inline]
     fn add(&mut self, word: u64) -> Option<u64> {
         self.chain.push(word);

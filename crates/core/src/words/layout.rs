@@ -172,7 +172,6 @@ pub(crate) fn is_encoded_data(bytes: &[u8]) -> bool {
     matches!(LineLayout::of(bytes), LineLayout::Encoded)
 }
 
-/// Removes the line ends.
 pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
     if !bytes.iter().any(|&byte| is_end(byte)) {
@@ -291,7 +290,6 @@ fn is_encoded(head: &[u8], is_whole: bool) -> bool {
         && full * length * 4 >= taken * 3
 }
 
-/// The words of a row.
 #[derive(Default)]
 struct RowWords {
     folding: Folding,

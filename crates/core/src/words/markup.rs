@@ -41,7 +41,6 @@ const CODE: usize = 256;
 /// The most attributes without values that the rest of a tag has.
 const MAX_BARE: usize = 3;
 
-/// The longest declaration.
 const MAX_DECLARATION: usize = 1 << 10;
 
 /// Names of tags without attributes that are not types or placeholders of anything else.
@@ -382,7 +381,6 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
     (is_end || of.has_value || is_bare()).then_some(at + of.length)
 }
 
-/// The attributes of a tag.
 struct Attributes {
     /// Their bytes, with the `>` behind them.
     length: usize,

@@ -11,7 +11,6 @@ const LONGEST: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,
-    /// The current word.
     word: Vec<u8>,
 }
 

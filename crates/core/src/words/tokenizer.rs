@@ -19,7 +19,6 @@ mod characters;
 pub(crate) struct WrittenIn {
     /// Counts the bytes that continue a character.
     pub(crate) continued: u64,
-    /// True if it is HTML or XML.
     pub(crate) is_markup: bool,
 }
 

@@ -343,7 +343,6 @@ pub(crate) fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u
     }
 }
 
-/// Replaces single bytes.
 fn replaced(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut out = data.to_vec();
     let mut at = random.below(2 * every);

@@ -104,7 +104,6 @@ impl Out {
         }
     }
 
-    /// Returns the frames that were kept.
     pub(crate) fn into_frames(self) -> Vec<u8> {
         self.buffer
     }
@@ -168,7 +167,6 @@ impl Out {
         Ok(())
     }
 
-    /// Reports a skipped part.
     pub(crate) fn skip(&mut self, path: &[u8], why: Skipped) -> Take {
         self.skips += 1;
         if self.skips < MOST_SKIPS {

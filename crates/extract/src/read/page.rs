@@ -19,7 +19,6 @@ const RAW: [&[u8]; 3] = [b"script", b"style", b"title"];
 /// The properties of a web page in the first bytes of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PageHead {
-    /// True if it is a web page.
     pub(crate) is_page: bool,
     /// True if its head ends within these bytes.
     pub(crate) is_over: bool,

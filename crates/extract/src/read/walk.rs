@@ -57,7 +57,6 @@ pub(crate) trait Unpacking: Read {
     fn fault(&self) -> Option<Skipped>;
 }
 
-/// The state of a walk.
 #[derive(Debug)]
 pub(crate) struct Walk {
     out: Out,
@@ -405,7 +404,6 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// The text is complete.
     pub(crate) fn end(mut self) -> Take {
         self.flush()?;
         if self.begun {

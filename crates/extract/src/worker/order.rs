@@ -10,7 +10,6 @@ use crate::format::Kind;
 /// The prefix of the argument that has the order.
 const MARK: &str = "resemble-extract:";
 
-/// The task of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     Read(Kind),
@@ -20,7 +19,6 @@ pub(crate) enum Task {
     Probe,
 }
 
-/// An order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) task: Task,

@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 use crate::codec::Malformed;
 use crate::codec::bits;
 
-/// One posting.
+/// A key, and a content that has it.
 pub(crate) type Posting = (u64, u32);
 
 /// The most bytes of a block: a 4096-byte leaf less its header (4), one key (12) and one offset

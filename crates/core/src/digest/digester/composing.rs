@@ -70,7 +70,6 @@ impl Digester {
         })
     }
 
-    /// Composes all stretches.
     fn compose(&mut self, mut recorder: Recorder, keep_end: bool) -> Option<LargeDigest> {
         if recorder.stretches.len() >= recorder.most {
             recorder.join_in_pairs();

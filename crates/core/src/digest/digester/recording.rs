@@ -176,7 +176,6 @@ impl Digester {
         }
     }
 
-    /// Drops the recorded stretches.
     pub(super) fn forget_stretches(&mut self) {
         if self.recorder.take().is_some() {
             self.sample_as_usual(None);
@@ -300,7 +299,6 @@ impl Digester {
         }
     }
 
-    /// Takes the samples of the current stretch.
     fn take_samples(&mut self, is_text: bool) -> [StretchSample; 2] {
         let take = |sampler: &mut Sampler| {
             let pushed = sampler.pushed();

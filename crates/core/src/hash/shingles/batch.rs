@@ -61,7 +61,6 @@ impl WordBatch {
         self.words.is_full()
     }
 
-    /// Adds a word.
     #[inline]
     pub(crate) const fn push(&mut self, word: WordEnd) {
         self.words.push(word);

@@ -157,7 +157,6 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a character beyond ASCII.
     #[inline]
     pub(super) fn character(&mut self, character: char, sink: &mut impl Sink) {
         self.hold(character, class_of(character).joins(), sink);

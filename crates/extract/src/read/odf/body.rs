@@ -38,7 +38,6 @@ struct Value {
     style: Option<String>,
 }
 
-/// The state of a body.
 #[derive(Debug)]
 pub(super) struct Body<'w> {
     text: Text<'w>,
@@ -56,10 +55,8 @@ pub(super) struct Body<'w> {
     pub(super) hidden: u64,
 }
 
-/// The most columns of a sheet.
 const MOST_COLUMNS: u64 = 16_384;
 
-/// The most rows of a sheet.
 const MOST_ROWS: u64 = 1 << 20;
 
 /// The most bytes of a row to which repeated cells are written out.
@@ -162,7 +159,6 @@ impl<'w> Body<'w> {
         });
     }
 
-    /// Closes an element.
     pub(super) fn close(&mut self, name: &str) -> Take {
         match name {
             "p" | "h" => self.close_paragraph(),
@@ -251,7 +247,6 @@ impl<'w> Body<'w> {
         Ok(())
     }
 
-    /// Ends the body.
     pub(super) fn end(mut self) -> Take {
         // Paragraphs that were left open.
         for paragraph in std::mem::take(&mut self.paragraphs) {
