@@ -36,7 +36,7 @@ pub(crate) struct Counters {
     pub(crate) fingerprints: u64,
     /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
-    /// The most new contents since all keys were counted: see [`near`].
+    /// An upper bound of the new contents since all keys were counted: see [`near`].
     pub(crate) uncounted_births: u32,
 }
 
