@@ -6,6 +6,9 @@
 mod lost;
 mod main_job;
 
+/// Words that no comment and no page has.
+mod language;
+
 /// Where the view lies, and that it is in nobody's way there.
 mod view;
 

@@ -1,0 +1,76 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Words that name nothing exact, each as the words of a line that follow each other.
+const NOT_USED: [&[&str]; 8] = [
+    &["told"],
+    &["come", "to"],
+    &["comes", "to"],
+    &["so", "many"],
+    &["whoever"],
+    &["besides"],
+    &["is", "none"],
+    &["all", "the", "same"],
+];
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            files(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|end| end == "rs" || end == "md")
+        {
+            found.push(path);
+        }
+    }
+}
+
+/// What a line says to a reader: a comment of code, or a line of a page, without what is quoted.
+fn prose(line: &str, is_code: bool) -> String {
+    let said = if is_code {
+        line.split_once("//").map_or("", |(_, comment)| comment)
+    } else {
+        line
+    };
+    said.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+}
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// No comment and no page has a word that is not used.
+#[test]
+fn the_words_that_are_not_used_are_not_used() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = Vec::new();
+    files(&workspace, &mut all);
+    assert!(all.len() > 500, "the sources were found");
+    all.retain(|path| !path.ends_with("docs/cli-reference.md"));
+    let mut found = Vec::new();
+    for path in all {
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let is_code = path.extension().is_some_and(|end| end == "rs");
+        let mut is_quoted = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            if !is_code && line.trim_start().starts_with("```") {
+                is_quoted = !is_quoted;
+            }
+            let words = words(&prose(line, is_code));
+            let has = |not_used: &&[&str]| words.windows(not_used.len()).any(|of| of == **not_used);
+            for not_used in NOT_USED
+                .iter()
+                .filter(|_| !is_quoted)
+                .filter(|&words| has(words))
+            {
+                found.push(format!("{}:{number}: {not_used:?}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}\n{}", found.len(), found.join("\n"));
+}
