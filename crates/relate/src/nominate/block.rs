@@ -1,21 +1,19 @@
-//! Which contents of a block have something in common: the in-memory heart of `pairs` and `groups`.
+//! Finds pairs of a block's contents that share pieces, in memory, for `pairs` and `groups`.
 //!
-//! 1. For each kind of evidence one sorted array of (key, content) is made of the block's contents,
-//!    and kept as posting lists.
-//! 2. For each content, the lists of its keys are run through with a counter for every later
-//!    content: time in proportion to the sum of the squares of the lists' lengths, memory to the
-//!    number of contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents
-//!    instead of files).
-//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
-//!    One common window is a phrase, unless the files themselves are looked at.
+//! 1. For each kind of evidence the block's (key, content) pairs are sorted into posting lists.
+//! 2. For each content, the lists of its keys are read, with a counter for every later content. Time is
+//!    proportional to the sum of the squared list lengths, memory to the number of contents (Forman,
+//!    Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
+//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]). One
+//!    common window may be a phrase and is not enough.
 //!
-//! How common a piece is is told by how many *otherwise different* contents have it: a family of
-//! near-copies ([`Families`]) counts once. What more contents have than the limit, most of them
-//! near-copies, nominates for each of them the first in the list, which stands for its family, and
-//! its neighbours, so that time stays linear.
+//! A piece is as common as the number of *otherwise different* contents that have it: a family of
+//! near-copies ([`Families`]) counts once. A list may then be longer than the limit if most of its
+//! contents are near-copies. It pairs each content only with the first one, which represents its
+//! family, and with its neighbours. So time stays linear.
 //!
-//! Where a collection is larger than memory, contents outside of the block are held against it one
-//! by one ([`PostingBlock::against`]); the pairs found are the same.
+//! If a collection is larger than memory, contents outside of the block are compared with it one by
+//! one ([`PostingBlock::against`]). That finds the same pairs.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +31,7 @@ use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, on_threads};
 
 impl Common {
-    /// What a content has of the pieces of another one. How rare they are is not looked at.
+    /// Counts the pieces of another content that are in `pieces`, without weights.
     pub fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
         let count = |keys: Vec<u64>, kind: u64| {
             let common = keys.iter().filter(|&&key| pieces.contains(&(key | kind)));
@@ -46,7 +44,7 @@ impl Common {
         }
     }
 
-    /// What two contents have in common that nominates them. How rare it is is not looked at.
+    /// Counts the nominating pieces that two contents share, without weights.
     pub fn of_both(a: &Kept, b: &Kept, counts: &Counts) -> Self {
         let count = |kind| {
             let of_b = nominating_pieces(kind, b, counts);
@@ -65,7 +63,7 @@ impl Common {
 /// Contents in memory, with the posting lists over them.
 #[derive(Debug)]
 pub struct PostingBlock {
-    /// The contents; they go by their place here.
+    /// The contents, addressed by their places.
     pub kept: Vec<Kept>,
     fingerprints: Lists,
     chunks: Lists,
@@ -73,9 +71,8 @@ pub struct PostingBlock {
 }
 
 impl PostingBlock {
-    /// A block of all contents that are in question: what is common is counted among them, and what
-    /// more than `limit` otherwise different ones have is left out of the lists. When `stop` is
-    /// set, looking for candidates ends early.
+    /// Builds a block of all contents in question. Pieces of more than `limit` otherwise different
+    /// contents get no list. When `stop` is set, the search for candidates ends early.
     pub fn counting(
         kept: Vec<Kept>,
         families: &Families,
@@ -116,8 +113,8 @@ impl PostingBlock {
         (block, counts)
     }
 
-    /// A block of some of the contents in question, of which `counts` knows what is common. When
-    /// `stop` is set, looking for candidates ends early.
+    /// Builds a block of some of the contents in question; `counts` has the common pieces. When
+    /// `stop` is set, the search for candidates ends early.
     pub fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
         let limits = (usize::MAX, counts.limit());
         let of_kind = |kind| {
@@ -134,7 +131,7 @@ impl PostingBlock {
         }
     }
 
-    /// The fingerprints, ascending, and the places of those that have them; boilerplate is none.
+    /// Returns the fingerprints, ascending, with the places of their holders, without boilerplate.
     pub(crate) fn lists_of_fingerprints(&self) -> impl Iterator<Item = (Fingerprint, &[u32])> + '_ {
         let lists = &self.fingerprints;
         (0..lists.keys.len()).map(|at| {
@@ -143,9 +140,9 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with each pair of places (the lesser first) that have anything in common, on
-    /// so many threads, each with a state of its own; returns the states, or the first failure. The
-    /// pairs of one lesser place follow each other on one thread.
+    /// Calls `found` with each pair of places that share something, the lesser first. Each of
+    /// `threads` threads has a state of its own; returns the states, or the first failure. One
+    /// thread gets all pairs of a lesser place in sequence.
     pub fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -162,7 +159,7 @@ impl PostingBlock {
         })
     }
 
-    /// [`Self::nominees`], of these pairs alone: for each place the later ones, ascending.
+    /// [`Self::nominees`] restricted to these pairs: the later places of each place, ascending.
     pub fn among<S: Send, E: Send + From<Stopped>>(
         &self,
         pairs: &[Vec<u32>],
@@ -186,7 +183,8 @@ impl PostingBlock {
         })
     }
 
-    /// `later` tallies what a content has in common with the later ones of a list.
+    /// Runs [`Self::nominees`]; `later` tallies what a content shares with the later ones of a
+    /// list.
     fn nominees_by<S: Send, E: Send + From<Stopped>>(
         &self,
         later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,
@@ -217,7 +215,7 @@ impl PostingBlock {
                     found(&mut state, a, b, common)
                 });
                 if let Err(error) = drained {
-                    // The others find nothing left to do.
+                    // The other threads stop at the end of the contents.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);
                 }
@@ -225,8 +223,8 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with the place of each content of the block that has anything in common with a
-    /// content outside of it, in no particular order.
+    /// Calls `found` with the place of each content that shares something with a content outside of
+    /// the block, in no particular order.
     pub fn against<E>(
         &self,
         other: &Kept,
@@ -248,7 +246,7 @@ impl PostingBlock {
     }
 }
 
-/// The pieces of a content that nominate others, ascending.
+/// Returns the pieces of a content that nominate others, ascending.
 pub fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> Vec<u64> {
     let keys = match kind {
         PostingKind::Fingerprint => own_fingerprints(content),
@@ -257,8 +255,7 @@ pub fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> 
     usable(keys, kind, counts)
 }
 
-/// The fingerprints of a content that nominate others: of a member of a family those that its
-/// leader has not.
+/// Returns the fingerprints that nominate others; those of a member's leader do not.
 fn own_fingerprints(content: &Kept) -> Vec<u64> {
     let mut keys = fingerprint_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -267,7 +264,7 @@ fn own_fingerprints(content: &Kept) -> Vec<u64> {
     keys
 }
 
-/// The same of chunks.
+/// Returns the chunks that nominate others, like [`own_fingerprints`].
 fn own_chunks(content: &Kept) -> Vec<u64> {
     let mut keys = chunk_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -284,33 +281,32 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
     keys
 }
 
-/// The rest of a list, behind one of its contents.
+/// The part of a list after one of its contents.
 #[derive(Clone, Copy, Debug, Default)]
 struct ListRest {
     from: u32,
     to: u32,
-    /// What its key counts, by the length of the whole list.
+    /// Weight of the key, by the length of the whole list.
     worth: PieceWorth,
 }
 
 /// The posting lists of one kind of evidence over the contents of a block.
 #[derive(Debug)]
 struct Lists {
-    /// The keys that have a list, ascending, and where each list begins in `contents`. The list
-    /// ends where the next one begins.
+    /// Keys with a list, ascending, and where the list begins in `contents`. It ends where the next
+    /// begins.
     keys: Vec<(u64, u32)>,
     /// The contents (by place) of all lists, one list after the other, each ascending.
     contents: Vec<u32>,
-    /// Where in `contents` the rest of a list after this content begins and the list ends:
-    /// `of[starts[i]..starts[i+1]]`.
+    /// Parts of lists after each content: `of[starts[i]..starts[i+1]]` are those of content `i`.
     of: Vec<ListRest>,
     starts: Vec<usize>,
 }
 
 impl Lists {
-    /// `count` is told of every key and the places that have it, and says how many otherwise
-    /// different contents these are. Keys of more than `limit` have no list; `cutoff` is that of
-    /// what a key counts.
+    /// `count` is called with every key and the places that have it, and returns how many otherwise
+    /// different contents these are. Keys of more than `limit` have no list. `cutoff` is the limit
+    /// of the keys' weights.
     fn new(
         kept: &[Kept],
         (limit, cutoff): (usize, u32),
@@ -335,7 +331,7 @@ impl Lists {
             if count(list[0].0, &places) <= limit {
                 lists.keys.push((list[0].0, lists.contents.len() as u32));
                 lists.contents.extend(&places);
-                // A content only looks at the contents after itself: the last looks at none.
+                // A content is paired with later ones only, so the last has none.
                 for &(_, place) in &list[..list.len() - 1] {
                     lists.starts[place as usize + 1] += 1;
                 }
@@ -352,7 +348,7 @@ impl Lists {
             let worth = PieceWorth::of((end - begin) as u32, cutoff);
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                // The first of a family stands for it.
+                // The first of a family represents it.
                 let to = if end - begin > limit && from > begin {
                     end.min(from + 1 + NEIGHBOURS)
                 } else {
@@ -377,7 +373,7 @@ impl Lists {
         (self.keys[at].1 as usize, end)
     }
 
-    /// The later contents that share a key with this one, and what the key counts: key by key.
+    /// Returns the later contents of each list that this content is in.
     fn later(&self, place: usize) -> impl Iterator<Item = (&ListRest, &[u32])> + '_ {
         let lists = &self.of[self.starts[place]..self.starts[place + 1]];
         lists.iter().map(|rest| {
@@ -403,7 +399,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// For a block of so many contents.
+    /// Starts at zero for a block of this many contents.
     pub fn new(contents: usize) -> Self {
         Self {
             counts: vec![Common::NONE; contents],
@@ -419,7 +415,7 @@ impl Tally {
         count
     }
 
-    /// Hands the candidates out and starts anew.
+    /// Passes each candidate to `found`, and resets the counters.
     fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
         let mut result = Ok(());
         for place in self.touched.drain(..) {
@@ -438,8 +434,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing but the block itself looks whether anybody still waits: reading has ended when pairs
-    /// are looked for.
+    /// Only the block checks the stop flag in this phase, since reading has ended.
     #[test]
     fn looking_for_pairs_ends_in_the_middle() {
         let alike = |id| Kept {

@@ -1,43 +1,43 @@
-//! How much two contents have in common, and what each piece of that counts.
+//! Counts and weighs the pieces that two contents share.
 
 use resemble_core::similarity::discount;
 use resemble_index::PostingKind;
 
-/// How much two contents have in common.
+/// Numbers and weights of the pieces that two contents share.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Common {
-    /// Distinct fingerprints.
+    /// Number of distinct fingerprints.
     pub fingerprints: u32,
-    /// Distinct chunks, by their posting keys.
+    /// Number of distinct chunks, by their posting keys.
     pub chunks: u32,
-    /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
+    /// Sum of the weights of the fingerprints ([`discount::weight`]).
     pub rare: f32,
-    /// The same as far as few have them: each counts fully up to `FEW`, and as much less as more
-    /// contents have it.
+    /// Sum over the fingerprints of 1 up to `FEW` holders, and of `FEW`/n for n holders beyond.
     pub few: f32,
-    /// How few have the fingerprints: each counts 1/n² if n *others* have it.
+    /// Sum over the fingerprints of 1/n², where n *others* have one.
     pub own: f32,
-    /// The same of chunks besides, which count `CHUNK_TELLS` times as much.
+    /// [`Self::own`] plus the same sum over the chunks, times `CHUNK_TELLS`.
     pub told: f32,
 }
 
-/// A chunk that nobody else has says as much as so many windows: that is their least number.
+/// Windows without other holders that a chunk without other holders counts for; a chunk has at
+/// least this many.
 const CHUNK_TELLS: f32 = 4.0;
 
-/// So many contents are few ([`Common::few`]).
+/// Holders up to which a piece counts fully in [`Common::few`].
 const FEW: f32 = 24.0;
 
-/// What a piece counts, by how many contents have it.
+/// Weights of a piece, by how many contents have it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PieceWorth {
-    /// [`discount::weight`].
+    /// See [`discount::weight`].
     weight: f32,
-    /// One over all of them but one.
+    /// One over the number of other holders.
     of_others: f32,
 }
 
 impl PieceWorth {
-    /// Of a piece that so many contents have; what more than `limit` have is boilerplate.
+    /// Weighs a piece of `contents` holders; a piece of more than `limit` is boilerplate.
     pub fn of(contents: u32, limit: u32) -> Self {
         Self {
             weight: discount::weight(contents, limit) as f32,
@@ -45,19 +45,19 @@ impl PieceWorth {
         }
     }
 
-    /// [`Common::few`]. Of n contents n - 1 are the others of one.
+    /// Returns the summand of [`Common::few`]. `of_others` is 1/(n - 1) for n holders.
     fn few(self) -> f32 {
         (FEW * self.of_others / (1.0 + self.of_others)).min(1.0)
     }
 
-    /// One over the square of all of them but one: what a window counts as evidence of kinship.
+    /// Returns the summand of [`Common::own`], the evidence of kinship.
     pub fn own(self) -> f64 {
         f64::from(self.of_others * self.of_others)
     }
 }
 
 impl Common {
-    /// Nothing.
+    /// Nothing in common.
     pub const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
@@ -67,7 +67,7 @@ impl Common {
         told: 0.0,
     };
 
-    /// One more.
+    /// Adds one common piece.
     pub fn add(&mut self, kind: PostingKind, worth: PieceWorth) {
         match kind {
             PostingKind::Fingerprint => {
@@ -84,7 +84,7 @@ impl Common {
         }
     }
 
-    /// Enough to estimate by.
+    /// Returns whether two contents share enough for an estimate.
     pub fn is_candidate(self) -> bool {
         self.fingerprints >= 2 || self.chunks >= 1
     }

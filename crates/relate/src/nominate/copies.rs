@@ -1,22 +1,22 @@
-//! The near-copies of a subject, if they are many.
+//! Finds the near-copies of a subject, if there are many.
 //!
-//! Posting lists of what very many contents have are not read, and what they say is discounted. Of
-//! a page of which there are 5,000 copies that is all of it. So where most samples of a subject are
-//! common, some of their lists are read whole: what stands in most of these lists, and has most of
-//! the subject's samples, is a copy of it. So is what stands in them and is alike among itself, if
-//! the subject is an extract of the page: of files that have a header in common most differ from
-//! each other. Copies are not counted where it is counted how many *otherwise different* contents
-//! have a piece.
+//! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
+//! 5,000 copies, that affects all of it. So if most samples of a subject are common, some of their
+//! lists are read whole. A content in most of these lists that has most of the subject's samples is
+//! a copy of it.
 //!
-//! A near-copy is the same here as in `families`, and so is what it counts. But
-//! there all contents of a question are gone through, to find the families among them. Whoever asks
-//! about one file asks for one family, of which the index has many members and the subject may be
-//! none (text from a pipe, an extract): a few lists and a sample of signatures tell it in the time
-//! of a listing. For that nothing is read where samples leave a copy in doubt; most of those that
-//! are looked at decide for all.
+//! The subject may also be an extract of the page. So contents in most of the lists count as copies
+//! as well if they are near-copies of each other. Files that only share a header are not: most of
+//! them differ from each other. Copies are left out when the *otherwise different* contents of a
+//! piece are counted.
 //!
-//! Where some are chosen of many that are as good, their digests decide: ids depend on what was
-//! scanned first.
+//! A near-copy is defined as in `families`, which goes through all contents of a question. A
+//! question about one file needs one family only, and the subject may be outside of it (text from a
+//! pipe, an extract). A few lists and a sample of signatures decide that in the time of a listing.
+//! No content is read where samples leave a copy in doubt. The majority of the signatures that are
+//! read decides for all.
+//!
+//! Digests choose among equally good copies, because ids depend on the order of scans.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -28,42 +28,42 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use super::families::ALIKE;
 use crate::scope::ScopedFiles;
 
-/// So many lists are read.
+/// Number of posting lists that are read whole.
 const LISTS: usize = 12;
 
-/// A copy stands in two of three of them: a line of its own has several samples.
+/// A copy is in two of three of them, because a line of its own has several samples.
 const IN_LISTS: (usize, usize) = (2, 3);
 
-/// So many of the contents that stand in most lists are looked at.
+/// Number of contents in most lists whose signatures are read.
 const LOOKED_AT: usize = 32;
 
-/// Near-copies of a subject, ascending, with what chooses between those that are as good.
+/// Near-copies of a subject, ascending by id, with the digests that break ties.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SubjectCopies(Vec<(ContentId, ContentDigest)>);
 
 impl SubjectCopies {
-    /// How many there are.
+    /// Returns the number of near-copies.
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether they are few, and so none.
+    /// Returns whether there are no near-copies, or too few to count.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a content is one.
+    /// Returns whether a content is a near-copy.
     pub(crate) fn has(&self, content: ContentId) -> bool {
         self.digest(content).is_some()
     }
 
-    /// All of them, ascending.
+    /// Returns all near-copies, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ContentId> + '_ {
         self.0.iter().map(|copy| copy.0)
     }
 
-    /// So many of these contents, which are copies: those that have most in common with the
-    /// subject, as the second says.
+    /// Returns the `most` of these copies with the largest second value: what they share with the
+    /// subject.
     pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
         if of.len() > most {
             of.sort_by_cached_key(|&(copy, common)| (Reverse(common), self.digest(copy)));
@@ -78,7 +78,7 @@ impl SubjectCopies {
     }
 }
 
-/// The near-copies of a content with this signature; none if they are few.
+/// Returns the near-copies of a content with this signature; none if there are few.
 pub(crate) fn near_copies(
     snapshot: &Snapshot,
     signature: &Signature,
@@ -125,7 +125,7 @@ pub(crate) fn near_copies(
     Ok(SubjectCopies(copies))
 }
 
-/// Whether two samples have most in common at the greater level of both.
+/// Returns whether two samples share most, at the greater level of both.
 fn are_alike(a: &Signature, b: &Signature) -> bool {
     let level = a.level.max(b.level);
     let sorted = |of: &Signature| {

@@ -1,9 +1,8 @@
-//! Who may resemble whom: candidates by posting lists, and what counts as boilerplate.
+//! Nominates contents by their posting lists, and counts which pieces are boilerplate.
 //!
-//! A content is nominated by a chunk or by fingerprints that it has in common with the subject.
-//! What more than the limit (1,000) of the contents in question have nominates nobody, and is left
-//! out of both files when the pair is measured, so that a licence header is neither a reason to
-//! look nor a share of what is found.
+//! A content is nominated by a chunk or by fingerprints that it shares with the subject. A piece of
+//! more contents than the limit (1,000) nominates none. It is also left out of both files when the
+//! pair is measured. So a licence header neither nominates a pair nor adds to its figures.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,40 +28,40 @@ use crate::scope::ScopedFiles;
 /// A content that has something in common with the subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nominee {
-    /// Which content it is.
+    /// The content.
     pub content: ContentId,
-    /// What both have in common. How rare that is is told of a subject that is no text.
+    /// What both share. The rarity fields are filled in only if the subject is not a text.
     pub common: Common,
-    /// How many of the samples by which the subject is found besides.
+    /// Number of common samples among the subject's additional ones ([`FoundBy::besides`]).
     pub besides: u32,
-    /// What it may have of one place of the subject, if that was asked for.
+    /// What it may share with one place of the subject, if the question asked for passages.
     pub passage: Passage,
 }
 
 impl Nominee {
-    /// [`Self::besides`], as far as it is evidence: two contents of which neither is a text are
-    /// known by their windows alone.
+    /// Returns [`Self::besides`] if one of the two contents is a text, else 0. Two contents that
+    /// are not texts are compared only by their windows.
     pub fn besides_in(&self, kind: ContentKind, other: ContentKind) -> u32 {
         let is_text = kind == ContentKind::Text || other == ContentKind::Text;
         if is_text { self.besides } else { 0 }
     }
 }
 
-/// How many contents have a piece, where that matters: more than [`FREE`] of those in question.
-/// Boilerplate is what more than the limit have.
+/// Counts the contents of each piece that more than [`FREE`] of the contents in question have. A
+/// piece of more than the limit is boilerplate.
 #[derive(Clone, Debug)]
 pub struct Counts {
     limit: u32,
     chunks: HashMap<u64, u32>,
     fingerprints: HashMap<u64, u32>,
-    /// Fingerprints that would be boilerplate but for the near-copies of the subject.
+    /// Fingerprints that would be boilerplate without the near-copies of the subject.
     of_copies: HashSet<u64>,
-    /// The near-copies of the subject, if they are many.
+    /// Near-copies of the subject, if there are many.
     copies: SubjectCopies,
 }
 
 impl Counts {
-    /// Nothing is common yet; `limit` as [`Snapshot::boilerplate_limit`].
+    /// Returns empty counts; `limit` is [`Snapshot::boilerplate_limit`].
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -73,23 +72,23 @@ impl Counts {
         }
     }
 
-    /// Whether a fingerprint would be boilerplate but for the near-copies of the subject.
+    /// Returns whether a fingerprint would be boilerplate without the near-copies of the subject.
     pub fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
         self.of_copies.contains(&fingerprint.0)
     }
 
-    /// Whether the subject has many near-copies.
+    /// Returns whether the subject has many near-copies.
     pub fn have_copies(&self) -> bool {
         !self.copies.is_empty()
     }
 
-    /// Whether a content is one of many near-copies of the subject.
+    /// Returns whether a content is one of the subject's many near-copies.
     pub fn is_copy(&self, content: ContentId) -> bool {
         self.copies.has(content)
     }
 
-    /// Leaves so many of the nominees that are near-copies of the subject, those that have most in
-    /// common with it, and returns the near-copies that are no nominees then.
+    /// Keeps the `most` near-copies among the nominees that share most with the subject. Returns
+    /// the near-copies that are not nominees afterwards.
     pub fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> Vec<ContentId> {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let copies = nominees.iter().filter(|nominee| is_copy(nominee));
@@ -104,8 +103,8 @@ impl Counts {
         copies.filter(|copy| !left.contains(copy)).collect()
     }
 
-    /// Counts the near-copies of the subject no more. `count` says how many contents have a piece
-    /// of which only that they are too many was noted.
+    /// Subtracts the near-copies of the subject from the counts. `count` returns the number of
+    /// contents of a piece that was only recorded as too common.
     fn leave_out_copies(
         &mut self,
         kind: PostingKind,
@@ -132,12 +131,12 @@ impl Counts {
         counts.retain(|_, contents| *contents > FREE.min(self.limit));
     }
 
-    /// What more contents have is boilerplate.
+    /// A piece of more contents than this is boilerplate.
     pub const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Takes note of a key that so many contents have.
+    /// Records that `contents` contents have a key.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
@@ -150,14 +149,14 @@ impl Counts {
         }
     }
 
-    /// Takes note of how common the text in the chunks of a content is: one of a common text is as
-    /// common, however few contents have the very chunk.
+    /// Records how common the text in the chunks of a content is. A chunk of common text counts as
+    /// common, even if few contents have the same chunk.
     pub fn note_passages(&mut self, sketch: &Sketch<'_>) {
         let passages = self.passages(sketch);
         self.raise(passages);
     }
 
-    /// The chunks of a content that hold common text, and how many contents have that.
+    /// Returns the chunks of a content that hold common text, and how many contents have that text.
     pub fn passages(&self, sketch: &Sketch<'_>) -> Vec<(u64, u32)> {
         if self.fingerprints.is_empty() {
             return Vec::new();
@@ -169,12 +168,12 @@ impl Counts {
             .collect()
     }
 
-    /// Takes over what somebody else took note of the chunks.
+    /// Adds the chunk counts of another collector.
     pub fn join(&mut self, other: Self) {
         self.raise(other.chunks);
     }
 
-    /// Takes note that the texts of these chunks are in so many contents at least.
+    /// Records that the text of each chunk is in at least that number of contents.
     pub fn raise(&mut self, chunks: impl IntoIterator<Item = (u64, u32)>) {
         for (key, contents) in chunks {
             let known = self.chunks.entry(key).or_default();
@@ -182,7 +181,7 @@ impl Counts {
         }
     }
 
-    /// How rare what a pair shares is; `None` where nothing of it is common.
+    /// Returns how rare the shared pieces of a pair are; `None` if none of them is common.
     pub fn rarity(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -190,7 +189,7 @@ impl Counts {
         Some(discount::rarity(a, b, self, self.limit)).filter(|rarity| rarity.weight < 1.0)
     }
 
-    /// How rare all is that a pair shares, boilerplate included; `None` where nothing of it is
+    /// Returns how rare the shared pieces are, boilerplate included; `None` if none of them is
     /// common.
     pub fn rarity_of_all(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
@@ -200,7 +199,7 @@ impl Counts {
         Some(rarity).filter(|rarity| rarity.weight < 1.0)
     }
 
-    /// [`Self::rarity`] and [`Self::rarity_of_all`].
+    /// Returns [`Self::rarity`] and [`Self::rarity_of_all`].
     pub fn rarities(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> (Option<Rarity>, Option<Rarity>) {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return (None, None);
@@ -210,8 +209,8 @@ impl Counts {
         (common(evident), common(all))
     }
 
-    /// What the samples that two contents have in common lose by being common: of each the share of
-    /// its words that count nothing, and how many samples are left. Those of the frame lose all.
+    /// Returns the weight that each common sample loses by being common, and the sum of the weights
+    /// left. Samples of the frame lose all.
     pub fn losses(
         &self,
         (a, b): (&Signature, &Signature),
@@ -227,12 +226,12 @@ impl Counts {
         (losses.collect(), left)
     }
 
-    /// How many samples of those in common are left ([`Self::losses`]).
+    /// Returns the sum of the weights of the common samples ([`Self::losses`]).
     pub fn left(&self, a: &Signature, b: &Signature) -> f64 {
         self.weights(a, b).iter().map(|&(_, weight)| weight).sum()
     }
 
-    /// What each sample counts that two contents have in common.
+    /// Returns the weight of each sample that two contents share.
     pub fn weights(&self, a: &Signature, b: &Signature) -> Vec<(Fingerprint, f64)> {
         let level = a.level.max(b.level);
         let mut of_b: Vec<Fingerprint> = b.at_level(level).collect();
@@ -244,12 +243,12 @@ impl Counts {
         shared.map(|sample| (sample, weight(sample))).collect()
     }
 
-    /// A discount in words.
+    /// Returns a discount with its reason in words.
     pub fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
         Self::discount(raw, left, || Self::reason(raw, left, contents).into())
     }
 
-    /// A discount with this reason, if there is any.
+    /// Returns a discount with this reason, or none if the shares are equal.
     pub fn discount(raw: Fraction, left: Fraction, reason: impl FnOnce() -> Arc<str>) -> Discount {
         if raw == left {
             return Discount::default();
@@ -260,14 +259,14 @@ impl Counts {
         }
     }
 
-    /// Why a score is less after the discount.
+    /// Returns why the discounted score is lower.
     pub fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         let (raw, left) = (percent(raw), percent(left));
-        // What few have counts less only in a frame.
+        // Pieces of few contents lose weight only in a frame.
         let why = match contents {
             ..=FREE => format!("the frame that {contents} files share"),
-            // So common that nobody has counted.
+            // Too common to be counted.
             u32::MAX => "boilerplate".to_owned(),
             _ => format!("text found in {contents} files"),
         };
@@ -296,40 +295,39 @@ impl Frequency for Counts {
     }
 }
 
-/// The most samples of a subject that are looked up: of a text, all up to some 1.5 MB.
+/// Most samples of a subject that are looked up: all samples of a text up to about 1.5 MB.
 pub const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
-/// What a subject is found by.
+/// The pieces by which a subject is found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBy<'a> {
-    /// Its samples and chunks.
+    /// Samples and chunks of the subject.
     pub sketch: Sketch<'a>,
-    /// [`Digest::besides`].
+    /// See [`Digest::besides`].
     pub besides: &'a [Fingerprint],
 }
 
-/// What is told of the nominees besides how many pieces they have in common with the subject.
+/// Selects what is recorded of the nominees in addition to the number of common pieces.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Those that have little of the subject's words are among them, by the samples of these of
-    /// this level or a greater one.
+    /// Also nominate contents that share only a passage, by the samples of at least this level.
     pub passages_at: Option<u8>,
-    /// How rare the windows and chunks are that they have; the subject is no text.
+    /// Collects how rare the common windows and chunks are; set if the subject is not a text.
     pub windows: Option<SubjectWindows>,
 }
 
-/// What has something in common with a subject.
+/// The contents that share something with a subject.
 #[derive(Debug)]
 pub struct Nominees {
-    /// By content.
+    /// Nominees by content.
     pub all: Vec<Nominee>,
     /// How common the subject's pieces are.
     pub counts: Counts,
-    /// How rare, of a subject that is no text.
+    /// How rare the subject's pieces are; set if it is not a text.
     pub windows: Option<SubjectWindows>,
 }
 
-/// All contents (of `scoped`, if given) that have something in common with the subject.
+/// Returns all contents (of `scoped`, if given) that share something with the subject.
 pub fn nominate(
     snapshot: &Snapshot,
     FoundBy { sketch, besides }: FoundBy<'_>,
@@ -358,7 +356,7 @@ pub fn nominate(
         mut windows,
     } = told;
     let mut rare = passages_at.map(|level| {
-        // No window is a passage.
+        // Windows do not form passages.
         let of_text = looked_up.at_level(level).filter(|_| windows.is_none());
         let samples: Vec<Fingerprint> = of_text.chain(besides.at_level(level)).collect();
         RareSamples::of(&samples, limit)
@@ -373,7 +371,7 @@ pub fn nominate(
             windows.note(kind, key, contents);
         }
     })?;
-    // How common these are is of no account: nothing is estimated by them.
+    // Nothing is estimated by these samples, so their counts are dropped.
     let mut no_counts = Counts::new(limit);
     let keys = keys(&besides);
     let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
@@ -416,7 +414,7 @@ pub fn nominate(
     })
 }
 
-/// Each content once, with all that was found of it; every list ascends by content.
+/// Merges what was found into one nominee per content; every list ascends by content.
 fn merged(
     hits: [Vec<(ContentId, u32)>; 3],
     passages: &[(ContentId, Passage)],
@@ -450,11 +448,11 @@ fn merged(
     nominees
 }
 
-/// So many near-copies are nominated at most, those first that have something else in common.
+/// Most near-copies that are nominated; those with more in common come first.
 const MOST_COPIES: usize = 512;
 
-/// Adds to what each content has in common with the subject the samples that all near-copies have
-/// and whose lists were not read.
+/// Adds the samples that all near-copies have to the hits of each near-copy. The lists of these
+/// samples were not read.
 fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentId, u32)>) {
     if common == 0 {
         return;
@@ -470,7 +468,8 @@ fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentI
     *hits = all;
 }
 
-/// All contents with a chunk or a fingerprint of the digest, or with its bytes; boilerplate counts.
+/// Returns all contents that share a chunk, a fingerprint or all bytes with the digest. Boilerplate
+/// counts.
 pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
     let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
@@ -487,8 +486,9 @@ pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentI
     Ok(found)
 }
 
-/// How many of the keys each content has, boilerplate aside; by content. What is common is noted in
-/// `counts`, boilerplate among it; of what is none `note` is told the key and who has it.
+/// Returns how many of the keys each content has, without boilerplate, by content. Common keys,
+/// boilerplate included, are recorded in `counts`. `note` is called with every other key and its
+/// holders.
 pub(crate) fn hits(
     (snapshot, scoped): (&Snapshot, Option<&ScopedFiles>),
     kind: PostingKind,
@@ -507,8 +507,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // A key that nobody is named for is boilerplate, or nobody is found by it: a content is
-            // posted by fewer samples than are kept of it.
+            // A key without contents is boilerplate, or has no list: not every stored sample is
+            // posted.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);

@@ -1,21 +1,22 @@
-//! What tells kin from strangers among contents that are no text: how few others have what both
-//! have.
+//! Distinguishes kin from strangers among contents that are not texts, by how few others have their
+//! common pieces.
 //!
-//! Two programs of one compiler share padding, tables of strings and the code of every start; two
-//! builds of one program share what nobody else has. So a window counts 1/n² if n *others* have it:
-//! what nobody else than the two has counts 1, and what three more have a sixteenth. *Kinship* is
-//! what two contents have in common of that over what the one with less comes to. Samples suffice
-//! to tell. What is common to a family of near-copies is no less evidence, though many have it:
-//! half of all windows of both are enough, and half of those of one, if few have them.
+//! Two programs of one compiler share padding, string tables and start-up code. Two builds of one
+//! program share windows that no other content has. So a window counts 1/n² if n *others* have it:
+//! 1 if only the two have it, a sixteenth if three more do. *Kinship* is the weight of the common
+//! windows over the weight of all windows, of the content with less. Samples suffice to estimate
+//! it.
+//!
+//! In a family of near-copies many contents have every window. So half of all windows of both are
+//! enough as well, or half of the windows of one if few contents have them.
 //!
 //! A thinly sampled content seems to lack windows that it has, which then look rare. The square
-//! makes that harmless: if five of ten contents with a window show it, it counts next to nothing
-//! all the same.
+//! limits that error: if five of ten holders of a window show it, it still counts next to nothing.
 //!
-//! Every verb asks this, each as it knows how many contents have a window: [`Kinships`] by the
-//! lists of a block, [`SubjectKin`] by the posting lists of a subject, `compare` by what it counts
-//! while all contents go by. Those of another content are read only where nothing else decides, and
-//! its first windows mostly tell.
+//! Every verb uses this rule with the counts that it has. [`Kinships`] takes them from the lists of
+//! a block, [`SubjectKin`] from the posting lists of a subject, `compare` from one pass over all
+//! contents. The windows of another content are read only if nothing else decides, and its first
+//! windows mostly suffice.
 
 use resemble_core::similarity::lower_end;
 use resemble_core::{ContentKind, Fingerprint, Signature};
@@ -27,32 +28,32 @@ use crate::nominate::block::PostingBlock;
 use crate::nominate::common::{Common, PieceWorth};
 use crate::scope::ScopedFiles;
 
-/// Windows in common that nobody else has, or more of those that others have, and chunks.
+/// Weight of common windows and chunks that makes two contents kin.
 const TOLD: f32 = 4.0;
 
-/// Or so much of what is rare in the one with less.
+/// Share of the rare windows of the content with less that makes two contents kin.
 const KIN: f64 = 0.08;
 
-/// Or so much of all windows of the one with fewer, as far as few have them.
+/// Share of all windows of the content with fewer, counted by [`Common::few`].
 const HALF: f64 = 0.5;
 
-/// Or so much of all windows of both.
+/// Share of all windows of both.
 const ALIKE: f64 = 0.5;
 
-/// Fewer samples tell nothing: what nominated the pair is enough.
+/// With fewer samples than this on one side, the nomination of the pair is enough.
 const FEW: usize = 4;
 
-/// How many sampled windows two contents have at a level at which both are complete.
+/// Numbers of sampled windows of two contents, at a level at which both are complete.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowCounts {
-    /// The level.
+    /// The level of both samples.
     pub level: u8,
     a: usize,
     b: usize,
 }
 
 impl WindowCounts {
-    /// Of two contents with these signatures.
+    /// Counts the windows of two contents with these signatures.
     pub fn of(a: &Signature, b: &Signature) -> Self {
         let level = a.level.max(b.level);
         let at_level = |signature: &Signature| {
@@ -69,12 +70,12 @@ impl WindowCounts {
         }
     }
 
-    /// So many of each at this level.
+    /// Returns counts of `a` and `b` windows at this level.
     pub const fn at(level: u8, a: usize, b: usize) -> Self {
         Self { level, a, b }
     }
 
-    /// With so many more.
+    /// Returns the counts with `a` and `b` more windows.
     #[must_use]
     pub const fn and(self, a: usize, b: usize) -> Self {
         Self {
@@ -84,8 +85,8 @@ impl WindowCounts {
         }
     }
 
-    /// Whether two contents with so much in common have more than strangers. `is_at_most` says
-    /// whether what is rare in one of the two comes to no more than this.
+    /// Returns whether two contents share more than strangers do. `is_at_most` returns whether the
+    /// rare windows of one of the two weigh at most its argument.
     pub fn are_kin<E>(
         self,
         common: Common,
@@ -94,7 +95,7 @@ impl WindowCounts {
         let fewer = self.a.min(self.b);
         let part = |share: f64, of: usize| share * of as f64;
         let all = (self.a + self.b).saturating_sub(common.fingerprints as usize);
-        // One window is a phrase.
+        // One common window may be a mere phrase.
         if !common.is_candidate() {
             return Ok(false);
         }
@@ -106,7 +107,7 @@ impl WindowCounts {
     }
 }
 
-/// Whether windows come to no more than `most`, by what each counts.
+/// Returns whether the weights of windows add up to at most `most`.
 pub fn come_to_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bool {
     let mut sum = 0.0;
     for worth in worths {
@@ -118,7 +119,7 @@ pub fn come_to_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> b
     true
 }
 
-/// What windows count together, of the one of two contents with less.
+/// Returns the smaller of the two sums of weights.
 pub fn rare_in_less(
     a: impl Iterator<Item = PieceWorth>,
     b: impl Iterator<Item = PieceWorth>,
@@ -128,15 +129,15 @@ pub fn rare_in_less(
     own_a.min(own_b)
 }
 
-/// For each content of a block that is no text what its sampled windows count, by their level.
-/// Boilerplate is none of them.
+/// Weights of the sampled windows of each content of a block that is not a text, with their levels.
+/// Boilerplate is left out.
 #[derive(Debug)]
 pub struct Kinships {
     windows: Vec<Vec<(u8, PieceWorth)>>,
 }
 
 impl Kinships {
-    /// Of the contents of a block; what more than `limit` have is boilerplate.
+    /// Weighs the windows of a block's contents; a window of more than `limit` is boilerplate.
     pub fn of(block: &PostingBlock, limit: u32) -> Self {
         let is_text = |place: u32| block.kept[place as usize].kind == ContentKind::Text;
         let mut windows = vec![Vec::new(); block.kept.len()];
@@ -152,7 +153,7 @@ impl Kinships {
         Self { windows }
     }
 
-    /// What the windows of a content count that have this level or a greater one.
+    /// Returns the weights of a content's windows of at least this level.
     fn at_level(&self, place: usize, level: u8) -> impl Iterator<Item = PieceWorth> + '_ {
         let windows = self.windows[place].iter();
         windows
@@ -160,19 +161,19 @@ impl Kinships {
             .map(|window| window.1)
     }
 
-    /// Whether what is rare in one of two contents comes to no more than `most`.
+    /// Returns whether the windows of one of two contents weigh at most `most`.
     pub fn is_at_most(&self, pair: (usize, usize), level: u8, most: f64) -> bool {
         let is_at_most = |place| come_to_at_most(self.at_level(place, level), most);
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
-    /// What is rare in the one of two contents with less.
+    /// Returns the weight of the windows of the content with less.
     pub fn rare_in_less(&self, pair: (usize, usize), level: u8) -> f64 {
         rare_in_less(self.at_level(pair.0, level), self.at_level(pair.1, level))
     }
 
-    /// The kinship of two contents with so much in common, the lower end of its interval; `None`:
-    /// no window of one of them was sampled.
+    /// Returns the lower end of the interval of the kinship; `None` if no window of one content was
+    /// sampled.
     pub fn kinship(
         &self,
         pair: (usize, usize),
@@ -184,21 +185,22 @@ impl Kinships {
     }
 }
 
-/// So many windows of another content are looked up at once.
+/// Number of windows of another content that are looked up at once.
 const LOOKED_UP: usize = 8;
 
-/// A subject that is no text, and how rare its windows are.
+/// A subject that is not a text, and how rare its windows are.
 #[derive(Debug)]
 pub struct SubjectKin<'a> {
     snapshot: &'a Snapshot,
     scoped: Option<&'a ScopedFiles>,
     signature: &'a Signature,
-    /// Its windows, ascending, and what they count, unless they are boilerplate.
+    /// Windows of the subject, ascending, with their weights; boilerplate has no weight.
     windows: Vec<(u64, Option<PieceWorth>)>,
 }
 
 impl<'a> SubjectKin<'a> {
-    /// Of the subject with this signature; `is_boilerplate`: what of it counts nothing.
+    /// Weighs the windows of a subject with this signature. Windows that `is_boilerplate` count
+    /// nothing.
     pub fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         signature: &'a Signature,
@@ -207,7 +209,7 @@ impl<'a> SubjectKin<'a> {
     ) -> Self {
         let worth = |window: &Fingerprint| {
             let worth = known.worth(window.0);
-            // What nobody else has is in no list if the index has not the subject.
+            // A window that only an unindexed subject has is in no list.
             let alone = || (!is_boilerplate(*window)).then(|| PieceWorth::of(1, known.limit));
             (window.0, worth.or_else(alone))
         };
@@ -222,8 +224,7 @@ impl<'a> SubjectKin<'a> {
         }
     }
 
-    /// Whether a content with this signature, which has so much in common with the subject, has
-    /// more than strangers.
+    /// Returns whether a content shares more with the subject than strangers do.
     pub fn is_kin(&self, other: &Signature, common: Common) -> Result<bool, ReadError> {
         let windows = WindowCounts::of(self.signature, other);
         windows.are_kin(common, |most| {
@@ -235,8 +236,8 @@ impl<'a> SubjectKin<'a> {
         })
     }
 
-    /// Whether what is rare in another content comes to no more than `most`. What nobody else has
-    /// counts most, so a few windows of a stranger tell.
+    /// Returns whether the windows of another content weigh at most `most`. A window without other
+    /// holders counts most, so a few windows of a stranger exceed the limit.
     fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
         let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
         keys.sort_unstable();

@@ -1,4 +1,4 @@
-//! What other contents have of a subject that is no text.
+//! Collects the contents that share pieces with a subject that is not a text.
 
 use std::cmp::Ordering;
 
@@ -7,20 +7,21 @@ use resemble_index::PostingKind;
 
 use crate::nominate::common::{Common, PieceWorth};
 
-/// The pieces of a subject that is no text, and who has them.
+/// The pieces of a subject that is not a text, and the contents that have them.
 #[derive(Debug)]
 pub struct SubjectWindows {
-    /// The subject, if it is one of those that have its pieces.
+    /// The subject's content, if it is indexed and so in its own lists.
     own: Option<ContentId>,
     pub(super) limit: u32,
-    /// What the pieces that others have count: first windows, ascending, then chunks.
+    /// Weights of the pieces that others have: windows first, ascending, then chunks.
     lists: Vec<(PostingKind, u64, PieceWorth)>,
-    /// Who is in which list.
+    /// Contents with the indexes of their lists.
     met: Vec<(ContentId, u32)>,
 }
 
 impl SubjectWindows {
-    /// `own`: the subject's content, if the index has it; `limit`: what more have is boilerplate.
+    /// Starts without pieces. `own` is the subject's content, if indexed; a piece of more than
+    /// `limit` contents is boilerplate.
     pub const fn of(own: Option<ContentId>, limit: u32) -> Self {
         Self {
             own,
@@ -30,7 +31,7 @@ impl SubjectWindows {
         }
     }
 
-    /// Takes note of the contents that have a piece, ascending. Keys are ascending, too.
+    /// Records the contents that have a piece, ascending. Keys must ascend, too.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
         let is_in = |own| contents.binary_search(&own).is_ok();
         let all = contents.len() + usize::from(!self.own.is_some_and(is_in));
@@ -44,7 +45,7 @@ impl SubjectWindows {
         self.met.extend(met);
     }
 
-    /// What each content has in common with the subject; by content. It is told once.
+    /// Returns what each content shares with the subject, by content, and clears it.
     pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();
@@ -59,7 +60,7 @@ impl SubjectWindows {
         met.chunk_by(|a, b| a.0 == b.0).map(of_content).collect()
     }
 
-    /// What a window of the subject counts that others have; boilerplate has no worth.
+    /// Returns the weight of a window of the subject that others have; boilerplate has none.
     pub(super) fn worth(&self, key: u64) -> Option<PieceWorth> {
         let order = |list: &(PostingKind, u64, PieceWorth)| match list.0 {
             PostingKind::Fingerprint => list.1.cmp(&key),

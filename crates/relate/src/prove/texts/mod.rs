@@ -1,26 +1,27 @@
-//! The texts of a question's files, each read once and held against many.
+//! Reads each text of a question once and compares it with the others.
 //!
-//! 1. **Read.** Each text is read, cut into words and kept as its shingles, while a filter of a few
-//!    bits for each notes which of them come again; those of one text alone are forgotten then.
-//! 2. **Number.** What several texts have is numbered, with the texts that have it
-//!    (`SharedChains`): all of it, not a sample, so that nothing is missed because it was not
-//!    sampled. Shingles that never stand apart are numbered as one.
-//! 3. **Nominate.** The texts that have enough rare shingles in common are looked at
-//!    ([`Texts::pairs`]), and what they have in common decides whether they are a pair.
+//! 1. **Read.** Each text is cut into words and kept as shingles. A filter of a few bits for each
+//!    shingle records which recur; those of only one text are then dropped.
+//! 2. **Number.** Shingles of several texts are numbered and listed with their texts
+//!    (`SharedChains`). All are used, not a sample, so no pair is missed by sampling. Shingles that
+//!    always occur together share one number.
+//! 3. **Nominate.** Texts with enough rare shingles in common are compared ([`Texts::pairs`]). The
+//!    common words decide whether they are a pair.
 //!
 //! # Families
 //!
-//! Near-copies are no boilerplate, however many they are. How common a shingle is is told by how
-//! many *otherwise different* texts have it: a family (`nominate::families`) counts once. What more
-//! than the limit of these have nominates nobody. And what more than [`LARGE`] texts have, which
-//! are then near-copies of few, nominates for each text the first of them and its neighbours in the
-//! order of paths: time and memory stay linear, and the answer says how many texts have fewer rows
-//! than near-copies.
+//! Near-copies are not boilerplate, even if there are many. A shingle is as common as the number of
+//! *otherwise different* texts that have it: a family (`nominate::families`) counts once. A shingle
+//! of more texts than the limit nominates no pair.
+//!
+//! If a shingle within the limit is in more than [`LARGE`] texts, most of them are near-copies. It
+//! then pairs each text only with the first holder and with its neighbours in path order. So time
+//! and memory stay linear. The answer counts the texts that have fewer rows than near-copies.
 //!
 //! # Memory
 //!
-//! A collection of more than [`TEXTS_READ`] bytes of text is not read at once: some twice that is
-//! the most that it takes.
+//! A collection with more than [`TEXTS_READ`] bytes of text is not read at once. The peak is about
+//! twice that limit.
 
 use std::collections::HashSet;
 
@@ -45,47 +46,48 @@ mod tables;
 
 use shared::{SharedChains, families};
 
-/// The most bytes of text that are read for one question.
+/// Most bytes of text that are read for one question.
 pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
-/// Texts of fewer shingles are small.
+/// A text with fewer distinct shingles is small.
 const SMALL: u32 = 256;
 
-/// So many rare shingles in common are worth a look. A run that is evidence has more.
+/// Weight of common rare shingles at which two texts are compared; any run that is evidence has
+/// more.
 const LEAST_RARE: f32 = 3.5;
 
-/// Or else one in so many of all that the one with fewer has, of a small text and another, and of
-/// two that are not small.
+/// Two texts are also compared if their common shingles are one in this many of the smaller one's.
+/// The first limit applies if the smaller one has fewer than [`SMALL`] shingles.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
 
-/// The texts of contents, by their place.
+/// Texts of contents, by place.
 #[derive(Debug, Default)]
 pub struct Texts {
     by_place: Vec<Option<Text>>,
-    /// The places of those that were in another encoding.
+    /// Places of texts that were in another encoding.
     decoded: BitSet,
-    /// Their sizes as they are compared: decoded, and without what is template.
+    /// Sizes as compared: decoded, and without templates.
     sizes: Vec<Option<ByteLen>>,
-    /// The rows of those that are tables.
+    /// Rows of the texts that are tables.
     tables: Vec<Option<Vec<u64>>>,
-    /// The places of data, of which all words were read, those of markup among them.
+    /// Places of data, markup included; all their words were read.
     data: BitSet,
-    /// Those of fewer than [`SMALL`] shingles.
+    /// Places of texts with fewer than [`SMALL`] shingles.
     small: BitSet,
     shared: SharedChains,
-    /// The places of texts in families of more than [`LARGE`], of which not all are held against
+    /// Places of texts in families of more than [`LARGE`], whose members are not all compared with
     /// each other.
     pub in_large_families: BitSet,
     limit: u32,
-    /// What cannot be read, and why.
+    /// Contents that cannot be read, and why.
     pub unread: Vec<SoftError>,
 }
 
 impl Texts {
-    /// Reads these contents, of which those that are `None` are no texts or need not be read, and
-    /// decodes those in other encodings, if so asked. Data among them is to be found by its words.
-    /// What more than `limit` texts have is no evidence.
+    /// Reads the contents that are `Some`; the others are not texts or need not be read. Decodes
+    /// other encodings if `decodes` is set. Data is read so that its words can be found. A shingle
+    /// of more than `limit` texts is not evidence.
     pub fn read(
         reader: ContentReader<'_>,
         wanted: &[Option<WantedOfKind>],
@@ -120,7 +122,7 @@ impl Texts {
         Self::gathered(&kinds, bytes, (limit, reader.snapshot.stop()), read)
     }
 
-    /// The same of contents in memory, each of its kind, where nothing is template.
+    /// Reads contents in memory, each of its kind, without templates.
     pub fn of(
         contents: &[(&[u8], ContentKind)],
         limit: u32,
@@ -142,7 +144,7 @@ impl Texts {
         Self::gathered(&kinds, bytes.sum(), (limit, stop), read)
     }
 
-    /// The texts of contents of these kinds, `bytes` in all. `read` cuts each of them.
+    /// Builds the texts of contents of these kinds, `bytes` in all. `read` cuts each of them.
     fn gathered(
         kinds: &[Option<ContentKind>],
         bytes: ByteLen,
@@ -209,25 +211,24 @@ impl Texts {
         })
     }
 
-    /// Whether the content at a place is a text that was read.
+    /// Returns whether the content at a place is a text that was read.
     pub fn has(&self, place: usize) -> bool {
         self.by_place.get(place).is_some_and(Option::is_some) && !self.is_data(place)
     }
 
-    /// Whether what is at a place is data: it has its words here to be found by texts, and what
-    /// they share is told by reading both for one another.
+    /// Returns whether the content at a place is data. Its words are here so that texts can find
+    /// it. The words that it shares with a text are measured by reading both.
     pub fn is_data(&self, place: usize) -> bool {
         self.data.has(place as u32)
     }
 
-    /// Whether the texts at these places are tables: what these have in common is told by reading
-    /// them for one another.
+    /// Returns whether both texts are tables; their measures are computed by reading both.
     pub fn are_tables(&self, a: usize, b: usize) -> bool {
         let is_table = |place: usize| self.tables.get(place).is_some_and(Option::is_some);
         is_table(a) && is_table(b)
     }
 
-    /// The tables that have rows in common, to be measured.
+    /// Returns the pairs of tables with common rows, to be measured.
     pub fn tables(&self) -> impl Iterator<Item = DraftPair> {
         let rows = |place: usize| self.tables[place].as_ref().map_or(0, Vec::len);
         let pairs = tables::nominated(&self.tables).into_iter();
@@ -238,8 +239,8 @@ impl Texts {
         })
     }
 
-    /// Of texts that were read those pieces are left that what was not read has, too. What was
-    /// decoded is a text, and what templates leave of a text is known to the byte.
+    /// Drops the pieces of read texts that no unread content has. Sets the kind of decoded contents
+    /// to text, and sizes to those without templates.
     pub fn take_over(&self, kept: &mut [Kept]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
@@ -261,13 +262,13 @@ impl Texts {
         }
     }
 
-    /// Whether the text at a place was in another encoding than UTF-8.
+    /// Returns whether the text at a place was in another encoding than UTF-8.
     pub fn is_decoded(&self, place: usize) -> bool {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair of places that are more than strangers to each other, what they
-    /// have in common and how rare that is, with a state of each thread's own; returns the states.
+    /// Calls `found` with each pair that shares more than strangers do, its proof and its rarity.
+    /// Each thread has a state of its own; returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,
@@ -293,7 +294,7 @@ impl Texts {
                     let Some(other) = &self.by_place[b] else {
                         continue;
                     };
-                    // Of data windows tell what they have of each other.
+                    // Two data contents are measured by windows, not by words.
                     let are_data = self.is_data(a) && self.is_data(b);
                     if are_data || !worth_a_look(one, other, common) {
                         continue;
@@ -313,8 +314,8 @@ impl Texts {
         Ok(states.into_iter().map(|worker| worker.0).collect())
     }
 
-    /// What others have in common with a text, as far as it is its business: of two small texts, or
-    /// two that are not, that of the first; of others that of the small one.
+    /// Tallies the shingles that other texts share with text `a`. Two small texts, or two large
+    /// ones, are tallied by the first; a mixed pair by the small one.
     fn nominate(
         &self,
         a: usize,
@@ -344,7 +345,7 @@ impl Texts {
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
             let first = if holders.len() > LARGE {
-                // The first of a family stands for it.
+                // The first holder represents its family.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
                 }
@@ -373,22 +374,22 @@ impl Texts {
     }
 }
 
-/// What is known of a content besides its text.
+/// Facts of a content other than its text.
 #[derive(Debug, Default)]
 struct Besides {
     is_decoded: bool,
-    /// [`Texts::sizes`].
+    /// See [`Texts::sizes`].
     size: Option<ByteLen>,
     rows: Option<Vec<u64>>,
-    /// Why it cannot be read.
+    /// Why the content cannot be read.
     error: Option<SoftError>,
 }
 
-/// A content that was cut into words, if it has any, and what else is known of it.
+/// The text of a content, if it has words, and its other facts.
 type CutContent = (Option<ReadText>, Besides);
 
-/// Cuts a content of this kind without what is template: all words of data, and of a text its rows
-/// as well.
+/// Cuts a content of this kind without templates. Data yields all words; a text also yields its
+/// rows.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,
@@ -410,12 +411,12 @@ fn cut(
     (Some(cutter.read(text, template)), besides)
 }
 
-/// What two texts have in common by the shingles that nominate.
+/// Shingles that two texts share, except boilerplate.
 #[derive(Clone, Copy, Debug, Default)]
 struct InCommon {
-    /// How many shingles; 0: not yet met.
+    /// Number of shingles; 0 if none was found yet.
     all: f32,
-    /// What they count.
+    /// Sum of their weights.
     rare: f32,
 }
 
@@ -429,7 +430,7 @@ fn worth_a_look(a: &Text, b: &Text, common: InCommon) -> bool {
     common.rare >= LEAST_RARE || common.all * least >= fewer as f32
 }
 
-/// Does something with each of many on all threads; what comes of it, in order.
+/// Calls `work` with each item on all threads; returns the results in order.
 fn each<T: Send, R: Send>(all: &mut [T], work: impl Fn(&mut T) -> R + Sync) -> Vec<R> {
     let size = all.len().div_ceil(threads()).max(1);
     std::thread::scope(|scope| {
