@@ -1,4 +1,4 @@
-//! Work spread over the processor's cores, and how far it is.
+//! Spreads work over the processor's cores, and reports its progress.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Numbers that a thread takes at a time where the work for each is short.
+/// Numbers that a thread takes at once if the work for each is short.
 const BLOCK: usize = 32;
 
-/// More threads than this only wait for memory.
+/// Most threads; more would only wait for memory.
 const MOST: usize = 8;
 
-/// How many threads work. The system is asked once: it reads half a dozen files to answer, which is
-/// 2 % of a listing.
+/// Returns the number of worker threads. The system is asked once, because the answer takes 2 % of
+/// a listing: it reads half a dozen files.
 pub fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -24,7 +24,7 @@ pub fn threads() -> usize {
     })
 }
 
-/// Runs the same work on several threads; what each returns, or a failure of one. A panic goes on
+/// Runs `work` on several threads; returns their results, or the failure of one. A panic is resumed
 /// in the caller.
 pub fn on_threads<S: Send, E: Send>(
     threads: usize,
@@ -48,8 +48,7 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
-/// Does two things at the same time, the second on a thread of its own. A panic goes on in the
-/// caller.
+/// Runs two closures at once, the second on a thread of its own. A panic is resumed in the caller.
 pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
     std::thread::scope(|scope| {
         let b = scope.spawn(b);
@@ -61,11 +60,11 @@ pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> 
     })
 }
 
-/// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and
-/// returns the states. The first failure ends it.
+/// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own.
+/// Returns the states, or the first failure, which ends the work.
 ///
-/// Whoever needs an order takes `ordered` or sorts what comes out: nothing of an answer may
-/// depend on which thread did what.
+/// No answer may depend on which thread did what. So callers that need an order use [`ordered`] or
+/// sort the results.
 pub fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -74,8 +73,8 @@ pub fn in_parallel<S: Send, E: Send>(
     in_blocks(threads(), BLOCK, count, state, work)
 }
 
-/// What `work` returns for each of `0..count`, in their order. Numbers are handed out one by one,
-/// for work that may take long for some of them.
+/// Returns the results of `work` for `0..count`, in this order. Each thread takes one number at a
+/// time, since the work for some may be long.
 pub fn ordered<S: Send, T: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -84,7 +83,7 @@ pub fn ordered<S: Send, T: Send, E: Send>(
     ordered_on(threads(), count, state, work)
 }
 
-/// The same on at most so many threads.
+/// [`ordered`] on at most this many threads.
 pub fn ordered_on<S: Send, T: Send, E: Send>(
     threads: usize,
     count: usize,
@@ -106,15 +105,15 @@ pub fn ordered_on<S: Send, T: Send, E: Send>(
     Ok(all.into_iter().map(|(_, result)| result).collect())
 }
 
-/// How far a question is, for display: it is answered in steps one after the other, and a step goes
-/// through so many things.
+/// Progress of a question, for display. A question runs in steps, and each step has a number of
+/// items.
 #[derive(Debug, Default)]
 pub struct Steps {
     step: Mutex<RunningStep>,
     done: AtomicU64,
 }
 
-/// A step as it began.
+/// The step under way, without its progress.
 #[derive(Clone, Debug, Default)]
 struct RunningStep {
     number: u64,
@@ -125,18 +124,18 @@ struct RunningStep {
 /// A step under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentStep {
-    /// Its number, from 1: with another one, another step has begun.
+    /// Number of the step, from 1; it changes when another step begins.
     pub number: u64,
-    /// What it does, for people.
+    /// Name of the step, for people.
     pub doing: Cow<'static, str>,
-    /// Things that are done with.
+    /// Number of items done.
     pub done: u64,
-    /// All of them.
+    /// Number of all items.
     pub all: u64,
 }
 
 impl CurrentStep {
-    /// No step.
+    /// Returns a step without items.
     pub const fn none() -> Self {
         Self {
             number: 0,
@@ -148,7 +147,7 @@ impl CurrentStep {
 }
 
 impl Steps {
-    /// The step under way; `None` between two, and in one that cannot say how long it is.
+    /// Returns the step under way; `None` between two steps, and in a step of unknown length.
     pub fn now(&self) -> Option<CurrentStep> {
         let step = self.step.lock();
         let step = CurrentStep {
@@ -160,7 +159,7 @@ impl Steps {
         (step.all > 0 && step.done <= step.all).then_some(step)
     }
 
-    /// Shows the step of work that another process does.
+    /// Shows a step of another process.
     pub fn relay(&self, now: CurrentStep) {
         let mut step = self.step.lock();
         self.done.store(now.done, Ordering::Relaxed);
@@ -185,14 +184,14 @@ impl Steps {
 }
 
 thread_local! {
-    /// Who watches the question that this thread asks. Questions know nothing of it; a step within
-    /// a step is part of that.
+    /// Receives the progress of the question that this thread asks; questions do not know of it. A
+    /// step within a step reports nothing.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
-    /// What the steps of this thread are called.
+    /// The name of this thread's steps.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
 }
 
-/// The name of the steps that `work` takes, for people.
+/// Names the steps of `work`, for people.
 pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     let before = DOING.replace(doing);
     let result = work();
@@ -200,7 +199,7 @@ pub fn named<T>(doing: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Asks a question while `steps` says how far it is.
+/// Asks a question whose progress `steps` records.
 pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     let before = WATCHED.replace(Some(Arc::clone(steps)));
     let answer = ask();
@@ -208,7 +207,7 @@ pub fn watched<T>(steps: &Arc<Steps>, ask: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Tells who watches this thread's question how far it is, if another process answers it.
+/// Shows a step of another process as this thread's progress.
 pub fn relay(now: CurrentStep) {
     WATCHED.with_borrow(|steps| {
         if let Some(steps) = steps {
@@ -229,7 +228,7 @@ fn in_blocks<S: Send, E: Send>(
     })
 }
 
-/// Does work that goes through so many things, and says now and then how many more are done with.
+/// Runs work on `count` items as a step. `work` gets a callback that adds to the items done.
 pub fn in_a_step<T>(count: usize, work: impl FnOnce(&(dyn Fn(usize) + Sync)) -> T) -> T {
     let Some(steps) = WATCHED.take() else {
         return work(&|_| ());
@@ -274,10 +273,10 @@ fn in_blocks_of<S: Send, E: Send>(
     on_threads(threads.min(count.div_ceil(block)), worker)
 }
 
-/// Between two reports of progress.
+/// Time between two reports of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tasks that may make further tasks, on a stack from which several threads take them.
+/// Tasks that may add further tasks, on a stack that several threads share.
 #[derive(Debug)]
 pub struct Tasks<T> {
     stack: Mutex<TaskStack<T>>,
@@ -287,12 +286,12 @@ pub struct Tasks<T> {
 #[derive(Debug)]
 struct TaskStack<T> {
     tasks: Vec<T>,
-    /// How many were taken and are not done.
+    /// Number of tasks that were taken and are not done.
     busy: usize,
 }
 
 impl<T: Send> Tasks<T> {
-    /// The last one is taken first.
+    /// Starts with these tasks; the last one is taken first.
     pub const fn new(tasks: Vec<T>) -> Self {
         Self {
             stack: Mutex::new(TaskStack { tasks, busy: 0 }),
@@ -300,7 +299,7 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// The next task; `None` when all is done.
+    /// Takes the next task; waits for running tasks, and returns `None` when all are done.
     pub fn take(&self) -> Option<Taken<'_, T>> {
         let mut stack = self.stack.lock();
         loop {
@@ -318,14 +317,14 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// Adds tasks, the last of which is taken first.
+    /// Adds tasks; the last one is taken first.
     pub fn give(&self, tasks: impl IntoIterator<Item = T>) {
         self.stack.lock().tasks.extend(tasks);
         self.changed.notify_all();
     }
 
-    /// What each of several numbered workers, on a thread of its own, made of the tasks that it
-    /// took. `report` is called now and then, and at the end. A panic goes on in the caller.
+    /// Runs numbered workers on a thread each; returns their results. `report` is called at
+    /// intervals, and at the end. A panic is resumed in the caller.
     pub fn work<S: Send>(
         &self,
         worker: impl Fn(u32) -> S + Sync,
@@ -350,7 +349,7 @@ impl<T: Send> Tasks<T> {
         done
     }
 
-    /// Waits at most so long. `false` when there is nothing left to do.
+    /// Waits at most this long; returns whether tasks are left.
     fn wait(&self, at_most: Duration) -> bool {
         let is_done = |stack: &TaskStack<T>| stack.tasks.is_empty() && stack.busy == 0;
         let mut stack = self.stack.lock();
@@ -360,7 +359,7 @@ impl<T: Send> Tasks<T> {
     }
 }
 
-/// A task that a thread works on. The others learn that it is done even if the thread panics.
+/// A task that a thread works on. Dropping it, even in a panic, marks the task as done.
 #[derive(Debug)]
 pub struct Taken<'a, T: Send> {
     task: Option<T>,
@@ -368,7 +367,7 @@ pub struct Taken<'a, T: Send> {
 }
 
 impl<T: Send> Taken<'_, T> {
-    /// The task, once.
+    /// Returns the task, once.
     pub const fn task(&mut self) -> Option<T> {
         self.task.take()
     }
@@ -410,7 +409,7 @@ mod tests {
                 assert!(step.done < all);
             }
         }
-        // Nobody watches any more.
+        // Steps are no longer recorded.
         ordered(5, || (), |_, (): &mut ()| Ok::<_, ()>(())).unwrap();
         assert_eq!((steps.now(), steps.step.lock().number), (None, 2));
     }

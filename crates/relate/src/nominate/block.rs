@@ -1,11 +1,11 @@
 //! Finds pairs of a block's contents that share pieces, in memory, for `pairs` and `groups`.
 //!
 //! 1. For each kind of evidence the block's (key, content) pairs are sorted into posting lists.
-//! 2. For each content, the lists of its keys are read, with a counter for every later content. Time is
-//!    proportional to the sum of the squared list lengths, memory to the number of contents (Forman,
-//!    Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
-//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]). One
-//!    common window may be a phrase and is not enough.
+//! 2. For each content, the lists of its keys are read, with a counter for every later content.
+//!    Time is proportional to the sum of the squared list lengths, memory to the number of contents
+//!    (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
+//! 3. A pair with a chunk or two fingerprints in common is a candidate ([`Common::is_candidate`]).
+//!    One common window may be a phrase and is not enough.
 //!
 //! A piece is as common as the number of *otherwise different* contents that have it: a family of
 //! near-copies ([`Families`]) counts once. A list may then be longer than the limit if most of its

@@ -1,4 +1,4 @@
-//! What is boilerplate to the index, or among the files of a question.
+//! Decides what is boilerplate in the index, or among the files of a question.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::scope::ScopedFiles;
 
-/// Boilerplate as the index counts it (all contents), or among the scoped files of a question.
+/// Boilerplate as the index counts it, or as counted among the scoped files of a question.
 #[derive(Debug)]
 pub struct KnownBoilerplate<'a> {
     snapshot: &'a Snapshot,
@@ -19,7 +19,7 @@ pub struct KnownBoilerplate<'a> {
 }
 
 impl<'a> KnownBoilerplate<'a> {
-    /// Counts among these files, or in all of the index.
+    /// Counts among these files, or in the whole index.
     pub fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
@@ -29,7 +29,7 @@ impl<'a> KnownBoilerplate<'a> {
         }
     }
 
-    /// The failure that an answer met, if one did: [`Boilerplate`] has no way to say so.
+    /// Returns the failure of an earlier answer, which [`Boilerplate`] cannot return.
     pub fn failure(&self) -> Result<(), ReadError> {
         self.failure.lock().take().map_or(Ok(()), Err)
     }
@@ -42,7 +42,7 @@ impl<'a> KnownBoilerplate<'a> {
     }
 
     fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        // What few contents have, few scoped files have.
+        // A piece of few contents is not common among the scoped files, either.
         if !self.snapshot.is_boilerplate(kind, key)? {
             return Ok(false);
         }

@@ -1,34 +1,32 @@
 //! Families of near-copies among the contents of a question.
 //!
-//! A piece that 5,000 contents have is boilerplate if they are otherwise different (a licence), and
-//! says everything if they are 5,000 versions of one page. And 5,000 contents of which each is held
-//! against each are twelve million pairs that say one thing. So near-copies are found first:
+//! A piece of 5,000 contents is boilerplate if they are otherwise different, such as a licence. If
+//! they are versions of one page, it is evidence. Comparing 5,000 versions with each other takes
+//! twelve million pairs for a single finding. So near-copies are found first:
 //!
-//! 1. **Names.** Each content has names by itself: its least fingerprints, the first ones in a
-//!    random order of all its shingles or windows. Two contents have the same first one with a
-//!    probability of their resemblance (Broder 1997, section 3), and near-copies nearly always one
-//!    of four. So contents meet by any of the four: by the first one alone, of 70 near-copies fewer
-//!    than 64 may have the same.
-//! 2. **Leaders.** Names are taken in turn, the one that most contents have first. The contents of a
-//!    name are gone through in order, if they are many. Each joins the first leader of which it is a
-//!    near-copy, or leads a family of its own. If many lead, they have a text in common and are
-//!    otherwise different: these are no families, and a content looks for one by its next name.
-//! 3. **Families join** if they have a name in common and their leaders are near-copies, and so
-//!    does a content that is in none. An edit may change a name.
-//! 4. **A family counts once** where it is counted how many contents have a piece, and its members
-//!    are nominated by their leader: what they have of its pieces nominates nobody. So a family of
-//!    n members has about n pairs. Members that have something else in common meet by that.
+//! 1. **Names.** The names of a content are its four least fingerprints: the first ones in a random
+//!    order of all its shingles or windows. Two contents have the same first name with the
+//!    probability of their resemblance (Broder 1997, section 3). Near-copies nearly always share
+//!    one of four, so contents meet by any of them.
+//! 2. **Leaders.** Names are taken in turn, the most common first. The contents of a name, if there
+//!    are many, are taken in order. Each joins the first leader of which it is a near-copy, or leads
+//!    a family of its own. If there are many leaders, the contents share a text but otherwise
+//!    differ: they form no families by this name, and may by the next.
+//! 3. **Joining.** Families with a common name join if their leaders are near-copies. A content
+//!    without a family joins in the same way, because an edit may change a name.
+//! 4. **Counting.** A family counts once among the contents of a piece. Its members are nominated
+//!    by their leader, and pieces of the leader nominate no other pair. So a family of n members
+//!    has about n pairs. Members that share something else are still paired by that.
 //!
-//! # What a near-copy is
+//! # Near-copies
 //!
-//! Three quarters of each of two contents are in the other one. Mostly their pieces say so. But of
-//! a page of 250 words some 31 shingles are sampled: where three words were replaced, copies have
-//! between 44 % and all of these in common. So a pair that has a third of the pieces in common is
-//! decided by the contents themselves. Files under a header that is 60 % of each are such pairs,
-//! too, and are not near-copies; that they are held against each other ends soon, because a leader
-//! may fail a few times more than it has members.
+//! Two contents are near-copies if three quarters of each are in the other. Mostly the samples
+//! decide. But a page of 250 words has some 31 sampled shingles: after three replaced words copies
+//! share between 44 % and all of these. So the contents decide if a third of the pieces is common.
+//! Files under a header that is 60 % of each are such pairs as well, and are not near-copies. These
+//! comparisons end soon, because a leader may fail only a few times more than it has members.
 //!
-//! The order is that of the digests, so that no order of scans changes a family.
+//! Contents are taken in the order of their digests, so the order of scans changes no family.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -37,15 +35,15 @@ use std::sync::Arc;
 use resemble_core::similarity::discount::FREE;
 use resemble_core::{Measures, Score};
 
-/// The names of a content, ascending: its least fingerprints.
+/// The four least fingerprints of a content, ascending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// Marks the names of contents with fewer samples: no other has these.
+    /// Bit of the names of contents with fewer samples; no other content has these names.
     const ALONE: u64 = 1 << 63;
 
-    /// The names of a content by all its fingerprints or shingles; `own` is its own number.
+    /// Returns the names of a content by all its fingerprints or shingles; `own` is its own number.
     pub fn of(own: u32, fingerprints: impl IntoIterator<Item = u64>) -> Self {
         let mut names = [Self::ALONE | u64::from(own); 4];
         for fingerprint in fingerprints {
@@ -58,41 +56,40 @@ impl FamilyNames {
     }
 }
 
-/// So much of the pieces of both have near-copies in common, and so much of each lies in the other.
+/// Least common share of the pieces of two near-copies, and least share of each in the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
-/// What has less in common is no near-copy; what has more, but less than [`ALIKE`], may be one.
+/// Contents with a smaller common share are not near-copies; up to [`ALIKE`] they may be.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
-/// Of a family of more contents not each two are held against each other, but each and the leader,
-/// and each and its neighbours.
+/// The members of a larger family are compared only with the leader and with their neighbours.
 pub const LARGE: usize = 1000;
 
-/// So many contents on either side, in the order of paths, are a content's neighbours.
+/// Number of neighbours of a content on either side, in the order of paths.
 pub const NEIGHBOURS: usize = 8;
 
-/// So many times a leader may be held against a content in vain, and once more for each member.
+/// Number of vain comparisons of a leader, to which each member adds one.
 const TRIALS: u32 = 4;
 
-/// One leader for so many members at most, or they are no families.
+/// Least members for each leader; with fewer the contents form no families.
 const MEMBERS: usize = 8;
 
-/// A family is held against so many larger ones of one name.
+/// Most larger families of one name that a family is compared with.
 const MOST_JOINED: usize = 1000;
 
-/// The contents of a question, which go by their places.
+/// The contents of a question, addressed by their places.
 pub trait NearCopies {
-    /// Why a content cannot be looked up.
+    /// The failure of a lookup.
     type Error;
 
-    /// The keys of all evidence of a content.
+    /// Returns the keys of all evidence of a content.
     fn pieces(&self, place: u32) -> Result<HashSet<u64>, Self::Error>;
 
-    /// Whether two contents are near-copies, by what is in them.
+    /// Returns whether two contents are near-copies, by reading them.
     fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, Self::Error>;
 }
 
-/// Whether contents with these measures are near-copies.
+/// Returns whether contents with these measures are near-copies.
 pub fn are_near_copies(measures: &Measures) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
@@ -113,21 +110,21 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<(u64, u32)>> {
     common
 }
 
-/// The pieces of a leader, and those that many members of its family have.
+/// Pieces of a leader, and those that many members of its family have.
 pub(crate) type LeaderPieces = Arc<HashSet<u64>>;
 
-/// The families of a question's contents, which go by their places.
+/// The families of a question's contents, addressed by their places.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
-    /// For each place the place of its leader: its own, unless it is a member. Empty: there are no
-    /// families.
+    /// The place of each content's leader: its own if it is not a member. Empty without families.
     leaders: Vec<u32>,
-    /// All members, with the pieces of their leaders, by place.
+    /// All members, by place, with the pieces of their leaders.
     members: Vec<(u32, LeaderPieces)>,
 }
 
 impl Families {
-    /// The families of more than `few` contents with these names.
+    /// Returns the families among contents with these names; names of at most `few` contents form
+    /// none.
     pub fn of<C: NearCopies>(
         names: &[FamilyNames],
         few: u32,
@@ -138,7 +135,7 @@ impl Families {
         for of_name in common_names(names, few) {
             let free = of_name.iter().map(|&(_, place)| place);
             let free: Vec<u32> = free.filter(|&place| !is_member[place as usize]).collect();
-            // Few are held against each other.
+            // Few contents are compared with each other.
             if free.len() <= few as usize {
                 continue;
             }
@@ -168,7 +165,8 @@ impl Families {
         let joined = JoinedFamilies::of(found, &alone, names, contents)?;
         let mut families = Self::default();
         for family in joined.families {
-            // What the leader alone has not would nominate all others for each other.
+            // A piece that only the leader lacks would pair all other members with each other, so
+            // pieces common to more than `FREE` members count as the leader's, too.
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for &place in &family.members {
                 for piece in contents.pieces(place)? {
@@ -194,12 +192,12 @@ impl Families {
         }
     }
 
-    /// The leader of a content: itself, unless it is a member of a family.
+    /// Returns the leader of a content: itself if it is not a member.
     pub fn leader(&self, place: u32) -> u32 {
         self.leaders.get(place as usize).copied().unwrap_or(place)
     }
 
-    /// How many otherwise different contents are at these places.
+    /// Returns how many otherwise different contents are at these places.
     pub fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
         if self.leaders.is_empty() || places.len() <= FREE as usize {
             return places.len();
@@ -211,13 +209,14 @@ impl Families {
         scratch.len()
     }
 
-    /// All members with their leaders, by place.
+    /// Returns all members with their leaders, by place.
     pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let member = |member: &(u32, LeaderPieces)| (member.0, self.leaders[member.0 as usize]);
         self.members.iter().map(member)
     }
 
-    /// The families of more than so many contents, each with its leader, ascending by place.
+    /// Returns the families of more than `contents` contents, each with its leader, ascending by
+    /// place.
     pub fn of_more_than(&self, contents: usize) -> Vec<(u32, Vec<u32>)> {
         let mut members: Vec<(u32, u32)> = self.members().collect();
         members.sort_unstable_by_key(|&(member, leader)| (leader, member));
@@ -233,14 +232,14 @@ impl Families {
         families.map(family).collect()
     }
 
-    /// What a content at a place has in common with its family, if it is a member of one.
+    /// Returns the pieces that a member shares with its family; `None` if it is in none.
     pub fn of_leader(&self, place: u32) -> Option<LeaderPieces> {
         let found = self.members.binary_search_by_key(&place, |member| member.0);
         found.ok().map(|at| Arc::clone(&self.members[at].1))
     }
 }
 
-/// Families by their names.
+/// Joined families, and their indexes by name.
 #[derive(Default)]
 struct JoinedFamilies {
     families: Vec<Family>,
@@ -248,8 +247,8 @@ struct JoinedFamilies {
 }
 
 impl JoinedFamilies {
-    /// Joins families whose leaders are near-copies, that of the largest leads, and those of the
-    /// contents that are `alone` that are near-copies of a leader.
+    /// Joins families whose leaders are near-copies; the largest family's leader leads. Adds the
+    /// contents of `alone` that are near-copies of a leader.
     fn of<C: NearCopies>(
         mut families: Vec<Family>,
         alone: &[u32],
@@ -287,7 +286,7 @@ impl JoinedFamilies {
         Ok(joined)
     }
 
-    /// The families that have one of these names, the largest first.
+    /// Returns the families that have one of these names, the largest first.
     fn named(&self, names: &[u64]) -> Vec<usize> {
         let of_name = |name: &u64| self.by_name.get(name).into_iter().flatten();
         let mut found: Vec<usize> = names.iter().flat_map(of_name).copied().collect();
@@ -303,7 +302,7 @@ struct Family {
     leader: u32,
     pieces: HashSet<u64>,
     members: Vec<u32>,
-    /// How many contents were near-copies of the leader by their pieces, and were none.
+    /// Number of contents that seemed near-copies by their pieces, but were not.
     failed: u32,
 }
 
@@ -317,8 +316,8 @@ impl Family {
         }
     }
 
-    /// The names of the leader, and those that one in [`MEMBERS`] of the members has: what was
-    /// inserted into the leader may have less ones than all others.
+    /// Returns the leader's names, and those that more than one in [`MEMBERS`] of the members has.
+    /// Text inserted into the leader alone may replace its least fingerprints.
     fn names(&self, names: &[FamilyNames]) -> Vec<u64> {
         let mut of_members: Vec<u64> = Vec::with_capacity(4 * self.members.len());
         for &member in &self.members {
@@ -332,7 +331,7 @@ impl Family {
         found
     }
 
-    /// How many of the pieces of a content and of the leader both have.
+    /// Returns the common share of the pieces of a content and the leader.
     fn alike(&self, own: &HashSet<u64>) -> f64 {
         let (a, b) = (&self.pieces, own);
         let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
@@ -343,14 +342,14 @@ impl Family {
         shared as f64 / many.len().max(1) as f64
     }
 
-    /// Whether it may be held against another content.
+    /// Returns whether the leader may be compared with another content.
     fn has_trials(&self) -> bool {
         (self.failed as usize) < TRIALS as usize + self.members.len()
     }
 }
 
-/// The family whose leader a content is a near-copy of, of those `among` all; it is looked for in
-/// this order.
+/// Returns the family of whose leader a content is a near-copy. Families are tried in the order of
+/// `among`.
 fn family_of<C: NearCopies>(
     families: &mut [Family],
     among: impl IntoIterator<Item = usize>,

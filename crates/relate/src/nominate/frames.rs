@@ -1,7 +1,6 @@
-//! The frames of contents among those of a question ([`Frame`]), by their posting lists.
+//! Finds the frames of contents among those of a question ([`Frame`]), by their posting lists.
 //!
-//! Every verb that lists relatives asks here of the pairs that it would list, so all of them leave
-//! the same pairs out.
+//! Every verb that lists relatives checks its pairs here, so all of them omit the same ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,25 +14,25 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::nominate::evidence::Kept;
 
-/// Of those that have a frame so many are asked whether it is theirs as well.
+/// Number of holders of a frame that are checked for having it as their frame, too.
 const ASKED: usize = 8;
 
-/// What more contents have counts next to nothing already
+/// Most holders of a sample that is looked at; beyond, it counts next to nothing
 /// ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
-/// Knows which contents of a question have a sample.
+/// Finds the contents of a question that have a sample.
 pub trait SampleHolders: Sync {
-    /// The samples that at most [`MOST`] contents have, each with all of these if they are
-    /// [`LEAST`](resemble_core::similarity::frame::LEAST) or more.
+    /// Returns the samples of at most [`MOST`] contents. Each lists its holders if they are at
+    /// least [`LEAST`](resemble_core::similarity::frame::LEAST).
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
 }
 
-/// By the posting lists of the index.
+/// Finds holders by the posting lists of the index.
 pub struct ListedHolders<'a> {
     /// The index.
     pub snapshot: &'a Snapshot,
-    /// Whether a content is one of those in question; `None`: all of the index are.
+    /// Returns whether a content is in question; if `None`, all contents of the index are.
     pub is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
 }
 
@@ -72,17 +71,17 @@ impl SampleHolders for ListedHolders<'_> {
     }
 }
 
-/// The frames of the contents of a question, each looked up once.
+/// Frames of the contents of a question; each is computed once.
 pub struct Frames<'a> {
     snapshot: &'a Snapshot,
     holders: &'a dyn SampleHolders,
-    /// By content, before others are asked.
+    /// Frames by content, before the check of other holders.
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
-    /// By content, after others are asked.
+    /// Frames by content, after the check of other holders.
     agreed: Mutex<HashMap<ContentId, Arc<Frame>>>,
 }
 
-/// What looks like the frame of a content by its own samples, and who has it.
+/// The frame of a content by its own samples only, and the contents that have it.
 #[derive(Default)]
 struct OwnFrame {
     frame: Frame,
@@ -96,7 +95,7 @@ impl fmt::Debug for Frames<'_> {
 }
 
 impl<'a> Frames<'a> {
-    /// Among the contents that `holders` knows.
+    /// Looks for frames among the contents that `holders` knows.
     pub fn among(snapshot: &'a Snapshot, holders: &'a dyn SampleHolders) -> Self {
         Self {
             snapshot,
@@ -106,7 +105,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// What is frame of two texts.
+    /// Returns the frame that two texts share.
     pub fn of_both(&self, a: &Kept, b: &Kept) -> Result<Frame, ReadError> {
         if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
             return Ok(Frame::default());
@@ -118,7 +117,7 @@ impl<'a> Frames<'a> {
         Ok(of_a.and(&*self.of(b.id, &b.signature)?))
     }
 
-    /// The frame of a content of the index.
+    /// Returns the frame of an indexed content.
     pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, ReadError> {
         known(&self.agreed, content, || {
             let own = known(&self.alone, content, || self.alone(samples))?;
@@ -126,8 +125,8 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The frame of what has these samples: what most of those that have it have as a frame, too.
-    /// Two texts that quote a document have that in common with its versions, which have more.
+    /// Returns the frame of these samples, if most of its holders have a frame as well. A document
+    /// that two texts quote is not a frame: its versions share more than the quoted text.
     pub fn of_samples(&self, samples: &Signature) -> Result<Frame, ReadError> {
         self.agreed(&self.alone(samples)?)
     }
@@ -178,7 +177,7 @@ fn known<T>(
     Ok(found)
 }
 
-/// The rarity by which less is left: without what is common, or without a frame.
+/// Returns the smaller of two rarities: without common pieces, or without a frame.
 pub fn less_of(common: Option<Rarity>, framed: Option<Rarity>) -> Option<Rarity> {
     let weight = |rarity: &Rarity| rarity.weight;
     let is_more = common.as_ref().map(weight) > framed.as_ref().map(weight);

@@ -1,4 +1,4 @@
-//! What is kept of a content to compare it, and the keys of its pieces.
+//! The stored sketch of a content, and the keys of its pieces.
 
 use std::collections::HashSet;
 
@@ -9,36 +9,36 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 
 use crate::nominate::families::LeaderPieces;
 
-/// What is kept of a content to compare it, without what is template.
+/// The stored sketch of a content, without templates.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Which content it is.
+    /// The content.
     pub id: ContentId,
     /// Bytes of the file.
     pub whole: ByteLen,
-    /// Bytes of its payload: what shares, minimum evidence and relations are about. The same as
+    /// Bytes of the payload, which shares, minimum evidence and relations refer to. Equal to
     /// `whole` unless templates are marked.
     pub size: ByteLen,
-    /// What it is to the index.
+    /// Kind of the content in the index.
     pub kind: ContentKind,
-    /// Its chunks.
+    /// Chunks of the content.
     pub chunks: ChunkList,
-    /// Its samples.
+    /// Samples of the content.
     pub signature: Signature,
-    /// Its words, if it is a text of enough of them.
+    /// Digest of its words, if it is a text with enough of them.
     pub words: Option<WordsDigest>,
-    /// Of a member of a family the pieces of its leader.
+    /// Pieces of the family's leader, if it is a member.
     pub of_leader: Option<LeaderPieces>,
 }
 
 impl Kept {
-    /// What the index keeps of a content.
+    /// Reads what the index stores of a content.
     pub fn of(snapshot: &Snapshot, row: &ContentRow) -> Result<Self, ReadError> {
         let signature = snapshot.signature(row.id)?;
         Self::with_signature(snapshot, row, signature)
     }
 
-    /// The same of a content whose signature is known already.
+    /// [`Self::of`] a content whose signature is already read.
     pub fn with_signature(
         snapshot: &Snapshot,
         row: &ContentRow,
@@ -60,7 +60,7 @@ impl Kept {
         })
     }
 
-    /// The same with all that the index keeps, if some of it was left out.
+    /// Reads the chunks and the signature again, if parts were dropped.
     pub fn whole_again(&self, snapshot: &Snapshot) -> Result<Self, ReadError> {
         let mut whole = self.clone();
         if let Some(row) = snapshot.content(self.id)? {
@@ -72,8 +72,8 @@ impl Kept {
         Ok(whole)
     }
 
-    /// Without the chunks whose text is boilerplate by what is known of its samples. As with
-    /// templates, the list has gaps then.
+    /// Drops the chunks whose text is boilerplate by its samples. The list then has gaps, as with
+    /// templates.
     pub fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)
@@ -90,7 +90,7 @@ impl Kept {
         });
     }
 
-    /// Its chunks and samples that are evidence, by their keys.
+    /// Returns the keys of chunks and samples that are evidence.
     pub fn pieces(&self) -> HashSet<u64> {
         let evidence = self.chunks.0.iter().filter(|run| run.is_evidence());
         let chunks = evidence.map(|run| run.hash.posting_key() | CHUNK);
@@ -98,7 +98,7 @@ impl Kept {
         fingerprints.chain(chunks).collect()
     }
 
-    /// What comparing needs; its size is that of the payload.
+    /// Returns the sketch for comparing; its size is that of the payload.
     pub fn sketch(&self) -> Sketch<'_> {
         Sketch {
             size: self.size,
@@ -108,11 +108,11 @@ impl Kept {
     }
 }
 
-/// Marks the key of a chunk where keys of both kinds stand together: fingerprints and posting keys
-/// have 40 bits at most.
+/// Marks the key of a chunk among keys of both kinds. Fingerprints and posting keys have at most 40
+/// bits.
 pub const CHUNK: u64 = 1 << 63;
 
-/// The key of a piece where keys of both kinds stand together.
+/// Returns the key of a piece among keys of both kinds.
 pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     match kind {
         PostingKind::Chunk => key | CHUNK,
@@ -120,7 +120,7 @@ pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     }
 }
 
-/// The chunk keys of a list that are evidence: ascending, distinct.
+/// Returns the keys of the chunks that are evidence: ascending, distinct.
 pub fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<u64> = evidence.map(|run| run.hash.posting_key()).collect();
@@ -129,7 +129,7 @@ pub fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
-/// The fingerprint keys of a signature: ascending, distinct.
+/// Returns the keys of the fingerprints: ascending.
 pub fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let mut keys: Vec<u64> = sketch.signature.fingerprints.iter().map(|f| f.0).collect();
     keys.sort_unstable();

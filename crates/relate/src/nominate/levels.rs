@@ -1,25 +1,25 @@
-//! How many contents could have a sample.
+//! Estimates how many contents have a sample, by the levels of their signatures.
 //!
-//! The level of a signature grows with the size of its content, so samples of a low level are kept
-//! by small contents alone. Of a header of 1,800 files, half of which are small, some samples are
-//! in 1,800 signatures, and others, no less common in the contents, in 900: counted as they are,
-//! these would be no boilerplate, and would nominate every two small files for each other. So a
-//! sample is counted among those contents that would have kept it, and taken to be as common among
-//! the others, as far as that can be said of a few (`MOST`).
+//! The level of a signature grows with the size of its content, so only small contents keep samples
+//! of a low level. Take a header of 1,800 files, half of them small. Some of its samples are in
+//! 1,800 signatures; others, as common in the files, are in 900. By these counts the others would
+//! not be boilerplate, and would nominate all pairs of small files.
+//!
+//! So a sample is counted among the contents that would have kept it, and taken to be as common
+//! among the rest. `MOST` bounds that factor.
 
 use resemble_core::Fingerprint;
 
 use crate::nominate::families::Families;
 
-/// A sample is taken to be in so many times as many contents at most. If few are small, what these
-/// alone have says little about the others.
+/// Most times that a count is multiplied. If few contents are small, their samples say little about
+/// the others.
 const MOST: u64 = 16;
 
-/// Levels are smaller.
+/// Number of levels; every level is smaller.
 const LEVELS: usize = 64;
 
-/// How many contents have signatures of each level: of texts, whose samples are shingles, and of
-/// all others.
+/// Numbers of contents with signatures of each level: of texts, sampled by shingles, and of others.
 #[derive(Clone, Debug)]
 pub struct SignatureLevels([[u32; LEVELS]; 2]);
 
@@ -30,7 +30,7 @@ impl Default for SignatureLevels {
 }
 
 impl SignatureLevels {
-    /// Of contents by their places: whether each is a text, and its level. A family counts once.
+    /// Counts contents by place, kind (true for texts) and level. A family counts once.
     pub fn of(families: &Families, contents: impl IntoIterator<Item = (u32, (bool, u8))>) -> Self {
         let mut levels = Self::default();
         let contents = contents.into_iter();
@@ -40,20 +40,20 @@ impl SignatureLevels {
         levels
     }
 
-    /// One more content has a signature of this level.
+    /// Counts one more content with a signature of this level.
     pub fn note(&mut self, is_text: bool, level: u8) {
         self.0[usize::from(is_text)][usize::from(level).min(LEVELS - 1)] += 1;
     }
 
-    /// Adds what was counted apart.
+    /// Adds separate counts.
     pub fn join(&mut self, other: &Self) {
         let ours = self.0.iter_mut().flatten();
         ours.zip(other.0.iter().flatten())
             .for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// How many contents a sample is in, if `kept` have it in their signatures: more than `limit`
-    /// if it would be in more, were all signatures as dense as those.
+    /// Returns in how many contents a sample is, if `kept` signatures have it. The result exceeds
+    /// `limit` if the count would do so, were all signatures as dense as those.
     pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
         let (limit, count) = (u64::from(limit), kept as u64);
         if count > limit || count * MOST <= limit {
@@ -70,12 +70,12 @@ impl SignatureLevels {
     }
 }
 
-/// How many of some samples have each level or a greater one.
+/// Number of samples with at least each level.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplesFrom([u32; LEVELS]);
 
 impl SamplesFrom {
-    /// Of these samples.
+    /// Counts these samples.
     pub fn of(samples: impl IntoIterator<Item = Fingerprint>) -> Self {
         let mut from = [0; LEVELS];
         for sample in samples {
@@ -86,7 +86,7 @@ impl SamplesFrom {
         Self(from)
     }
 
-    /// How many have this level or a greater one.
+    /// Returns the number of samples with at least this level.
     pub fn level(&self, level: u8) -> f64 {
         f64::from(self.0[usize::from(level).min(LEVELS - 1)])
     }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(contents(3, 900), 1001);
         assert_eq!(contents(3, 501), 1001);
         assert_eq!(contents(3, 500), 500);
-        // All would have kept it.
+        // All contents would have kept it.
         assert_eq!(contents(6, 900), 900);
         assert_eq!(contents(6, 1400), 1400);
         let mut few = SignatureLevels::default();

@@ -1,8 +1,7 @@
-//! Which contents have something in common with what an archive holds: one look for all members.
+//! Nominates contents by the members of an archive, in one lookup for all members.
 //!
-//! The samples of all members together are one subject. A file that is an edited version of one
-//! member, or a part of it, has most of its samples among these, however much else the archive
-//! holds.
+//! The samples of all members together are one subject. An edited version or a part of one member
+//! has most of its samples there. The rest of the archive does not matter.
 
 use resemble_core::similarity::Unit;
 use resemble_core::{
@@ -19,26 +18,26 @@ use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, faces_of, held_contents, renditions, wholes_of};
 use crate::scope::ScopedFiles;
 
-/// A content that has something in common with members.
+/// A content that shares something with members.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberNominee {
-    /// Which content it is.
+    /// The content.
     pub content: ContentId,
-    /// The share of its samples that members have.
+    /// Share of its samples that members have.
     pub in_members: Score,
-    /// It is one of them.
+    /// True if it is a member itself.
     pub is_member: bool,
 }
 
-/// What an archive holds, as others are nominated by it.
+/// The members of an archive, by which others are nominated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeldMembers {
-    /// The first of the members, as an index keeps them and without their chunks.
+    /// The first members, as an index stores them but without chunks.
     pub members: Vec<Digest>,
 }
 
 impl HeldMembers {
-    /// Of members that were digested now.
+    /// Takes the first of these digests of members.
     pub fn of<'d>(members: impl Iterator<Item = &'d Digest>, params: &Params) -> Self {
         let members = members.take(MOST_MEMBERS);
         let members = members.map(|member| Digest {
@@ -55,7 +54,7 @@ impl HeldMembers {
         }
     }
 
-    /// Of a place of the index.
+    /// Reads the members at a place of the index.
     pub fn in_place(snapshot: &Snapshot, place: Place) -> Result<Self, ReadError> {
         let mut members = Vec::new();
         for member in held_contents(snapshot, place, MOST_MEMBERS)? {
@@ -66,7 +65,7 @@ impl HeldMembers {
         Ok(Self { members })
     }
 
-    /// The samples of all of them, at one level.
+    /// Returns the samples of all members, at one level.
     pub fn samples(&self) -> Signature {
         let samples = self.members.iter();
         let samples = samples.flat_map(|member| member.signature.fingerprints.iter().copied());
@@ -82,7 +81,7 @@ impl HeldMembers {
     }
 }
 
-/// What the index knows of a content, without its chunks and what is template.
+/// Returns what the index has of a content, without its chunks and templates.
 pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadError> {
     let mut chunks = ChunkList::default();
     let mut signature = snapshot.signature(row.id)?;
@@ -99,7 +98,7 @@ pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadErro
     })
 }
 
-/// What is shown of two files that are not read, if one of them holds members and the other is a
+/// Returns the row of two files without reading them, if one holds members and the other is a
 /// single content.
 pub fn shown_of_files(
     snapshot: &Snapshot,
@@ -131,8 +130,8 @@ pub fn shown_of_files(
     }
 }
 
-/// The members that the index has, and the contents that may be related to all of them together.
-/// `all`: the samples of the members, at one level.
+/// Returns the members that the index has, and contents that may be related to all members
+/// together. `all` holds the samples of the members, at one level.
 pub fn nominate_by_members(
     snapshot: &Snapshot,
     members: &[ContentId],

@@ -1,45 +1,44 @@
-//! Quotations: what is nominated although it is a small part of both files.
+//! Nominates quotations: passages that are a small part of both files.
 //!
-//! Two long files that have one paragraph in common share a hundredth of their words, as strangers
-//! do. The samples tell them apart by their *order*: those of a paragraph follow each other in the
-//! subject and nobody else has them, where the phrases of strangers stand scattered, and many files
-//! have them.
+//! Two long files with one common paragraph share a hundredth of their words, as strangers do. The
+//! *order* of samples distinguishes them. Samples of a paragraph are consecutive in the subject and
+//! few others have them. Phrases of strangers are scattered, and many files have them.
 
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
-/// Samples of one quotation stand at most so many places apart: a content that is sampled more
-/// thinly than the subject lacks those between.
+/// Most places between two samples of one quotation. A content that is sampled more thinly than the
+/// subject lacks some.
 const GAP: u32 = 4;
 
-/// A sample stands for so many bytes of text at least: one shingle of eight is sampled.
+/// Least bytes of text that a sample represents: one shingle of eight is sampled.
 const BYTES: f64 = 48.0;
 
-/// What counts for less nominates no quotation, however long.
+/// A sample of a smaller weight nominates no quotation.
 const LEAST_WEIGHT: f64 = 0.02;
 
-/// The samples of a subject that are not common, and who has them.
+/// The rare samples of a subject, and the contents that have them.
 pub(crate) struct RareSamples {
-    /// The place of each sample among those of the subject, by its key.
+    /// The place of each sample in the subject, by its key.
     places: Vec<(u64, u32)>,
-    /// Bytes of rare text that the sample in each place stands for.
+    /// Bytes of rare text that the sample in each place represents.
     rare: Vec<f64>,
     met: Vec<(ContentId, u32)>,
     limit: u32,
 }
 
-/// What a content may have of one place of the subject.
+/// A passage that a content may share with one place of the subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Samples of that place.
+    /// Number of samples of that place.
     pub samples: u32,
-    /// Bytes of rare text that these stand for, about.
+    /// Approximate bytes of rare text that the samples represent.
     pub rare: u32,
 }
 
 impl RareSamples {
-    /// Of these samples of a subject, in the order in which they stand in it; `limit`: what more
-    /// contents have is boilerplate.
+    /// Starts with the samples of a subject in their order. A sample of more than `limit` contents
+    /// is boilerplate.
     pub(crate) fn of(samples: &[Fingerprint], limit: u32) -> Self {
         let mut places: Vec<(u64, u32)> = samples.iter().map(|sample| sample.0).zip(0..).collect();
         places.sort_unstable();
@@ -51,7 +50,7 @@ impl RareSamples {
         }
     }
 
-    /// Takes note of the contents that have a sample.
+    /// Records the contents that have a sample.
     pub(crate) fn note(&mut self, key: u64, contents: &[ContentId]) {
         let count = u32::try_from(contents.len()).unwrap_or(u32::MAX);
         let weight = discount::weight(count, self.limit);
@@ -66,7 +65,7 @@ impl RareSamples {
         }
     }
 
-    /// The rarest passage of each content; by content.
+    /// Returns the rarest passage of each content, by content.
     pub(crate) fn passages(mut self) -> Vec<(ContentId, Passage)> {
         self.met.sort_unstable();
         let passage = |samples: &[(ContentId, u32)]| {
@@ -87,13 +86,14 @@ impl RareSamples {
 }
 
 impl Passage {
-    /// Whether it may be a quotation, by as much rare text as is evidence of a pair of texts
+    /// Returns whether it may be a quotation: it has as much rare text as evidence of a pair needs
     /// ([`Proof::is_evidence`](resemble_core::similarity::Proof::is_evidence)).
     pub fn is_rare(self) -> bool {
         f64::from(self.rare) >= RARE
     }
 
-    /// Which of two is looked at first: chance brings one sample and not two in one place.
+    /// Returns the key by which candidates are ordered. Single samples come last, because chance
+    /// seldom puts two in one place.
     pub const fn promise(self) -> (bool, u32) {
         (self.samples > 1, self.rare)
     }
@@ -103,7 +103,7 @@ impl Passage {
 mod tests {
     use super::*;
 
-    /// The contents with passages of so many rare bytes.
+    /// Returns the contents with passages, and the rare bytes of each.
     fn rare(met: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
         let samples: Vec<Fingerprint> = (0..100).map(|at| Fingerprint(1000 - at)).collect();
         let mut rare = RareSamples::of(&samples, 1000);
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// Text of a family of a hundred counts for less, and of a thousand nothing.
+    /// A passage of a hundred contents counts less, one of a thousand nothing.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

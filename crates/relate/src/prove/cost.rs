@@ -1,22 +1,22 @@
-//! What a proof costs, in bytes that are read: so budgets of all questions count alike.
+//! Costs of proofs in bytes read, so that the budgets of all questions are comparable.
 
 use resemble_core::ByteLen;
 use resemble_core::bits::BitSet;
 
-/// A question about all pairs reads contents of so many bytes, and measures pairs of
-/// [`MEASURED`] times as many at most.
+/// Most bytes that a question about all pairs reads. It measures pairs of at most [`MEASURED`]
+/// times as many.
 pub const MOST_WORK: u64 = 8 << 30;
 
-/// `pairs` holds so many bytes against each other: some half a minute of one processor.
+/// Most bytes that `pairs` compares: about half a minute of one processor.
 pub const COMPARED: ByteLen = ByteLen(4 << 30);
 
-/// Measuring a byte that is ready costs this part of reading it and cutting it into words.
+/// Reading a byte and cutting it into words costs this many times as much as measuring it.
 pub const MEASURED: u64 = 8;
 
-/// Taking a byte of a file apart takes as long as reading so many.
+/// Extracting the parts of a file costs this many times as much as reading it.
 pub const TAKEN_APART: u64 = 4;
 
-/// What a question about pairs has decided to read.
+/// The contents that a question about pairs has decided to read, and its budget.
 #[derive(Clone, Debug)]
 pub struct ReadBudget {
     read: BitSet,
@@ -25,7 +25,7 @@ pub struct ReadBudget {
 }
 
 impl ReadBudget {
-    /// A budget of so many bytes.
+    /// Starts with a budget of this many bytes.
     pub fn new(work: u64) -> Self {
         Self {
             read: BitSet::default(),
@@ -33,8 +33,8 @@ impl ReadBudget {
         }
     }
 
-    /// Whether two contents are measured as well: their sizes, and what reading each costs if that
-    /// was not decided before.
+    /// Returns whether the budget covers measuring a pair, and then spends the cost. The cost
+    /// includes reading each content that is not yet decided to be read.
     pub fn takes(
         &mut self,
         pair: [u32; 2],
@@ -53,7 +53,7 @@ impl ReadBudget {
         is_taken
     }
 
-    /// Whether so much is left, which is then spent.
+    /// Returns whether this cost is left, and then spends it.
     pub const fn spends(&mut self, cost: u64) -> bool {
         let is_left = cost <= self.left;
         if is_left {

@@ -1,39 +1,39 @@
-//! The measures of two contents by what is in them.
+//! Measures and judges two contents by reading them.
 //!
-//! They are a function of the two contents alone (and of what the user marked as template): the
-//! same two have the same figures, unit and relation in every question.
+//! Measures are a function of the two contents and of the marked templates. So the same two
+//! contents have the same figures, unit and relation in every question.
 
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score};
 
-/// What two contents that are not identical turned out to be.
+/// The result for two contents that are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proven {
-    /// How the two are related, if they are.
+    /// Relation of the two, if they are related.
     pub relation: Option<Relation>,
-    /// Their figures.
+    /// Figures of the pair.
     pub measures: Measures,
-    /// What the measures are shares of.
+    /// Unit of the shares.
     pub unit: Unit,
-    /// The sizes of both without their templates.
+    /// Sizes of both without their templates.
     pub sizes: (ByteLen, ByteLen),
-    /// They are two texts with a [`PASSAGE`](proof::PASSAGE) in common.
+    /// True if both are texts with a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
 }
 
-/// A content of this kind ready to be measured against others, without what is template.
+/// Prepares a content of this kind for measuring, without templates.
 pub fn provable(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Provable {
     Provable::without(templates, kind, bytes)
 }
 
-/// Measures two contents that are not identical: in words if both are texts, unless bytes are asked
-/// for.
+/// Measures two contents that are not identical: in words if both are texts and `asked` is not
+/// bytes.
 pub fn prove(a: &Provable, b: &Provable, asked: Unit, min_shared: ByteLen) -> Proven {
     judged(a.measure(b, asked), (a.size(), b.size()), min_shared)
 }
 
-/// What these measures of contents of these sizes are.
+/// Judges the measures of two contents of these sizes.
 pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: ByteLen) -> Proven {
     let proof::Proven {
         measures,
@@ -59,20 +59,20 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     }
 }
 
-/// So many words are covered for each shingle in common, if they are not repeated.
+/// Most words that are covered for each distinct common shingle, unless they are repeated.
 const FOR_A_SHINGLE: f64 = 3.0;
 
-/// So many bytes are covered for each window in common, if they are not repeated: those of runs of
-/// 68 bytes and more.
+/// Most bytes that are covered for each distinct common window, unless they are repeated. A run of
+/// at least 68 bytes covers fewer.
 const FOR_A_WINDOW: f64 = 16.0;
 
-/// Whether most of what two contents share is the same few runs again and again: each row of a dump
-/// begins as in every other dump of the kind, each line of a log with a year, and programs are
-/// padded with one byte.
+/// Returns whether most of the shared text is the same few runs, repeated. Examples are rows of
+/// dumps that begin alike, the year in each line of a log, and padding with one byte.
 ///
-/// What is covered beyond three words for each *distinct* shingle in common is repeated; how many
-/// of these each text has is taken to go by the sizes. A shingle lies over five words, but short
-/// runs alone that come to a quarter of a text are accidents of records. So it is with bytes.
+/// Coverage beyond three words for each *distinct* common shingle is repetition. A text's number of
+/// distinct shingles is taken to be proportional to its size. A shingle covers five words; short
+/// runs that alone make up a quarter of a text are an accident of records. The same holds for
+/// bytes.
 fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
     let of_both = shared_once(measures, sizes);
     let for_one = match unit {
@@ -86,20 +86,20 @@ fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> 
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
 }
 
-/// Bytes that the *distinct* shingles in common come to, each counted for one word.
+/// Returns the bytes of the *distinct* common shingles, if each covers one word.
 fn shared_once(measures: &Measures, sizes: (ByteLen, ByteLen)) -> f64 {
     let resemblance = measures.resemblance.map_or(0.0, Score::get);
     resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64
 }
 
-/// [`prove`] of two contents that are compared with no other.
+/// [`prove`] for two contents that are compared with no other.
 pub fn prove_once(
     templates: &Templates,
     (a, b): (Vec<u8>, Vec<u8>),
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    // Of the whole: what templates leave may begin anywhere.
+    // The kind is that of the whole file: without templates it may begin anywhere.
     let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
     prove(&ready(a), &ready(b), asked, min_shared)
 }
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
     }
 
-    /// What a small file has in common with a large one is judged by the small one's bytes: those
-    /// of the large one may be the same line a hundred times.
+    /// Shared bytes are those of the small file: in the large one they may be one line a hundred
+    /// times.
     #[test]
     fn few_shared_bytes_make_no_relation() {
         let line = "one two three four five six seven eight. ";
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The figures stay what they are by the definition.
+    /// The figures themselves do not change.
     #[test]
     fn a_phrase_that_is_repeated_makes_no_relation() {
         let dump = |from: usize| -> String {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(found.relation, None, "{found:?}");
         let (all, half) = (dump(0), dump(0)[..9000].to_owned());
         assert_eq!(of(&all, &half).relation, Some(Relation::Contains));
-        // What two files repeat and little else is no phrase of theirs.
+        // Two files that consist mostly of one repeated line are related.
         let line = "all work and no play makes Jack a dull boy\n";
         let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
         assert_eq!(of(&many, &few).relation, Some(Relation::Near));
@@ -210,7 +210,7 @@ mod tests {
         );
         assert!(found.measures.containment() > Some(Score::new(0.05)));
         assert_eq!((found.relation, found.has_passage), (None, false));
-        // However long it is.
+        // The length of the columns does not matter.
         let columns = words(0, 40).replace(' ', ", ");
         let with_long_values = |from: usize| -> String {
             let row = |at: usize| format!("({columns}) {}\n", words(from + 200 * at, 200));
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((found.relation, found.has_passage), (None, false));
     }
 
-    /// Though each row begins as all others do.
+    /// Each row begins as all others do, but the rest of it is quoted.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Whatever it is padded with; what two files are besides has its relation.
+    /// Padding of any period counts once; without it related files keep their relation.
     #[test]
     fn padding_alone_makes_no_relation() {
         let prove = |a: Vec<u8>, b: Vec<u8>| {
@@ -259,7 +259,7 @@ mod tests {
             other[15_000..16_000].fill(1);
             assert_eq!(prove(one, other).relation, Some(Relation::Near), "{period}");
         }
-        // Every hundredth byte of it is another one.
+        // Every hundredth byte differs.
         let one = noise(4, 30_000);
         let mut other = one.clone();
         other.iter_mut().step_by(100).for_each(|byte| *byte ^= 1);

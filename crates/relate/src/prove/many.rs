@@ -1,16 +1,15 @@
-//! Many pairs of one question, each content read and cut into words as few times as memory allows.
+//! Measures many pairs of one question, and reads each content as few times as memory allows.
 //!
-//! A question about all pairs measures one content against five others on average, and against
+//! A question about all pairs measures a content against five others on average, and against
 //! hundreds in a family. What a measure needs of a content (`ReadyContent`) is kept in a bounded
-//! store that all threads share ([`Recent`]). So pairs should come in an order in which those of
-//! one content follow each other, and its partners lie near: files of one directory do.
+//! store that all threads share ([`Recent`]). So pairs should be ordered by content, with partners
+//! close to each other, as files of one directory are. The store affects only the time, not the
+//! results.
 //!
-//! Nothing here depends on what is in the store but time.
-//!
-//! A question with a budget measures the best of its pairs by their estimates, as far as that goes
-//! ([`PairProver::measure_best`]). Which pairs these are depends on the contents alone, and neither
-//! on threads nor on what was measured before: a pair whose measures are kept takes its part of the
-//! budget all the same.
+//! A question with a budget measures its best pairs by their estimates until the budget is spent
+//! ([`PairProver::measure_best`]). The contents alone decide which pairs these are, so neither
+//! threads nor earlier measures matter. A pair with stored measures uses its part of the budget as
+//! well.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -33,15 +32,14 @@ use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
 use crate::prove::exact::{Proven, judged};
 use crate::prove::read::LARGEST_READ;
 
-/// Bytes of memory that the store takes where memory is not bounded.
+/// Bytes of the store if memory is not bounded.
 const USUAL_ROOM: u64 = 40 << 20;
 
-/// Of contents of more bytes one is read at a time: while it is cut into words it takes memory
-/// twice.
+/// Larger contents are read one at a time: cutting one into words takes twice its memory.
 pub const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// Measures of pairs of so many bytes are kept in the index: smaller ones are read and measured
-/// sooner than looked up.
+/// Least bytes of a pair whose measures are stored in the index; a smaller pair is measured faster
+/// than looked up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
 /// A pair of places, the lesser first, and the estimate of its score.
@@ -51,16 +49,16 @@ pub struct DraftPair {
     pub a: usize,
     /// The greater place.
     pub b: usize,
-    /// The estimate of its score.
+    /// Estimate of the pair's score.
     pub estimate: Score,
 }
 
-/// The measures of a pair, and the sizes that they are of; `None`: the pair keeps its estimate.
+/// Measures of a pair, and the sizes of both; `None` if the pair keeps its estimate.
 pub type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
 
-/// Pairs that were measured elsewhere.
+/// Measures of pairs that another program computed.
 pub trait KnownMeasures: fmt::Debug + Sync {
-    /// What two contents have in common in this unit, if that was measured.
+    /// Returns what two contents share in this unit, if it was measured.
     fn known(
         &self,
         a: ContentId,
@@ -69,30 +67,30 @@ pub trait KnownMeasures: fmt::Debug + Sync {
     ) -> Result<Option<proof::Proven>, AskError>;
 }
 
-/// Measures pairs of contents where they stand.
+/// Measures pairs of contents from their files.
 #[derive(Debug)]
 pub struct PairProver<'a> {
     reader: ContentReader<'a>,
     known: Option<&'a dyn KnownMeasures>,
     asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
-    /// Held by who reads a content of more than [`LARGE`] bytes.
+    /// Locked while a content of more than [`LARGE`] bytes is read.
     large: Mutex<()>,
 }
 
 /// A content ready to be measured in one unit.
 #[derive(Debug)]
 enum ReadyContent {
-    /// As a text, and its size without what is template.
+    /// A text, and its size without templates.
     Words(Box<ComparedText>, ByteLen),
     Bytes(ComparedBytes),
-    /// It cannot be read now, or is not what the index has.
+    /// Not readable now, or different from what the index has.
     Unreadable(SoftError),
 }
 
 impl<'a> PairProver<'a> {
-    /// For the contents of these files, and what stands for them. `room`: the bytes of memory that
-    /// contents ready to be measured take, besides those of the pairs being measured.
+    /// Creates a prover for the contents of these files and their renditions. `room` bounds the
+    /// bytes of stored ready contents; those of pairs being measured are extra.
     pub fn new(reader: ContentReader<'a>, room: Option<u64>) -> Self {
         Self {
             reader,
@@ -103,27 +101,27 @@ impl<'a> PairProver<'a> {
         }
     }
 
-    /// Measures in this unit.
+    /// Sets the unit of the measures.
     #[must_use]
     pub const fn asked(mut self, unit: Unit) -> Self {
         self.asked = unit;
         self
     }
 
-    /// Takes what was measured elsewhere for what it would measure.
+    /// Uses measures that another program computed.
     #[must_use]
     pub fn knowing(mut self, known: Option<&'a impl KnownMeasures>) -> Self {
         self.known = known.map(|known| known as &dyn KnownMeasures);
         self
     }
 
-    /// What the contents are known by.
+    /// Returns the snapshot that describes the contents.
     pub const fn snapshot(&self) -> &'a Snapshot {
         self.reader.snapshot
     }
 
-    /// Measures two contents that are not identical; `None`: one of them cannot be read now, or is
-    /// not what the index has.
+    /// Measures two contents that are not identical; `None` if one of them cannot be read now or
+    /// differs from what the index has.
     pub fn measure(
         &self,
         a: &ContentRow,
@@ -138,8 +136,8 @@ impl<'a> PairProver<'a> {
         Ok(measured.map(|(found, sizes)| judged(found, sizes, min_shared)))
     }
 
-    /// Measures the best of these pairs of `contents`, as far as the budget goes: the measures in
-    /// the order of the pairs, and what could not be read.
+    /// Measures the best of these pairs of `contents` within the budget. Returns the measures in
+    /// the order of the pairs, and the read errors.
     pub fn measure_best(
         &self,
         contents: &[WantedOfKind],
@@ -175,7 +173,8 @@ impl<'a> PairProver<'a> {
         Ok((measured, unread.into_values().collect()))
     }
 
-    /// The measures of two contents that are not identical, kept or made, if both can be read.
+    /// Returns the measures of two contents that are not identical, stored or computed; `None` if
+    /// one cannot be read.
     fn measures(
         &self,
         (a, a_kind): &WantedOfKind,
@@ -208,7 +207,7 @@ impl<'a> PairProver<'a> {
         Ok(found)
     }
 
-    /// The measures of two contents of these kinds, made of what is read of both.
+    /// Computes the measures of two contents of these kinds by reading both.
     fn made(
         &self,
         a: &WantedContent,
@@ -244,8 +243,7 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Measures two files, by their contents, of which one at least holds members; `None` as for
-    /// [`Self::measure`].
+    /// Measures two files, at least one of which holds members; `None` as for [`Self::measure`].
     pub fn measure_members(
         &self,
         owners: (ContentId, ContentId),
@@ -260,8 +258,8 @@ impl<'a> PairProver<'a> {
         Ok(archives.measure(owners, self.asked, min_shared)?)
     }
 
-    /// The share of a text's words that stand nearest to these samples, by what each of them is
-    /// worth (`ShingledText::share_nearest`); `None`: it is no text, or cannot be read now.
+    /// Returns the share of a text's words nearest to these samples, weighted by `worth`
+    /// (`ShingledText::share_nearest`). `None` if it is not a text or cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,
@@ -280,7 +278,7 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// A content, from the store or from where it stands.
+    /// Returns a content from the store, or reads its file.
     fn ready(&self, wanted: &WantedContent, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
         let key = (wanted.id, unit == Unit::Bytes);
         if let Some(known) = self.ready.lock().get(&key) {
@@ -305,9 +303,9 @@ impl<'a> PairProver<'a> {
 }
 
 impl ReadyContent {
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate bytes of memory that it takes.
     fn memory(&self) -> usize {
-        /// What an entry takes besides.
+        /// Overhead of an entry.
         const ENTRY: usize = 64;
         let content = match self {
             Self::Words(text, _) => text.memory(),
@@ -318,5 +316,5 @@ impl ReadyContent {
     }
 }
 
-/// A content and whether it is measured in bytes.
+/// A content, and whether it is measured in bytes.
 type Key = (ContentId, bool);
