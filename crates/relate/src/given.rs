@@ -1,14 +1,13 @@
-//! Candidates that something else has found: the links of docs/scale.md.
+//! Candidate pairs from an external engine: the links of docs/scale.md.
 //!
-//! An engine has looked for pairs of contents with something in common, and counted how much. It
-//! decides nothing: `groups` looks at each pair anew, and does not answer unless the numbers of all
-//! pairs of every content add up to what it counts itself. So whoever implements [`GivenPairs`]
-//! need not be trusted with these, and this module says all that there is to know of it.
+//! An engine has searched for pairs of contents that share something, and counted the common
+//! pieces. It decides nothing: `groups` judges each pair again. It gives no answer unless the
+//! counts of each content add up to its own counts. So an implementation of [`GivenPairs`] need not
+//! be trusted with counts.
 //!
-//! Where the files are within reach of the workers, pairs may have been measured there, by
-//! [`crate::listed`]. Measures follow from two contents alone, so it does not matter who has made
-//! them: they are taken for what would be measured here. One pair in [`CHECKED`] is measured here
-//! all the same if its files can be read, and must have the same figures.
+//! If workers can read the files, they may have measured pairs by [`crate::listed`]. Measures
+//! depend on the two contents only, so they are accepted as if measured here. One pair in
+//! [`CHECKED`] is measured again if its files can be read, and must have the same figures.
 
 use std::error::Error;
 use std::fmt;
@@ -16,93 +15,93 @@ use std::fmt;
 use resemble_core::similarity::proof::Proven;
 use resemble_core::{ContentDigest, Relation, Score};
 
-/// Two contents and how much they have in common, not counting what is common to too many.
+/// Two contents and how much they share, without pieces that are too common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenPair {
-    /// The name of one of them.
+    /// Name of the first content.
     pub a: i64,
-    /// The name of the other one.
+    /// Name of the second content.
     pub b: i64,
-    /// What both have.
+    /// Numbers of common pieces.
     pub common: GivenCommon,
 }
 
-/// Two contents and what they have in common, measured on both.
+/// Two contents and the measures of the pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GivenMeasures {
-    /// The name of one of them.
+    /// Name of the first content.
     pub a: i64,
-    /// The name of the other one.
+    /// Name of the second content.
     pub b: i64,
-    /// What was measured.
+    /// Measures of the pair.
     pub of_both: Proven,
 }
 
-/// Of so many pairs that were measured elsewhere one is measured again.
+/// One in this many externally measured pairs is measured again.
 pub const CHECKED: u128 = 64;
 
-/// How many pieces contents have in common.
+/// Numbers of common pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenCommon {
-    /// Samples.
+    /// Number of common samples.
     pub fingerprints: u64,
-    /// Chunks.
+    /// Number of common chunks.
     pub chunks: u64,
 }
 
-/// What is handed over one by one; the first failure is the last.
+/// Rows that are read one by one; a failure ends them.
 pub type GivenRows<'a, T> = Box<dyn Iterator<Item = Result<T, GivenError>> + 'a>;
 
-/// Pairs of contents that may be links.
+/// External pairs of contents that may be links.
 pub trait GivenPairs: fmt::Debug {
-    /// What they call a content.
+    /// Returns the engine's name of a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// What more contents have was left out.
+    /// Returns the limit beyond which the engine left out a piece.
     fn degree(&self) -> u64;
 
-    /// The candidates, in any order.
+    /// Returns the candidates, in any order.
     fn pairs(&self) -> GivenRows<'_, GivenPair>;
 
-    /// For a content what it has in common with all those together with which it is no candidate.
+    /// Returns for each content the sums over all partners that are not candidates.
     fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)>;
 
-    /// Pairs that were measured, in any order, each at most once; there need be none.
+    /// Returns measured pairs, in any order, each at most once; possibly none.
     fn measured(&self) -> GivenRows<'_, GivenMeasures>;
 }
 
-/// Whether all pairs that may reach this score, or have a relation, are candidates.
+/// Returns whether every pair that may reach this score, or have a relation, is a candidate.
 pub fn reaches(min: Option<Score>) -> bool {
     min.is_none_or(|min| min.get() >= Relation::PARTLY)
 }
 
-/// Why links that were given are of no use.
+/// The reasons why external links cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GivenError {
-    /// They cannot be read.
+    /// The links cannot be read.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),
-    /// Other pieces were left out.
+    /// The links leave out other pieces than the question.
     #[error(
         "the links leave out what more than {links} contents have, and the question what more than \
          {asked} have: give --degree {links}, or make the links again with --degree {asked}"
     )]
     Degree {
-        /// By the links.
+        /// Limit of the links.
         links: u64,
-        /// By the question.
+        /// Limit of the question.
         asked: u64,
     },
-    /// Pairs with so little in common are not among them.
+    /// The links lack pairs that share so little.
     #[error("links are made for pairs of 25% and more: leave out --min, or ask without --links")]
     TooLittle,
-    /// What is marked takes pieces away that the links know.
+    /// Marked templates remove pieces that the links count.
     #[error(
         "templates are marked, of which the links know nothing: unmark them, or ask without --links"
     )]
     Templates,
-    /// Two contents have one name.
+    /// Two contents have the same name.
     #[error(
         "two contents are called {name} in the links: export all tables again with --salt, the \
          same number for all"
@@ -111,27 +110,27 @@ pub enum GivenError {
         /// The name.
         name: i64,
     },
-    /// A content is not among those that are asked about.
+    /// The links name a content that the question does not include.
     #[error(
         "the links name a content {name} that is not among those asked about: name everything that \
          was exported and nothing else, without --include, --exclude and --min-size"
     )]
     Unknown {
-        /// Its name.
+        /// Name of the content.
         name: i64,
     },
-    /// Two contents have other figures than those that were measured elsewhere.
+    /// The external measures of a pair differ from the computed ones.
     #[error(
         "the links say that the contents {a} and {b} have other figures than they have: remove \
          their folder \"measured\", and make it again with this version of resemble"
     )]
     Measures {
-        /// One of them.
+        /// One content.
         a: ContentDigest,
-        /// The other one.
+        /// The other content.
         b: ContentDigest,
     },
-    /// A content has more or less in common with others than the links say.
+    /// The links' counts for a content do not match its own.
     #[error(
         "the links do not add up for the content {content} (they have {samples:+} samples and \
          {chunks:+} chunks in common with others): they are incomplete, or of other contents than \
@@ -140,9 +139,9 @@ pub enum GivenError {
     Amiss {
         /// The content.
         content: ContentDigest,
-        /// How many common samples too many the links have.
+        /// Surplus of common samples in the links.
         samples: i64,
-        /// The same of chunks.
+        /// Surplus of common chunks in the links.
         chunks: i64,
     },
 }

@@ -1,8 +1,8 @@
-//! Pairs that are listed with their files: what the workers of an engine measure (docs/scale.md).
+//! Measures listed pairs of files for the workers of an engine (docs/scale.md).
 //!
-//! There is no index here and nothing else to ask: a pair is two digests and two files. What is
-//! read of a file counts only if it has that digest, so the measures are those of the two contents,
-//! whoever made them and wherever, and the question takes them for its own.
+//! There is no index here: a pair is two digests and two files. A file counts only if its bytes
+//! have the digest. So the measures are those of the two contents wherever they are computed, and a
+//! question can use them.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,29 +19,29 @@ use crate::parallel::ordered;
 use crate::prove::many::LARGE;
 use crate::prove::read::{LARGEST_READ, bytes_if};
 
-/// Bytes of memory that contents which are ready to be measured take.
+/// Bytes of memory for contents that are ready to be measured.
 const ROOM: usize = 64 << 20;
 
-/// Bytes of memory for each byte of a content: a text is cut into words.
+/// Bytes of memory for each byte of a content, since a text is cut into words.
 const FOR_A_BYTE: usize = 6;
 
-/// So many first contents of pairs are measured against the second ones at a time.
+/// Number of first contents that are measured against the second ones at a time.
 const BLOCK: u32 = 64;
 
 /// A content and a file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
-    /// What the content is.
+    /// Digest of the content.
     pub digest: ContentDigest,
-    /// Where it stands.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
-/// Measures listed pairs. Files that follow each other in pairs are read once.
+/// Measures listed pairs. Files of consecutive pairs are read once.
 #[derive(Debug)]
 pub struct ListedProver {
     ready: Mutex<Recent<ContentDigest, Option<Arc<Provable>>>>,
-    /// Held by who reads a content of more than [`LARGE`] bytes.
+    /// Locked while a content of more than [`LARGE`] bytes is read.
     large: Mutex<()>,
 }
 
@@ -55,9 +55,8 @@ impl Default for ListedProver {
 }
 
 impl ListedProver {
-    /// What the contents of each pair have in common, on all processors: in words if both are
-    /// texts, else in bytes. `None`: one of the files cannot be read, has another content by now,
-    /// or more bytes than [`crate::LARGEST_READ`].
+    /// Measures each pair, on all processors: in words if both are texts, else in bytes. `None` if
+    /// one file cannot be read, has changed, or has more bytes than [`crate::LARGEST_READ`].
     pub fn measure(&self, pairs: &[[ListedFile; 2]]) -> Vec<Option<Proven>> {
         let order = few_readings(pairs);
         let measure = |at: usize, (): &mut ()| {
@@ -98,8 +97,8 @@ impl ListedProver {
     }
 }
 
-/// The places of pairs in an order in which few contents are read twice: some first ones at a time,
-/// which stay in memory, and what is paired with any of them once.
+/// Orders pairs so that few contents are read twice. A block of first contents stays in memory, and
+/// each of their partners is read once for it.
 fn few_readings(pairs: &[[ListedFile; 2]]) -> Vec<usize> {
     let mut numbers = [HashMap::new(), HashMap::new()];
     let mut number = |side: usize, file: &ListedFile| {

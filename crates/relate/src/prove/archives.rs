@@ -1,8 +1,7 @@
-//! The archives and mails among the files of a question, measured by their members against each
-//! other and against single files.
+//! Measures archives and mails by their members, with each other and with single files.
 //!
-//! Each is taken apart when a pair of it is first measured, and kept for the next one as long as
-//! all together are no more than `KEPT` bytes.
+//! Each is extracted when a pair of it is first measured. It is kept for later pairs while all
+//! together have no more than `KEPT` bytes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,15 +24,15 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::{RenditionOwners, StandIn};
 use crate::scope::ScopedFiles;
 
-/// So many bytes that were taken out of files are kept.
+/// Most extracted bytes that are kept.
 const KEPT: u64 = 128 << 20;
 
 /// The files of a question, by their contents.
 pub trait OwnedFiles {
-    /// The content of a file; `None`: nothing is known of it any more.
+    /// Returns the content of a file; `None` if it is no longer known.
     fn own(&self, owner: ContentId) -> Result<Option<AloneSide>, ReadError>;
 
-    /// Where a file with this content is.
+    /// Returns the path of a file with this content.
     fn path(&self, owner: ContentId) -> Option<PathBuf>;
 }
 
@@ -57,15 +56,15 @@ pub struct Archives<'a, F> {
     owners: &'a RenditionOwners,
     part_reader: &'a dyn PartReader,
     templates: &'a Templates,
-    /// What keeps measures from question to question, if anything does.
+    /// Stores measures from question to question, if available.
     measured: Option<&'a Snapshot>,
-    /// What was read; `None`: it cannot be.
+    /// Extracted members; `None` if they cannot be read.
     read: HashMap<ContentId, Option<Rc<ProvableMembers>>>,
     kept: u64,
 }
 
 impl<'a> Archives<'a, (&'a Snapshot, &'a ScopedFiles)> {
-    /// Of the files of an index.
+    /// Measures the files of an index.
     pub fn of(
         files: (&'a Snapshot, &'a ScopedFiles),
         owners: &'a RenditionOwners,
@@ -78,7 +77,7 @@ impl<'a> Archives<'a, (&'a Snapshot, &'a ScopedFiles)> {
 }
 
 impl<'a, F: OwnedFiles> Archives<'a, F> {
-    /// Of these files.
+    /// Measures these files.
     pub fn among(
         files: F,
         owners: &'a RenditionOwners,
@@ -96,8 +95,8 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         }
     }
 
-    /// The measures of two files, named by their contents, of which one at least holds members;
-    /// `None`: they cannot be read, and keep their estimate.
+    /// Measures two files, named by their contents, at least one of which holds members. `None` if
+    /// they cannot be read and keep their estimate.
     pub fn measure(
         &mut self,
         (a, b): (ContentId, ContentId),
@@ -127,7 +126,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         Ok(Some(judged(found, (one.size(), other.size()), min_shared)))
     }
 
-    /// By what a file is compared.
+    /// Returns the contents by which a file is compared.
     fn side(&self, owner: ContentId) -> Result<Option<ComparedSide>, ReadError> {
         let wholes = self.owners.wholes(owner);
         if wholes.iter().any(Option::is_some) {
@@ -147,7 +146,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         Ok(alone.map(ComparedSide::Alone))
     }
 
-    /// What a file holds, or its one content.
+    /// Returns the members of a file, or its only content.
     fn members(&mut self, owner: ContentId, side: &ComparedSide) -> Option<Rc<ProvableMembers>> {
         if let Some(read) = self.read.get(&owner) {
             return read.clone();
@@ -163,7 +162,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         read
     }
 
-    /// What cannot be read now, or is no longer what the index has, keeps its estimate.
+    /// Reads a side; `None` if it cannot be read now or differs from the index.
     fn read_now(&self, owner: ContentId, side: &ComparedSide) -> Option<ProvableMembers> {
         let templates = self.templates;
         let path = &self.files.path(owner)?;

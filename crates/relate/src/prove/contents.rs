@@ -1,6 +1,6 @@
-//! What the files of a question hold, read again for it.
+//! Reads the files of a question again.
 //!
-//! The index says which content a file has; what is read counts only if it still is that one.
+//! The bytes of a file count only if they still have the content that the index recorded.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,25 +20,25 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
-/// So many of the files with one content are tried.
+/// Most files of one content that are tried.
 const TRIED: usize = 4;
 
 /// A content of a question.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedContent {
-    /// Its number in the index.
+    /// Number of the content in the index.
     pub id: ContentId,
-    /// What it must be when it is read.
+    /// Digest that the bytes must have.
     pub digest: ContentDigest,
-    /// Its bytes.
+    /// Bytes of the content.
     pub size: ByteLen,
 }
 
-/// A content, and what it is to the index.
+/// A content and its kind in the index.
 pub type WantedOfKind = (WantedContent, ContentKind);
 
 impl WantedContent {
-    /// A content of the index.
+    /// Describes a content of the index.
     pub const fn of(row: &ContentRow) -> Self {
         Self {
             id: row.id,
@@ -51,18 +51,18 @@ impl WantedContent {
 /// Reads contents.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentReader<'a> {
-    /// Where contents stand.
+    /// Describes the contents and their files.
     pub snapshot: &'a Snapshot,
     /// The files that may be opened.
     pub scoped: &'a ScopedFiles,
-    /// What stands for a file.
+    /// Renditions of the files.
     pub renditions: &'a RenditionOwners,
-    /// Takes documents apart; without it they are not read.
+    /// Extracts the parts of documents; without it they are not read.
     pub part_reader: Option<&'a dyn PartReader>,
 }
 
 impl ContentReader<'_> {
-    /// The bytes of a content, or why they cannot be had: where it stands, and what is the matter.
+    /// Returns the bytes of a content, or the path and reason of the failure.
     pub fn read(&self, wanted: &WantedContent) -> Result<Result<Vec<u8>, SoftError>, AskError> {
         self.snapshot.stop().go_on()?;
         let mut holders = self.scoped.holders(wanted.id).take(TRIED).peekable();
@@ -83,39 +83,38 @@ impl ContentReader<'_> {
             }
         }
         let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
-        // The text of a document may say the same.
+        // An extracted text may have the same content.
         Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
 
-    /// Whether a content is a plain text in another encoding than UTF-8, as far as its beginning
-    /// says.
+    /// Returns whether the beginning of a content is plain text in another encoding than UTF-8.
     pub fn is_encoded(&self, wanted: &WantedContent) -> Result<bool, AskError> {
         self.snapshot.stop().go_on()?;
         let Some(holder) = self.scoped.holders(wanted.id).next() else {
             return Ok(false);
         };
         if self.snapshot.is_partial() {
-            // Nothing of a file is said before all of it is known to be what it was.
+            // Nothing may be disclosed of a file before all of it is verified.
             return Ok(false);
         }
         Ok(is_encoded(&holder.path))
     }
 
-    /// What these bytes of a content say in UTF-8, if they are a text in another encoding.
+    /// Returns these bytes in UTF-8, if they are a text in another encoding.
     pub fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
         let holder = self.scoped.holders(wanted.id).next()?;
         let is_encoded = resemble_extract::is_encoded(name_of(&holder.path), bytes);
         is_encoded.then(|| resemble_extract::decoded(bytes))?
     }
 
-    /// The text of a document, made of it again.
+    /// Extracts the text of a document again.
     fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
         let owners = self.renditions.owners(wanted.id).iter();
         let mut owners = owners
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
         let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
-            // All that an archive holds stands nowhere as such.
+            // A whole of an archive is in no file as such.
             let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
             return Err(Self::unread(&path, NOT_TAKEN_APART));
         };
@@ -140,13 +139,14 @@ impl ContentReader<'_> {
     }
 }
 
-/// Whether a file is a plain text in another encoding than UTF-8, as far as its beginning says.
+/// Returns whether the beginning of a file is plain text in another encoding than UTF-8.
 fn is_encoded(path: &Path) -> bool {
     let head = head_of(path);
     head.is_ok_and(|head| resemble_extract::is_encoded(name_of(path), &head))
 }
 
-/// This text, if it is what a plain text in another encoding says: no process is needed for that.
+/// Decodes a plain text in another encoding, if its content is the wanted one. That needs no reader
+/// process.
 fn decoded_text(path: &Path, wanted: &WantedContent) -> Option<Vec<u8>> {
     if !is_encoded(path) {
         return None;

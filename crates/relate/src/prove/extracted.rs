@@ -1,9 +1,8 @@
-//! What a file says: its bytes, and the text that stands for them.
+//! Extracts the contents of a file: its bytes, its text, and what is packed in it.
 //!
-//! A question about two documents is a question about their texts, so both are taken apart for it
-//! and the texts kept, as far as files are read whole ([`LARGEST_READ`]). Of what a compressed file
-//! holds the same is true. An archive says nothing by itself: its members do, and each can be
-//! named.
+//! A question about two documents compares their texts, so both are extracted and kept. Files of
+//! more than [`LARGEST_READ`] bytes are left out. Compressed files are treated in the same way. An
+//! archive itself has no text; its members have, and each can be named.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,19 +22,19 @@ use crate::ask::AskError;
 use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
 use crate::renditions::{INTO, Rendition, ways_into};
 
-/// A file, or a member in one, for a comparison of two.
+/// A file or a member, extracted for a comparison of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// Its bytes.
+    /// Own bytes.
     pub own: Vec<u8>,
-    /// The text that a reader made of them.
+    /// Text that a reader made of them.
     pub text: Option<Vec<u8>>,
-    /// What is packed in them.
+    /// Bytes that are packed in them.
     pub packed: Option<Vec<u8>>,
 }
 
 impl Extracted {
-    /// Bytes that nothing else stands for.
+    /// Returns bytes without other renditions.
     pub const fn plain(own: Vec<u8>) -> Self {
         Self {
             own,
@@ -44,19 +43,20 @@ impl Extracted {
         }
     }
 
-    /// The text by which it is compared with texts: as [`crate::renditions::faces::Faces`] says.
+    /// Returns the text by which it is compared with texts, as in
+    /// [`crate::renditions::faces::Faces`].
     pub fn text(&self) -> Option<&[u8]> {
         let is_text = |bytes: &&[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
         let bytes = self.packed.as_deref().unwrap_or(&self.own);
         self.text.as_deref().or(Some(bytes).filter(is_text))
     }
 
-    /// The bytes by which it is compared with what is no text.
+    /// Returns the bytes by which it is compared with contents that are not texts.
     pub fn bytes(&self) -> &[u8] {
         self.packed.as_deref().unwrap_or(&self.own)
     }
 
-    /// What stands for it: its text, or what is packed in it.
+    /// Returns its text, or else what is packed in it.
     pub const fn stand_in(&self) -> Option<&Vec<u8>> {
         match &self.text {
             Some(text) => Some(text),
@@ -64,7 +64,7 @@ impl Extracted {
         }
     }
 
-    /// A rendition of it; of what it holds there is none.
+    /// Returns a rendition; wholes and members have none.
     pub fn rendition(self, rendition: Rendition) -> Option<Vec<u8>> {
         match rendition {
             Rendition::Own => Some(self.own),
@@ -74,7 +74,7 @@ impl Extracted {
         }
     }
 
-    /// Whether what stands for it can be compared.
+    /// Returns whether its text or packed content is large enough to compare.
     pub fn has_text(&self) -> bool {
         let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
         self.stand_in()
@@ -82,7 +82,7 @@ impl Extracted {
     }
 }
 
-/// Takes parts that nobody wants.
+/// Discards all parts.
 struct Nobody;
 
 impl Sink for Nobody {
@@ -92,15 +92,15 @@ impl Sink for Nobody {
     fn drop_part(&mut self) {}
 }
 
-/// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is
-/// there is not taken apart, or too large to be read whole.
+/// Extracts the file at a path, or the member that the path names after a `!`. `None` if the member
+/// cannot be extracted, or it is too large to be read whole.
 pub fn extract(path: &Path, part_reader: &dyn PartReader) -> Result<Option<Extracted>, AskError> {
     let (file, names) = way(path);
     let mut all = extract_all(file, &[names], part_reader)?;
     Ok(all.pop().flatten())
 }
 
-/// A member of an archive, which is open.
+/// A member of an opened archive.
 #[derive(Debug)]
 pub struct OpenedMember<'p> {
     archive: OpenedFile<'p>,
@@ -108,8 +108,8 @@ pub struct OpenedMember<'p> {
 }
 
 impl<'p> OpenedMember<'p> {
-    /// The member that a path such as `mail.eml!report.zip!a.txt` leads to. `None`: it leads into
-    /// no file, or `may` says that the file which was opened must not be read.
+    /// Opens the archive of a path such as `mail.eml!report.zip!a.txt`. `None` if the path leads
+    /// into no file, or `may` forbids reading the opened file.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl<'p> OpenedMember<'p> {
         Ok(may.then_some(Self { archive, names }))
     }
 
-    /// What it would be taken out of now: which file, how large and how new, and the names in it.
-    /// The name of the file is part of it, since that decides how it is taken apart.
+    /// Returns what identifies the extracted bytes: the file, its size and times, and the names in
+    /// it. The file's name is included, since it decides how parts are extracted.
     pub fn origin(&self) -> Vec<u8> {
         let mut origin = Vec::new();
         if let Ok(stat) = rustix::fs::fstat(&self.archive.fd) {
@@ -145,7 +145,7 @@ impl<'p> OpenedMember<'p> {
         origin
     }
 
-    /// Its bytes, taken out of the file anew. `None`: there is no such member, or it has more than
+    /// Extracts the member's bytes. `None` if there is no such member, or it has more than
     /// [`LARGEST_READ`].
     ///
     /// # Errors
@@ -157,8 +157,8 @@ impl<'p> OpenedMember<'p> {
     }
 }
 
-/// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of
-/// each. It is taken apart once, and again for those that were too much at a time.
+/// Extracts several members of one file, or the file itself (`None`), like [`extract`]. The file is
+/// processed once, and again for members that did not fit into memory.
 pub fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
@@ -167,7 +167,7 @@ pub fn extract_all(
     OpenedFile::of(file)?.extract_all(wanted, part_reader)
 }
 
-/// What bytes say that are no file's, as those of a file of this name would.
+/// Extracts bytes in memory as if a file of this name had them.
 pub fn extract_bytes(
     name: &Path,
     bytes: &[u8],
@@ -182,7 +182,7 @@ pub fn extract_bytes(
     })
 }
 
-/// A file that is opened to be taken apart.
+/// A file opened for extraction.
 #[derive(Debug)]
 pub struct OpenedFile<'p> {
     path: &'p Path,
@@ -199,7 +199,7 @@ impl<'p> OpenedFile<'p> {
         Ok(Self { path, fd, stat })
     }
 
-    /// Bytes that are no file's, as a file of this name in memory.
+    /// Writes bytes to a file in memory with this name.
     pub(super) fn of_bytes(path: &'p Path, bytes: &[u8]) -> Result<Self, AskError> {
         let written = || {
             let mut file = File::from(memfd_create("resemble-sent", MemfdFlags::CLOEXEC)?);
@@ -213,12 +213,12 @@ impl<'p> OpenedFile<'p> {
         Ok(Self { path, fd, stat })
     }
 
-    /// Whether it is not read whole.
+    /// Returns whether it is too large to be read whole.
     pub(super) const fn is_too_large(&self) -> bool {
         self.stat.size > LARGEST_READ.0
     }
 
-    /// What several members of it say, or the file itself: see [`extract_all`].
+    /// Implements [`extract_all`].
     fn extract_all(
         &self,
         wanted: &[Option<&[u8]>],
@@ -251,7 +251,7 @@ impl<'p> OpenedFile<'p> {
         Ok(all)
     }
 
-    /// What is skipped when it is taken apart.
+    /// Returns the parts that extraction skips.
     pub fn skipped(&self, part_reader: &dyn PartReader) -> Result<Vec<SkippedPart>, AskError> {
         Ok(match self.read_parts(part_reader, &mut Nobody)? {
             Some(Ok(skipped)) => skipped_parts(skipped),
@@ -260,7 +260,7 @@ impl<'p> OpenedFile<'p> {
         })
     }
 
-    /// Passes its parts on; `false`: it has none, or what was passed on is of no use.
+    /// Sends the parts to `sink`. Returns `false` without parts, or if those sent are unusable.
     pub(super) fn take_apart(
         &self,
         part_reader: &dyn PartReader,
@@ -269,7 +269,7 @@ impl<'p> OpenedFile<'p> {
         Ok(matches!(self.read_parts(part_reader, sink)?, Some(Ok(_))))
     }
 
-    /// Passes its parts on, and says what was skipped; `None`: it is not taken apart.
+    /// Sends the parts to `sink`, and returns those that were skipped; `None` if no reader applies.
     #[allow(clippy::type_complexity)] // what the reader says, if it is asked
     fn read_parts(
         &self,
@@ -286,7 +286,7 @@ impl<'p> OpenedFile<'p> {
     }
 }
 
-/// The file that a path leads to, and the names from there on if it leads into one.
+/// Returns the file of a path, and the names in it if the path leads into it.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -296,28 +296,28 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     into.map_or((path, None), |(file, names)| (file, Some(names)))
 }
 
-/// What is known of each part while parts come.
+/// Relation of a part to what is wanted, as parts arrive.
 #[derive(Clone, Copy)]
 enum Heard<'n> {
-    /// It is what is asked about, or a rendition of that.
+    /// The wanted content, or a rendition of it.
     Wanted,
-    /// These names lead on from it.
+    /// These names remain below the part.
     LeadsOn(&'n [u8]),
-    /// Something else.
+    /// Anything else.
     Unrelated,
 }
 
-/// Keeps what is asked about of the parts of a file.
+/// Keeps the wanted parts of a file.
 struct Listener<'n> {
     names: Option<&'n [u8]>,
     parts: Vec<Heard<'n>>,
-    /// The part under way: whether it is a text, the thing asked about, or what is packed.
+    /// The kind of the current part, if it is kept.
     under_way: Option<KeptPart>,
     bytes: Vec<u8>,
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
-    /// Something that was asked about was not kept, because others took the room.
+    /// True if a wanted part was dropped because others used up the memory.
     passed_over: bool,
 }
 
@@ -342,7 +342,7 @@ impl<'n> Listener<'n> {
         }
     }
 
-    /// Bytes that it keeps.
+    /// Returns the bytes that it keeps.
     fn room(&self) -> usize {
         let kept = [&self.own, &self.text, &self.packed];
         let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
@@ -350,7 +350,7 @@ impl<'n> Listener<'n> {
     }
 }
 
-/// Several that listen to one file being taken apart.
+/// Several listeners to one extraction.
 struct Listeners<'n> {
     all: Vec<Listener<'n>>,
 }
@@ -413,7 +413,7 @@ impl Sink for Listener<'_> {
             }
             (Heard::LeadsOn(names), Role::Unpacked) => Heard::LeadsOn(names),
             (Heard::LeadsOn(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
-                // Of several of one name the first that is there.
+                // Of several members of one name, the first with a content counts.
                 Some([]) if self.own.is_none() => {
                     self.under_way = Some(KeptPart::Own);
                     Heard::Wanted
@@ -450,7 +450,7 @@ impl Sink for Listener<'_> {
         self.under_way = None;
         self.bytes = Vec::new();
         if let Some(last) = self.parts.last_mut() {
-            // What is in it is of nothing that can be shown.
+            // Parts of a dropped part cannot be shown.
             *last = match *last {
                 Heard::Wanted => Heard::Unrelated,
                 other => other,

@@ -1,4 +1,4 @@
-//! Reading a file for a question, as carefully as an indexed one.
+//! Reads a file for a question, with the precautions of indexing.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,23 +14,23 @@ use rustix::io::Errno;
 
 use crate::ask::AskError;
 
-/// Files larger than this are compared by their chunks where their bytes would be read otherwise:
-/// both files of a pair are in memory at once.
+/// Larger files are compared by their chunks instead, because both files of a pair are in memory at
+/// once.
 pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 
-/// The bytes of a regular file of at most [`LARGEST_READ`], read as carefully as an indexed one.
+/// Reads at most [`LARGEST_READ`] bytes of a regular file, with the precautions of indexing.
 ///
-/// The file may end while it is read; what was there is returned.
+/// If the file is shortened meanwhile, what was read is returned.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     bytes_within(path, 0..LARGEST_READ.0)
 }
 
-/// The same of the bytes of a file at these positions, as far as there are any.
+/// Reads the bytes of a file in this range; fewer if the file ends in it.
 pub fn bytes_within(path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     bytes_in(&anchor_of(path)?, path, range)
 }
 
-/// The same of a file whose folder is open.
+/// [`bytes_within`] for a file whose folder is open.
 fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     let (fd, stat) = open_regular(folder, path).map_err(|failure| unreadable(path, failure))?;
     let size = stat.size.min(range.end).saturating_sub(range.start);
@@ -44,12 +44,12 @@ fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// The bytes of a file, if they still are this content.
+/// Returns the bytes of a file, if they have this content.
 pub fn bytes_if(path: &Path, content: &ContentDigest) -> Result<Option<Vec<u8>>, AskError> {
     Ok(Some(bytes_of(path)?).filter(|bytes| digest(bytes) == *content))
 }
 
-/// The digest of the bytes of a regular file, however large.
+/// Returns the digest of a regular file of any size.
 pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
     const PIECE: usize = 1 << 20;
     let failed = |failure| unreadable(path, failure);
@@ -65,17 +65,17 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
     }
 }
 
-/// Folders that one question reads many files of. They stay open, so that each is opened and looked
-/// at once. What was put in the place of one since then is not seen, but what is read counts only
-/// if it still is what the index has.
+/// Folders from which one question reads many files. Each stays open, so it is opened and checked
+/// once. A later replacement of a folder is not noticed, but bytes count only if they still match
+/// the index.
 #[derive(Debug, Default)]
 pub struct OpenFolders(HashMap<PathBuf, Anchor>);
 
 impl OpenFolders {
-    /// So many stay open at most.
+    /// Most folders that stay open.
     const MOST: usize = 64;
 
-    /// [`bytes_if`] of a file in one of them.
+    /// [`bytes_if`] for a file in one of them.
     pub fn bytes_if(
         &mut self,
         path: &Path,
@@ -93,7 +93,7 @@ impl OpenFolders {
     }
 }
 
-/// The folder of a file, opened.
+/// Opens the folder of a file.
 pub fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
     if let Some(path) = catalogued::shown(path) {
         return Err(AskError::Elsewhere { path });
@@ -104,7 +104,7 @@ pub fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
     })
 }
 
-/// The failure to read a file as the answer to a question.
+/// Converts a read failure to the error of a question.
 pub fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
     let source = match failure {
         ReadFailure::Gone => Errno::NOENT.into(),

@@ -1,4 +1,4 @@
-//! The shingles that several texts have, numbered, with the texts that have them.
+//! Numbers the shingles that several texts have, and lists the texts of each.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,35 +11,35 @@ use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
-/// Shingles are sorted in so many parts by each thread: one part is small beside the texts.
+/// Parts per thread in which shingles are sorted; a part is small compared with the texts.
 const PARTS: usize = 4;
 
-/// Who has each of the shingles that several texts have, by the chains that these make.
+/// Holders of the shingles of several texts, by the chains that these form.
 #[derive(Debug, Default)]
 pub(super) struct SharedChains {
-    /// Where the texts of each chain begin in `holders`, and at last where they end.
+    /// Start of each chain's texts in `holders`, and the end of the last.
     starts: Vec<u32>,
     holders: Vec<u32>,
-    /// How many otherwise different texts have each.
+    /// Number of otherwise different texts of each chain.
     contents: Vec<u32>,
-    /// How many shingles each has.
+    /// Number of shingles of each chain.
     lengths: Vec<u32>,
 }
 
-/// Who has the shingles of one part, by their numbers in it.
+/// Holders of the shingles of one part, by their numbers in it.
 #[derive(Debug, Default)]
 struct SharedShingles {
-    /// Where the texts of each begin in `holders`.
+    /// Start of each shingle's texts in `holders`.
     starts: Vec<u32>,
     holders: Vec<u32>,
     contents: Vec<u32>,
-    /// How often each occurs in all texts together.
+    /// Number of occurrences of each in all texts.
     times: Vec<u32>,
 }
 
 impl SharedShingles {
-    /// Numbers the shingles of a part, which come in order; `numbered` is told where each has which
-    /// number, from 1.
+    /// Numbers the shingles of a sorted part from 1; `numbered` is called with each occurrence and
+    /// its number.
     fn of(
         part: &[ShingleOccurrence],
         families: &Families,
@@ -71,7 +71,7 @@ impl SharedShingles {
         shared
     }
 
-    /// The texts that have the shingle of a number, from 0.
+    /// Returns the texts that have the shingle of a number, from 0.
     fn holders(&self, number: usize) -> &[u32] {
         let end = self.starts.get(number + 1).map(|&end| end as usize);
         &self.holders[self.starts[number] as usize..end.unwrap_or(self.holders.len())]
@@ -79,14 +79,15 @@ impl SharedShingles {
 }
 
 impl SharedChains {
-    /// Finds the chains that the shingles of texts make, and the texts by these. Chains follow from
-    /// the texts and their order alone.
+    /// Finds the chains of the texts' shingles, and the texts of each chain. Chains depend only on
+    /// the texts and their order.
     pub(super) fn of(
         texts: Vec<Option<ReadText>>,
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
-        // Made by the threads that made the texts: they have the memory that is free again.
+        // The threads that made the texts allocate these, because they reuse the memory freed
+        // there.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
             Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())
@@ -141,8 +142,8 @@ impl SharedChains {
         Ok((shared, texts))
     }
 
-    /// The texts of the chains, which are those of their first shingles. `firsts`: how many
-    /// shingles the parts before each have.
+    /// Returns the chains with the texts of their first shingles. `firsts` is the number of
+    /// shingles in the parts before each.
     fn of_parts(parts: &[SharedShingles], firsts: &[u32], chains: &Chains) -> Self {
         let mut shared = Self::default();
         for &number in chains.firsts() {
@@ -157,18 +158,18 @@ impl SharedChains {
         shared
     }
 
-    /// The texts that have a chain, ascending.
+    /// Returns the texts that have a chain, ascending.
     pub(super) fn holders(&self, chain: u32) -> &[u32] {
         let chain = chain as usize;
         &self.holders[self.starts[chain] as usize..self.starts[chain + 1] as usize]
     }
 
-    /// Whether more than `limit` otherwise different texts have a chain.
+    /// Returns whether more than `limit` otherwise different texts have a chain.
     pub(super) fn is_boilerplate(&self, chain: u32, limit: u32) -> bool {
         self.holders(chain).len() > limit as usize && self.contents[chain as usize] > limit
     }
 
-    /// How long a chain is, and how common.
+    /// Returns the length of a chain and how common it is.
     pub(super) fn common(&self, chain: u32) -> Commonness {
         Commonness {
             shingles: self.lengths[chain as usize],
@@ -178,20 +179,20 @@ impl SharedChains {
     }
 }
 
-/// A shingle, the text that has it, and where among those that the text still has.
+/// A shingle, its text, and its index in that text's remaining shingles.
 type ShingleOccurrence = (u64, u32, u32);
 
 fn part_of(shingle: u64, parts: usize) -> usize {
     ((u128::from(shingle) * parts as u128) >> 64) as usize
 }
 
-/// Texts that still have all their shingles, among which families are looked for.
+/// Texts with all their shingles, among which families are searched.
 struct TextCopies<'a> {
     texts: &'a [Option<ReadText>],
     stop: &'a StopFlag,
 }
 
-/// One shingle in so many tells how much two texts have in common, as in a signature.
+/// One shingle in this many is compared, as in a signature.
 const SAMPLED: u64 = 8;
 
 impl NearCopies for TextCopies<'_> {
@@ -214,7 +215,7 @@ impl NearCopies for TextCopies<'_> {
     }
 }
 
-/// The near-copies among texts that still have all their shingles.
+/// Returns the families of near-copies among texts with all their shingles.
 pub(super) fn families(texts: &[Option<ReadText>], stop: &StopFlag) -> Result<Families, Stopped> {
     let names = |place: usize, (): &mut ()| {
         let text = texts[place].as_ref();

@@ -1,26 +1,26 @@
-//! Tables among the texts of a question: two are looked at if they have rows in common, in whatever
-//! order these stand.
+//! Nominates pairs of tables that share rows, in any order.
 //!
-//! Rows that tell something are what two tables are measured by
-//! ([`rows_of`](resemble_core::words::rows_of)), so two common rows are worth a look. Of large
-//! tables some rows nominate, chosen by their hashes; of a row that many tables have, near-copies
-//! of each other, the first of them and neighbours, as of texts.
+//! Two tables are measured by their distinctive rows ([`rows_of`](resemble_core::words::rows_of)),
+//! so two common rows make a candidate. Large tables nominate by some rows, chosen by their hashes.
+//! A row of many tables, which are near-copies of each other, pairs each with the first and with
+//! neighbours.
 
 use std::collections::HashMap;
 
-/// Tables of more rows nominate by one in eight of them, and of eight times as many by one in 64.
+/// Rows up to which all rows nominate. Up to eight times as many, one row in eight does, and beyond
+/// one in 64.
 const SMALL: usize = 4096;
 
-/// What more tables have nominates only the first of them and neighbours.
+/// Tables of one row beyond which only the first of them and neighbours are paired.
 const FAMILY: usize = 64;
 
-/// So many tables on either side are a table's neighbours.
+/// Number of neighbours of a table on either side.
 const NEIGHBOURS: usize = 8;
 
-/// So many rows in common are worth a look.
+/// Least common rows of a candidate pair.
 const LEAST: u32 = 2;
 
-/// Pairs of tables with rows in common, the lesser place first and in order, with how many.
+/// Returns the pairs of tables with common rows and their number, in order, the lesser place first.
 pub(super) fn nominated(tables: &[Option<Vec<u64>>]) -> Vec<((usize, usize), u32)> {
     let mut rows: Vec<(u64, u32)> = Vec::new();
     for (place, table) in (0u32..).zip(tables) {
