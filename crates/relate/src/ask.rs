@@ -1,4 +1,4 @@
-//! How a question can fail.
+//! Errors of questions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,43 +11,43 @@ use resemble_proto::pattern::BadPattern;
 
 use crate::given::GivenError;
 
-/// Why a question has no answer.
+/// The reasons why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(ReadError),
-    /// Whoever asked does not want to know any more: the stop flag of the snapshot was set.
+    /// The question was cancelled: the stop flag of the snapshot was set.
     #[error("the question was cancelled")]
     Cancelled,
-    /// The file that was asked about cannot be read.
+    /// The subject file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The index has no such file, or has not read it yet.
+    /// The index does not have the file, or has not read it yet.
     #[error(
         "{} is not in the index (yet): there is no such file, or it was left out",
         .0.display()
     )]
     NotIndexed(PathBuf),
-    /// The request holds something that it cannot hold.
+    /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// A decision that is to be kept cannot be: the sentence says why.
+    /// A decision cannot be stored; the message has the reason.
     #[error("{0}")]
     Refused(String),
     /// Only a catalogue has it: see [`resemble_proto::catalogued`].
     #[error("the bytes of {} are not here: only a catalogue has it", path.display())]
     Elsewhere {
-        /// As people write it.
+        /// The path as people write it.
         path: PathBuf,
     },
-    /// What does not fit into the memory that was given cannot be put on a disk either.
+    /// Data beyond the memory limit cannot be written to a disk.
     #[error(
         "cannot put what does not fit into memory into {}: {}; free some space there, name another \
          folder (TMPDIR), or give more memory (--memory)",
@@ -55,21 +55,21 @@ pub enum AskError {
         reason(source)
     )]
     Scratch {
-        /// The directory for scratch files.
+        /// Directory for scratch files.
         dir: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A pattern of `--include` or `--exclude` is none.
+    /// A pattern of `--include` or `--exclude` is invalid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
-    /// The candidates that were given cannot be used.
+    /// The external candidates cannot be used.
     #[error(transparent)]
     Given(#[from] GivenError),
 }
 
 impl AskError {
-    /// Whether a file was there when the question began, and is not any more.
+    /// Returns whether a file has vanished since the question began.
     pub fn means_vanished(&self) -> bool {
         let Self::Unreadable { source, .. } = self else {
             return false;
@@ -99,10 +99,10 @@ impl From<Stopped> for AskError {
     }
 }
 
-/// Why a file of a catalogue cannot be read, where its name stands in front.
+/// Reason why a file of a catalogue cannot be read, for use after its name.
 pub(crate) const NOT_HERE: &str = "its bytes are not here: only a catalogue has it";
 
-/// The error row of a file that could not be looked at.
+/// Returns the error row of a file that could not be read.
 pub fn soft_error(path: &Path, error: &AskError) -> SoftError {
     let kind = match error {
         AskError::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {

@@ -1,9 +1,9 @@
-//! Sorting more than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti 2005,
-//! section 2.5, step 2).
+//! Sorts more records than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti
+//! 2005, section 2.5, step 2).
 //!
-//! Records are collected into runs that fit, each run is sorted and written, and the runs are
-//! merged while they are read. Without a bound the runs stay in memory and nothing is written, but
-//! all else is the same: a question answered out of core takes the same way as any other.
+//! Records are collected into runs that fit. Each run is sorted and written, and the runs are
+//! merged while they are read. Without a memory limit the runs stay in memory; nothing else
+//! differs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,17 +17,17 @@ use scratch::Scratch;
 
 pub mod scratch;
 
-/// Something of fixed size that is sorted.
+/// A value of fixed size that can be sorted.
 pub trait Record: Copy + Ord + Send {
-    /// Bytes on disk.
+    /// Number of bytes on disk.
     const BYTES: usize;
     /// Writes itself; `out` has [`Self::BYTES`].
     fn put(&self, out: &mut [u8]);
-    /// What [`Self::put`] wrote.
+    /// Reads what [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
-    /// Merges the record that follows into this one, if both are to become one, and returns whether
-    /// it did. By default records are never merged.
+    /// Merges the following record into this one if both form one; returns whether it did. By
+    /// default records are never merged.
     fn absorb(&mut self, _other: &Self) -> bool {
         false
     }
@@ -40,7 +40,7 @@ pub fn put_words(words: &[u32], out: &mut [u8]) {
     }
 }
 
-/// What [`put_words`] wrote; 0 for what is missing.
+/// Reads what [`put_words`] wrote; 0 for missing numbers.
 pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
     let words = bytes.as_chunks().0;
     std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))
@@ -59,11 +59,11 @@ impl Record for u32 {
     }
 }
 
-/// Records of a run in memory where there is no bound.
+/// Records of a run in memory if there is no limit.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// The least that a run has however little memory there is: a merge of very many tiny runs
-/// would need more than it saves.
+/// Least records of a run, for any memory limit: merging very many tiny runs would need more memory
+/// than it saves.
 const LEAST_RUN: usize = 1 << 10;
 
 /// Bytes read or written at once for each run.
@@ -72,21 +72,21 @@ const PIECE: usize = 16 << 10;
 /// Sorted records.
 #[derive(Debug)]
 pub enum SortedRun<R> {
-    /// In memory.
+    /// Records in memory.
     Memory(Vec<R>),
-    /// In a scratch file.
+    /// Records in a scratch file.
     Disk {
         /// The file.
         scratch: Arc<Scratch>,
-        /// Where they begin in it.
+        /// Position of the first record.
         at: u64,
-        /// How many there are.
+        /// Number of records.
         records: u64,
     },
 }
 
 impl<R: Record> SortedRun<R> {
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,
@@ -94,7 +94,7 @@ impl<R: Record> SortedRun<R> {
         }
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub const fn len(&self) -> u64 {
         match self {
             Self::Memory(records) => records.len() as u64,
@@ -102,12 +102,12 @@ impl<R: Record> SortedRun<R> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no records.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds the records of a range to `into`.
+    /// Appends the records of a range to `into`.
     pub fn read(&self, range: Range<u64>, into: &mut Vec<R>) -> Result<(), AskError> {
         match self {
             Self::Memory(all) => {
@@ -137,12 +137,12 @@ impl<R: Record> SortedRun<R> {
 #[derive(Debug)]
 pub struct RunWriter<R> {
     run: SortedRun<R>,
-    /// What is not yet in the scratch file.
+    /// Bytes that are not yet in the scratch file.
     bytes: Vec<u8>,
 }
 
 impl<R: Record> RunWriter<R> {
-    /// Writes to a file in `dir` if the memory is bounded by `room`, and else to memory.
+    /// Writes to a file in `dir` if `room` bounds the memory, and else to memory.
     pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let scratch = room.map(|_| Scratch::new(dir)).transpose()?;
         Ok(Self::to(scratch.map(Arc::new)))
@@ -158,7 +158,7 @@ impl<R: Record> RunWriter<R> {
         Self { run, bytes }
     }
 
-    /// Takes one more.
+    /// Appends a record.
     pub fn push(&mut self, record: R) -> Result<(), AskError> {
         match &mut self.run {
             SortedRun::Memory(all) => all.push(record),
@@ -189,7 +189,7 @@ impl<R: Record> RunWriter<R> {
         Ok(())
     }
 
-    /// The run.
+    /// Completes the run.
     pub fn finish(mut self) -> Result<SortedRun<R>, AskError> {
         self.flush()?;
         Ok(self.run)
@@ -206,7 +206,8 @@ pub struct Sorter<R> {
 }
 
 impl<R: Record> Sorter<R> {
-    /// Holds at most about `room` bytes, the rest in a file in `dir`; `None`: everything in memory.
+    /// Holds at most about `room` bytes, the rest in a file in `dir`; all in memory if `room` is
+    /// `None`.
     pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let most = room.map_or(UNBOUNDED_RUN, |room| {
             (room as usize / size_of::<R>()).max(LEAST_RUN)
@@ -220,13 +221,13 @@ impl<R: Record> Sorter<R> {
         })
     }
 
-    /// Takes one more.
+    /// Adds a record.
     pub fn push(&mut self, record: R) -> Result<(), AskError> {
         if self.records.len() == self.most {
             self.end_run()?;
         }
         if self.records.capacity() == 0 && self.scratch.is_some() {
-            // Doubling would take half as much again at the end of each run.
+            // Doubling would leave up to half of the capacity unused.
             self.records.reserve_exact(self.most);
         }
         self.records.push(record);
@@ -253,7 +254,7 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// The runs.
+    /// Returns the runs.
     pub fn finish(mut self) -> Result<Vec<SortedRun<R>>, AskError> {
         self.end_run()?;
         Ok(self.runs)
@@ -264,9 +265,9 @@ impl<R: Record> Sorter<R> {
 #[derive(Debug)]
 struct Source<R> {
     run: SortedRun<R>,
-    /// How many were read of it.
+    /// Number of records that were read.
     done: u64,
-    /// What has been read from disk and not been handed out, the next record last.
+    /// Records read from disk but not yet returned, the next one last.
     ready: Vec<R>,
 }
 
@@ -287,7 +288,7 @@ impl<R: Record> Source<R> {
     }
 }
 
-/// The records of several runs in order.
+/// Returns the records of several runs in order.
 #[derive(Debug)]
 pub struct Merge<R> {
     sources: Vec<Source<R>>,
@@ -295,8 +296,8 @@ pub struct Merge<R> {
 }
 
 impl<R: Record> Merge<R> {
-    /// Merges runs. If there are so many that their buffers would take more than `room`, some are
-    /// merged into longer ones first.
+    /// Merges runs. If their buffers would exceed `room`, some runs are merged into longer ones
+    /// first.
     pub fn new(
         mut runs: Vec<SortedRun<R>>,
         room: Option<u64>,
@@ -342,7 +343,7 @@ impl<R: Record> Merge<R> {
         Ok(merge)
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<R>, AskError> {
         let Some(mut record) = self.step()? else {
@@ -415,7 +416,7 @@ mod tests {
             let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
             let mut expected = records.clone();
             expected.sort_unstable();
-            // So little room that runs are merged in two rounds, some, and no bound.
+            // Rooms for a merge in two rounds, for a single merge, and without a limit.
             for room in [Some(1), Some(40_000), None] {
                 prop_assert!(sorted(&records, room) == expected, "{room:?}");
             }

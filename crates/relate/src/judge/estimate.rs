@@ -1,11 +1,11 @@
-//! Measures of a pair from what is kept of both, by the estimate that fits their kinds.
+//! Estimates the measures of a pair from the sketches of both.
 
 use resemble_core::similarity::{
     self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
 };
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
-/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
+/// Estimates by shingles of words for two texts, and by windows for other kinds.
 pub fn estimate(
     a: (&Sketch<'_>, ContentKind),
     b: (&Sketch<'_>, ContentKind),
@@ -14,7 +14,7 @@ pub fn estimate(
     estimate_in(Unit::Words, a, b, boilerplate)
 }
 
-/// [`estimate`], of two texts in this unit.
+/// [`estimate`] with two texts measured in this unit.
 pub fn estimate_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -25,7 +25,7 @@ pub fn estimate_in(
     prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
 }
 
-/// [`estimate_in`] of contents that were made ready with the same boilerplate.
+/// [`estimate_in`] for contents prepared with the same boilerplate.
 pub fn prepared_in(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -35,8 +35,8 @@ pub fn prepared_in(
     similarity::estimate_prepared(a, b, Compared::of(a_kind, b_kind, unit), boilerplate)
 }
 
-/// What is shown of two contents, which are not identical, if they are not read: as the measures of
-/// the contents do, the estimates leave no boilerplate out.
+/// Estimates two contents that are not identical, for display. Like measures of read contents,
+/// these figures include boilerplate.
 pub fn shown_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -49,7 +49,7 @@ pub fn shown_in(
     shown_prepared(unit, (&a, a_kind), (&b, b_kind))
 }
 
-/// [`shown_in`] of contents that were made ready so.
+/// [`shown_in`] for contents prepared without boilerplate.
 pub fn shown_prepared(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -63,7 +63,7 @@ pub fn shown_prepared(
     }
 }
 
-/// [`shown_in`], of two wholes: of equal ones it is known.
+/// [`shown_in`] for two wholes; equal ones have exact figures.
 pub fn shown_whole(
     unit: Unit,
     a: (&Sketch<'_>, ContentKind),
@@ -80,13 +80,13 @@ pub fn shown_whole(
     }
 }
 
-/// How far an estimated share of a content can be trusted, by its samples at this level.
+/// Returns the interval of an estimated share, by the content's samples of this level.
 pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(Score, Score)> {
     let samples = of.signature.at_level(level).count() as u64;
     share.map(|share| similarity::interval(share, samples))
 }
 
-/// Whether a pair shares at least so many bytes, proven or estimated.
+/// Returns whether a pair shares at least this many bytes, proven or estimated.
 pub fn enough_shared((a, b): (ByteLen, ByteLen), measures: &Measures, min_shared: ByteLen) -> bool {
     let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
     let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));

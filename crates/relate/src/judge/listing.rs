@@ -1,4 +1,4 @@
-//! What is listed of a file: by the overlay, and by a question besides.
+//! Selects the rows of a file that the overlay and questions list.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{LEAST_JUDGED, Unit};
@@ -6,11 +6,12 @@ use resemble_core::{ByteLen, Measures, Relation, Score};
 
 use crate::judge::matched::Match;
 
-/// The most entries of one `.similar` listing.
+/// Most entries of one `.similar` listing.
 pub const LISTED: usize = 100;
 
-/// Whether a similar file is listed: it is identical or of the same text, or without common text a
-/// quarter of the subject (a) lies in it, or most of it in the subject.
+/// Returns whether a similar file is listed. It is if it is identical or has the same text.
+/// Otherwise, without common text, a quarter of the subject (a) is in it, or most of it is in the
+/// subject.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
@@ -21,13 +22,13 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// A file that is too small to judge quotes another one if that has so much of it and so many
+/// A file that is too small to judge is a quotation if the other has this share of it and this many
 /// bytes.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
-/// Whether a pair without a relation is still one of a text and its quotation: they have a rare
-/// passage in common. A question shows that; the overlay does not: an entry says how much of a file
-/// is in another one, and this is next to nothing of both. `least`: the shared bytes asked for.
+/// Returns whether a pair without a relation is a text and its quotation: they share a rare
+/// passage. A question shows such a pair. The overlay does not, because its entries show shares,
+/// which are almost nothing here. `least` is the requested minimum of shared bytes.
 pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
     let smaller = found.sizes.0.min(found.sizes.1);
     let shared = found.measures.shared_bytes;

@@ -1,8 +1,8 @@
-//! How two files meet: the best of several pairs of what stands for them.
+//! Chooses the best of several pairs of renditions of two files.
 //!
-//! A pair of files can be compared by their bytes, their texts, what is packed in them, and by all
-//! that they hold. What is said of them is what says most: equal bytes, then equal texts, then the
-//! larger share; of equal figures those of the bytes.
+//! Two files can be compared by their bytes, their texts, what is packed in them, and by all that
+//! they hold. The row shows the strongest match: equal bytes, then equal texts, then the larger
+//! share. Of equal figures it shows those of the bytes.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Estimated, Interval, LEAST_JUDGED, Unit, too_small};
@@ -11,43 +11,42 @@ use resemble_proto::message::{Discount, Layer};
 
 use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
-/// A pair of renditions, measured.
+/// The measures of a pair of renditions.
 #[derive(Clone, Debug)]
 pub struct Match {
-    /// How the two are related, if they are.
+    /// Relation of the two, if they are related.
     pub relation: Option<Relation>,
-    /// Which renditions the measures are of.
+    /// Layer of the measured renditions.
     pub layer: Layer,
-    /// What the measures are shares of.
+    /// Unit of the shares.
     pub unit: Unit,
-    /// The measures are estimates; else they are those of the contents.
+    /// True if the measures are estimates; else the contents were read.
     pub is_estimate: bool,
-    /// a is the first of the two.
+    /// Measures with the first file as a.
     pub measures: Measures,
     /// Bytes of both renditions.
     pub sizes: (ByteLen, ByteLen),
-    /// What is left without what many files have.
+    /// Shares without pieces that many files have.
     pub discount: Discount,
-    /// Of two texts that were read: the larger containment and the resemblance, however small the
-    /// files are.
+    /// Larger containment and resemblance of two texts that were read, even if they are small.
     pub read: Option<(Score, Score)>,
-    /// Where the measures lie, if they are estimates of two contents.
+    /// Intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
-    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
-    /// at.
+    /// Number of differing numbers, if two texts differ in nothing else in the parts that were
+    /// checked.
     pub numbers: Option<u64>,
-    /// The larger share of what is rare, if that was asked for.
+    /// Larger discounted share, if requested.
     pub rare: Option<Score>,
-    /// How rare what they share is; `None`: nothing of it is common.
+    /// Rarity of what they share; `None` if nothing of it is common.
     pub rarity: Option<Rarity>,
-    /// What they have in common includes a passage, however small a part of them it is.
+    /// True if they share a passage, even if it is a small part of both.
     pub has_passage: bool,
-    /// Samples say that they have rare text in common.
+    /// True if samples show common rare text.
     pub has_rare_text: bool,
 }
 
 impl Match {
-    /// An estimate in bytes, of which no more is known.
+    /// Creates an estimate in bytes.
     pub fn new(
         relation: Option<Relation>,
         layer: Layer,
@@ -72,7 +71,7 @@ impl Match {
         }
     }
 
-    /// The same pair seen from b.
+    /// Returns the same pair with its sides exchanged.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -84,7 +83,7 @@ impl Match {
         }
     }
 
-    /// What the measures are at least: those by which rows are ranked.
+    /// Returns the lower ends of the measures, by which rows are ranked.
     pub fn least(&self) -> Measures {
         let Self {
             interval, measures, ..
@@ -93,7 +92,7 @@ impl Match {
         interval.map_or(*measures, |interval| interval.least(measures))
     }
 
-    /// What the better of two pairs of one place has more of.
+    /// Returns the key by which the better of two matches is chosen.
     fn rank(&self) -> (bool, bool, Score, &Measures, bool) {
         (
             self.relation == Some(Relation::Identical),
@@ -104,21 +103,21 @@ impl Match {
         )
     }
 
-    /// Whether this match stands where a pair of files has both.
+    /// Returns whether this match is shown instead of the other one.
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // Of equal figures those of the bytes stand.
+        // Of equal figures those of the bytes are shown.
         let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
         let order = order.then_with(|| a.4.cmp(&b.4));
-        // Nothing is left to the order in which they are found.
+        // The order of the search must not decide.
         order.then_with(|| self.sizes.cmp(&other.sizes)).is_gt()
     }
 }
 
-/// The wholes of two places as one pair: shares of all bytes in them.
+/// Combines the wholes of two places into one pair: shares of all bytes in them.
 ///
-/// What is too small to judge has no say; what one of them has nothing of is not shared.
+/// A whole that is too small to judge does not count. A whole that only one side has is not shared.
 pub fn match_of_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -133,8 +132,8 @@ pub fn match_of_wholes(
     shown_wholes(ours, theirs, found, min_shared)
 }
 
-/// [`match_of_wholes`] with the interval of what is shown, which is that of the parts as if the
-/// errors of both had one sign.
+/// [`match_of_wholes`] with intervals. They combine those of the parts as if both errors had one
+/// sign.
 pub fn shown_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -166,7 +165,7 @@ pub fn shown_wholes(
         if small(a) || small(b) {
             continue;
         }
-        // What only one of them has is not shared, and that is known.
+        // A whole that only one side has shares exactly nothing.
         let nothing = (Some(Score::ZERO), Some((Score::ZERO, Score::ZERO)));
         let shares = found[at].map_or([nothing; 3], |Estimated { measures, interval }| {
             [
@@ -204,8 +203,8 @@ pub fn shown_wholes(
     })
 }
 
-/// The measures of a single content, a, and an archive or mail, from those of it and one content of
-/// this size that the other holds.
+/// Returns the measures of a single content, a, and an archive or mail. `measures` is of the
+/// content and one content of `part` bytes in the archive.
 pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let in_a = share(measures.b_in_a) * part.0 as f64 / sizes.1.0.max(1) as f64;
@@ -218,7 +217,7 @@ pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> 
     }
 }
 
-/// A share of several parts, and its interval if that is known of all of them.
+/// A share of several parts, and its interval if all parts have one.
 #[derive(Clone, Copy, Debug, Default)]
 struct JudgedShare {
     shared: f64,
@@ -253,8 +252,8 @@ impl JudgedShare {
     }
 }
 
-/// The measures of two texts that have all words in common and not all bytes: just below 1, so that
-/// equal bytes come first.
+/// Returns the measures of two texts with the same words but different bytes: just below 1, so
+/// equal bytes are ranked first.
 pub fn all_words(measures: &Measures) -> Measures {
     let all = Some(Score::ALL_BUT_IDENTICAL);
     Measures {
@@ -265,8 +264,8 @@ pub fn all_words(measures: &Measures) -> Measures {
     }
 }
 
-/// How two contents relate as renditions of two files, and by which measures; `None`: equal, and
-/// too few words to say anything. Of the same text all is shared, whatever the bytes say.
+/// Returns the relation, layer and measures of two renditions. `None` if they are equal with too
+/// few words. The same text is shared completely, even if the bytes differ.
 pub fn relate(
     a: (Rendition, Named),
     b: (Rendition, Named),

@@ -1,21 +1,20 @@
-//! An archive or a mail and a single content, if one of them cannot be read.
+//! Estimates an archive or a mail and a single content, if one of them cannot be read.
 //!
-//! What is measured of such a pair is what all members have of the content, and the content of all
-//! of them. What is known of it is what each member is estimated to have:
+//! The measures of such a pair are what all members share with the content. They are estimated from
+//! each member's own estimate:
 //!
-//! * The content lies in the archive at least as far as it lies in any member. The estimate is that
-//!   of the best one. At most all members together have what each of them may have, one beside the
-//!   other.
-//! * Of the archive that part is shared which its members share, by their sizes. Of texts words
-//!   count, and how many of these a member has is known by its samples alone.
+//! * At least as much of the content is in the archive as in any member. The estimate is that of
+//!   the best member. The upper end is the sum over all members.
+//! * The shared part of the archive is the shared part of its members, by their sizes. In texts
+//!   words count, and only samples show how many of them a member has.
 //! * The resemblance is that of all pieces of one kind, which samples count as well.
-//! * Of what is in the archive and not among the members known, too many or too small ones, nothing
-//!   is known: the upper ends count it in.
+//! * Nothing is known of members that are left out because they are too many or too small. The
+//!   upper ends include them.
 //!
-//! A pair has a relation only if it has one at the lower ends: a phrase that is in many texts makes
-//! a stranger of a few samples look like kin, and here nothing is read that would say otherwise.
+//! A pair has a relation only if it has one at the lower ends. A common phrase makes a stranger
+//! with few samples look related, and nothing is read here that would disprove it.
 //!
-//! Samples alone speak, so that what is sent to a daemon says the same as what an index keeps.
+//! Only samples are used, so digests sent to a daemon give the same result as an index.
 
 use resemble_core::similarity::{self, Interval, Unit, too_small};
 use resemble_core::{ByteLen, ContentKind, Digest, Fingerprint, Measures, Score};
@@ -25,7 +24,7 @@ use crate::judge::estimate::shown_in;
 use crate::judge::matched::Match;
 use crate::renditions::WholeDigest;
 
-/// A share, and where it lies.
+/// A share and its interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct ShownShare {
     likely: f64,
@@ -54,7 +53,7 @@ impl ShownShare {
         }
     }
 
-    /// Of two that have nothing in common.
+    /// Adds the share of a disjoint part.
     fn beside(self, other: Self) -> Self {
         Self {
             likely: self.likely + other.likely,
@@ -63,7 +62,7 @@ impl ShownShare {
         }
     }
 
-    /// Of two that may have all in common.
+    /// Joins the share of a part that may overlap completely.
     fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),
@@ -78,11 +77,11 @@ impl ShownShare {
     }
 }
 
-/// How many distinct pieces a content has, by its samples.
+/// Number of distinct pieces of a content, by its samples.
 #[derive(Clone, Copy)]
 struct PieceCount {
     pieces: f64,
-    /// Two standard errors, as a share of it.
+    /// Two standard errors, as a share of `pieces`.
     error: f64,
 }
 
@@ -95,7 +94,7 @@ impl PieceCount {
         }
     }
 
-    /// So much of what is counted by both.
+    /// Widens a number that both counts bound.
     fn widened(self, other: Self, count: ShownShare) -> ShownShare {
         let error = self.error.max(other.error);
         ShownShare {
@@ -106,20 +105,20 @@ impl PieceCount {
     }
 }
 
-/// What members have in common with a single content.
+/// Sums over the members that share something with a single content.
 #[derive(Default)]
 struct SharingMembers {
-    /// Bytes of the members that are known.
+    /// Bytes of the known members.
     known: f64,
-    /// Those of them that the content is compared with: bytes and pieces.
+    /// Bytes and pieces of the members with which the content is compared.
     comparable: (f64, f64),
-    /// All samples of these, each with the level that it was kept at.
+    /// All samples of these, each with the level of its signature.
     samples: Vec<(Fingerprint, u8)>,
-    /// Of each that has something in common its share of itself.
+    /// For each sharing member its shared part, its bytes and its pieces.
     shares: Vec<(ShownShare, f64, PieceCount)>,
-    /// The share of the content.
+    /// Share of the content.
     of_single: ShownShare,
-    /// Pieces that both have.
+    /// Number of pieces that both have.
     of_both: ShownShare,
     shared_bytes: ByteLen,
 }
@@ -167,7 +166,7 @@ impl SharingMembers {
         self.of_both = self.of_both.within(count.widened(own, both));
     }
 
-    /// How many distinct pieces the members have together: many texts have one licence.
+    /// Returns the number of distinct pieces of all members: many texts have one licence.
     fn distinct(&mut self) -> f64 {
         self.samples.sort_unstable();
         self.samples.dedup_by_key(|sample| sample.0);
@@ -178,7 +177,7 @@ impl SharingMembers {
         pieces.sum()
     }
 
-    /// How many bytes of the members are shared; of texts as far as their words are.
+    /// Returns the shared bytes of the members; of texts by their words.
     fn shared(&self, in_words: bool) -> ShownShare {
         let bytes_of_piece = self.comparable.0 / self.comparable.1.max(1.0);
         let of_member = |&(share, bytes, count): &(ShownShare, f64, PieceCount)| {
@@ -203,8 +202,8 @@ fn is_text(content: &Digest) -> bool {
     content.kind == ContentKind::Text
 }
 
-/// What is shown of an archive with these wholes and members, a, and a single content, b; `None`:
-/// no member has anything in common with it. All come without chunks.
+/// Returns the row of an archive with these wholes and members, a, and a single content, b. `None`
+/// if no member shares anything with it. No digest has chunks.
 pub fn shown_of_members<E>(
     asked: Unit,
     (wholes, members): (
@@ -234,7 +233,7 @@ pub fn shown_of_members<E>(
     let mut of_single = sharing.of_single;
     of_single.high += unknown / own;
 
-    // As it is measured: of all that is of one kind with the content, and weighed by that.
+    // Weighed as in a measure: by all contents of the single content's kind.
     let of_kind = match asked {
         Unit::Words => size(wholes[usize::from(!is_text(single))]),
         Unit::Bytes => all,
@@ -245,7 +244,7 @@ pub fn shown_of_members<E>(
     of_both.high += unknown;
     let count = PieceCount::of(single);
     let both = pieces + unknown + count.pieces;
-    // More is shared than the content has where its count is too low.
+    // If the content's count is too low, more seems shared than it has.
     let most = count.pieces * (1.0 + count.error);
     let weight = (of_kind + own) / (all + own);
     let joined = |shared: f64| {

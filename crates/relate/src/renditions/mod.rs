@@ -1,15 +1,17 @@
-//! What stands for a file, and where a content stands.
+//! Finds the renditions of a file, and the places of a content.
 //!
-//! A file is compared by several contents, its **renditions**: its own bytes; the text of a
-//! document; the one thing that a compressed file holds, and what stands for that; and of an
-//! archive or a mail all that it holds, as a whole. So has each member of an archive. A file and
-//! the members in it are **places**: a content of a file, and one of the parts of that or none.
-//! Whatever archive lies in another, all its parts are in one list under the file's content, so the
-//! way from a part to its place is a walk up one list.
+//! A file is compared by several contents, its **renditions**. They are its own bytes, the text of
+//! a document, and the only content of a compressed file with that content's renditions. An archive
+//! or a mail also has two wholes, which join all that it holds. A member of an archive has
+//! renditions, too.
 //!
-//! Wholes nominate wholes only. A question about one file says what that has in common with an
-//! archive that holds it by the row of the member. Questions about all pairs of files have rows of
-//! archives alone; there a member nominates its archive for a single file (`held_among`).
+//! A file and each member in it are **places**: the content of a file, with the number of a part
+//! for a member. Parts of nested archives are in one list under the file's content, so the place of
+//! a part is found by a walk up that list.
+//!
+//! A whole nominates only wholes. A question about one file shows an archive that holds it by the
+//! row of the member. Questions about all pairs of files have rows of archives only. There a member
+//! nominates its archive for a single file (`held_among`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -26,32 +28,32 @@ use crate::renditions::faces::Faces;
 pub mod faces;
 pub mod owners;
 
-/// What separates the names on the way to a member, and a file from the members in it.
+/// Separates a file and the names of nested members in a path.
 pub const INTO: u8 = b'!';
 
-/// What a content is to the file or archive member that it stands for.
+/// The role of a content for its file or archive member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rendition {
-    /// Its own bytes.
+    /// The bytes of the file or member.
     Own,
-    /// The only thing in it.
+    /// The only content of a compressed file.
     Unpacked,
-    /// The text that a reader took out of it.
+    /// The text that a reader extracted.
     Text,
-    /// All texts in it.
+    /// All texts in an archive, joined.
     WholeText,
-    /// All else in it.
+    /// All other contents of an archive, joined.
     WholeBytes,
-    /// One of the contents in it. It nominates the pair of the archive and a single file, which
-    /// are compared by all that they hold.
+    /// One content in an archive. It nominates the pair of the archive and a single file, which are
+    /// compared by all that they hold.
     Member,
 }
 
-/// So many contents in an archive nominate it, the first ones.
+/// Most contents in an archive that nominate it; the first ones do.
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
-    /// What a part in this role is to what it was found in.
+    /// Returns the rendition that a part of this role is.
     pub const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
@@ -62,7 +64,7 @@ impl Rendition {
         }
     }
 
-    /// As it is stored.
+    /// Returns the stored number.
     pub const fn number(self) -> u8 {
         match self {
             Self::Own => 0,
@@ -74,7 +76,7 @@ impl Rendition {
         }
     }
 
-    /// What was stored as this number.
+    /// Returns the rendition of a stored number.
     pub const fn of_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::Own,
@@ -87,12 +89,12 @@ impl Rendition {
         })
     }
 
-    /// Whether it is one of the two wholes of an archive.
+    /// Returns whether it is one of the two wholes of an archive.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::WholeText | Self::WholeBytes)
     }
 
-    /// Which of the two wholes it is: 0 of texts, 1 of all else.
+    /// Returns which of the two wholes it is: 0 of texts, 1 of all else.
     pub const fn which_whole(self) -> Option<usize> {
         match self {
             Self::WholeText => Some(0),
@@ -101,12 +103,12 @@ impl Rendition {
         }
     }
 
-    /// Whether it is a text that a reader made.
+    /// Returns whether it is a text that a reader made.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::WholeText)
     }
 
-    /// Whether this rendition of one file is compared with that of another.
+    /// Returns whether this rendition of one file is compared with that of another.
     pub fn meets(self, other: Self) -> bool {
         if self.is_whole() || other.is_whole() {
             self == other
@@ -128,8 +130,8 @@ impl From<StandsAs> for Rendition {
 }
 
 impl Rendition {
-    /// The word for it in messages; `None` for its own bytes, which need no word, and for what
-    /// lies in it, which stands for itself.
+    /// Returns the word for messages. `None` for a file's own bytes and for members, which need no
+    /// word.
     pub const fn stands_as(self) -> Option<StandsAs> {
         match self {
             Self::Own | Self::Member => None,
@@ -141,7 +143,7 @@ impl Rendition {
     }
 }
 
-/// The layer that the figures of such a pair belong to.
+/// Returns the layer of the figures of such a pair.
 pub fn layer(a: Rendition, b: Rendition) -> Layer {
     if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
@@ -150,17 +152,17 @@ pub fn layer(a: Rendition, b: Rendition) -> Layer {
     }
 }
 
-/// All texts that an archive holds as one content, or all else in it.
+/// All texts of an archive joined into one content, or all else in it.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeDigest {
-    /// The digest of all of it.
+    /// Digest of the joined content.
     pub digest: ContentDigest,
-    /// Its bytes.
+    /// Bytes of the joined content.
     pub size: ByteLen,
 }
 
 impl WholeDigest {
-    /// A content of the index.
+    /// Describes a content of the index.
     pub const fn of(row: &ContentRow) -> Self {
         Self {
             digest: row.digest,
@@ -169,17 +171,17 @@ impl WholeDigest {
     }
 }
 
-/// What decides whether two contents are equal, and whether they are the same text.
+/// The digests by which equal contents and equal texts are recognised.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// Equal: the same bytes.
+    /// Equal for the same bytes.
     pub content: ContentDigest,
-    /// Equal: the same words in the same order.
+    /// Equal for the same words in the same order.
     pub words: Option<WordsDigest>,
 }
 
 impl Named {
-    /// A content that was read.
+    /// Takes the digests of a content that was read.
     pub const fn of(digest: &Digest) -> Self {
         Self {
             content: digest.content,
@@ -187,7 +189,7 @@ impl Named {
         }
     }
 
-    /// A content of the index.
+    /// Takes the digests of a content of the index.
     pub const fn row(row: &ContentRow) -> Self {
         Self {
             content: row.digest,
@@ -196,10 +198,10 @@ impl Named {
     }
 }
 
-/// Whether two contents that stand for two files say that these have the same text.
+/// Returns whether two renditions show that their files have the same text.
 ///
-/// Equal bytes are equal however few they are, packed or not. A few words that a reader made of
-/// something are not enough: of pictures and empty forms it makes the same few.
+/// Equal bytes suffice at any size, packed or not. A few words from a reader do not: pictures and
+/// empty forms yield the same few.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
@@ -208,29 +210,28 @@ pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: Byte
     }
 }
 
-/// Whether two contents are equal but for markup, capitals and blanks.
+/// Returns whether two contents are equal except for markup, capitals and blanks.
 pub fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool {
     a.is_some() && a == b
 }
 
-/// `same_text` of one and the same content.
+/// Returns `same_text` for two renditions with the same bytes.
 pub fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
     let exact = |rendition| matches!(rendition, Rendition::Own | Rendition::Unpacked);
     (exact(a) && exact(b)) || !too_small(size)
 }
 
-/// A file, named by its content, or an archive member in it, named by its number among the parts of
-/// that content.
+/// A file, named by its content, or an archive member, named by its part number in that content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The content of the file.
+    /// Content of the file.
     pub content: ContentId,
-    /// The member; `None`: the file itself.
+    /// Part number of the member; `None` for the file itself.
     pub member: Option<u32>,
 }
 
 impl Place {
-    /// A file.
+    /// Returns the place of a file.
     pub const fn file(content: ContentId) -> Self {
         Self {
             content,
@@ -244,13 +245,13 @@ impl Place {
 pub struct Occurrence {
     /// The place.
     pub place: Place,
-    /// What the content is to it.
+    /// Role of the content at the place.
     pub rendition: Rendition,
-    /// Its number among the parts, if it is one.
+    /// Part number of the content, if it is a part.
     pub number: Option<u32>,
 }
 
-/// All places that have a content as a rendition, files first. Without `parts` only files.
+/// Returns all places that have a content as a rendition, files first. Without `parts` only files.
 pub fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -286,7 +287,8 @@ pub fn occurrences(
     Ok(found)
 }
 
-/// The archive member that a part found in `parent` is a rendition of; `None` for the file itself.
+/// Returns the archive member whose rendition a part found in `parent` is; `None` for the file
+/// itself.
 fn stands_for(
     snapshot: &Snapshot,
     content: ContentId,
@@ -302,7 +304,7 @@ fn stands_for(
     Ok(above)
 }
 
-/// The renditions of a place besides its own bytes.
+/// Returns the renditions of a place, except its own bytes.
 pub fn renditions(
     snapshot: &Snapshot,
     place: Place,
@@ -316,8 +318,8 @@ pub fn renditions(
         .collect())
 }
 
-/// What a file or member is compared by; without `parts` its own bytes alone. `None`: the index
-/// knows no such place.
+/// Returns the contents by which a file or member is compared; without `parts` its own bytes only.
+/// `None` if the index has no such place.
 pub fn faces_of(
     snapshot: &Snapshot,
     place: Place,
@@ -346,14 +348,14 @@ pub fn faces_of(
     Ok(own.map(|own| Faces::of(own, others)))
 }
 
-/// Which parts are renditions of a member, or of the file: what they are to it, and their numbers.
-/// `parts` are the roles of all parts, each with the part that it was found in.
+/// Returns the renditions of a member, or of the file, with their part numbers. `parts` holds the
+/// role and the parent of each part.
 pub fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
 ) -> Vec<(Rendition, usize)> {
-    // Whether each part is the place itself or a rendition of it. A part comes after the one that
-    // it was found in.
+    // True for each part that is the place itself or a rendition of it. Parents precede their
+    // parts.
     let mut stands = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent)) in parts.enumerate() {
@@ -371,7 +373,7 @@ pub fn renditions_among(
     found
 }
 
-/// The other whole of the same archive.
+/// Returns the other whole of the same archive.
 pub fn other_whole(
     snapshot: &Snapshot,
     content: ContentId,
@@ -390,7 +392,7 @@ pub fn other_whole(
     Ok(other.and_then(|other| other.content))
 }
 
-/// The two wholes of a place: of texts, of all else.
+/// Returns the two wholes of a place: of texts, and of all else.
 pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDigest>; 2], ReadError> {
     let mut wholes = [None; 2];
     for (rendition, content) in renditions(snapshot, place)? {
@@ -402,8 +404,8 @@ pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDiges
     Ok(wholes)
 }
 
-/// The distinct contents that lie in a place and are taken apart no further, at most so many of
-/// them, in the order of the parts.
+/// Returns at most `most` distinct contents in a place that have no parts of their own, in the
+/// order of parts.
 pub fn held_contents(
     snapshot: &Snapshot,
     place: Place,
@@ -423,7 +425,7 @@ pub fn held_contents(
     Ok(held)
 }
 
-/// Which parts lie in a member, or in the file, and are taken apart no further. `parts` as for
+/// Returns the parts in a member, or in the file, that have no parts of their own. `parts` as for
 /// [`renditions_among`].
 pub fn held_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
@@ -444,7 +446,7 @@ pub fn held_among(
     (0..lies_within.len()).filter(leaf).collect()
 }
 
-/// Whether one place lies in the other, or is it.
+/// Returns whether `inner` lies in `outer` or equals it.
 pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, ReadError> {
     if inner.content != outer.content {
         return Ok(false);
@@ -462,7 +464,7 @@ pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, 
     }
 }
 
-/// The names of the members on the way to a place, joined; empty for a file.
+/// Returns the joined names of the members on the way to a place; empty for a file.
 pub fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadError> {
     let mut names = Vec::new();
     let mut at = place.member;
@@ -479,8 +481,8 @@ pub fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadError> {
     Ok(names.join(&INTO))
 }
 
-/// The path of a member in a file, such as `mail.eml!report.zip!a.txt`. Without names it is the
-/// path of the file.
+/// Returns the path of a member in a file, such as `mail.eml!report.zip!a.txt`. Without names it is
+/// the path of the file.
 pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
     if names.is_empty() {
         return file.to_owned();
@@ -491,19 +493,19 @@ pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(shown))
 }
 
-/// A file of the index, and a member in it.
+/// A file of the index, and possibly a member in it.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// Where the file stands.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the index knows of it.
+    /// Row of the file in the index.
     pub row: FileRow,
-    /// The member: its place among the parts, and its content.
+    /// Part number and content of the member.
     pub member: Option<(u32, ContentId)>,
 }
 
-/// The indexed file at a path, or the member that the path names after a `!`. If the index has a
-/// file whose own name contains the `!`, it is that file.
+/// Finds the indexed file at a path, or the member that the path names after a `!`. A file whose
+/// own name contains the `!` comes first.
 pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -528,7 +530,7 @@ pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadE
     Ok(None)
 }
 
-/// Where a path could leave the file system: the file, and the names in it.
+/// Returns each split of a path at a `!`: a file, and names in it.
 pub fn ways_into(path: &Path) -> impl Iterator<Item = (&Path, &[u8])> {
     let bytes = path.as_os_str().as_bytes();
     let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
@@ -538,7 +540,7 @@ pub fn ways_into(path: &Path) -> impl Iterator<Item = (&Path, &[u8])> {
     })
 }
 
-/// The first member of a content that these names lead to.
+/// Returns the first member of a content with these names that has a content.
 fn member(
     snapshot: &Snapshot,
     content: ContentId,
@@ -554,13 +556,13 @@ fn member(
     Ok(with_content.next())
 }
 
-/// The members that these names lead to: an archive may have several of one name. Of each part its
-/// role, what it was found in and its name.
+/// Returns the members with these names: an archive may have several of one name. `parts` holds the
+/// role, the parent and the name of each part.
 pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // What is left of the names below each part; `None` if they do not lead there.
+    // Names left below each part; `None` if the path does not lead there.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

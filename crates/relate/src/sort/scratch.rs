@@ -1,8 +1,8 @@
-//! Room on a disk for what does not fit into memory.
+//! Stores data on disk that does not fit into memory.
 //!
-//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind however the
-//! process ends, and nobody else can open it; it is readable by its owner alone all the same. It is
-//! only ever appended to and read by position, and so can be shared between threads.
+//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind when the
+//! process ends, and no other process can open it. Its mode allows only the owner. It is only
+//! appended to and read by position, so threads can share it.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -20,20 +20,20 @@ pub struct Scratch {
     end: AtomicU64,
 }
 
-/// A piece of a scratch file.
+/// A range of a scratch file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Position of its first byte.
     pub at: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub len: u64,
 }
 
 impl Scratch {
-    /// A new file in `dir`.
+    /// Creates a file in `dir`.
     pub fn new(dir: &Path) -> Result<Self, AskError> {
         let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
-        // Nobody finds it without a name; a file system without modes leaves it at that.
+        // File systems without modes may fail; the file has no name anyway.
         file.set_permissions(Permissions::from_mode(0o600)).ok();
         Ok(Self {
             dir: dir.to_owned(),
@@ -42,7 +42,7 @@ impl Scratch {
         })
     }
 
-    /// Appends bytes; they are one piece whatever others append meanwhile.
+    /// Appends bytes as one range, even if other threads append meanwhile.
     pub fn append(&self, bytes: &[u8]) -> Result<Extent, AskError> {
         let len = bytes.len() as u64;
         let at = self.end.fetch_add(len, Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Scratch {
             .map_err(|error| failed(&self.dir, error))
     }
 
-    /// The error for bytes that are not what was written.
+    /// Returns the error for bytes that are not what was written.
     pub fn damaged(&self) -> AskError {
         failed(
             &self.dir,
