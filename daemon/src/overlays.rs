@@ -1,9 +1,8 @@
-//! The overlays that are mounted, and the rule that none is ever indexed.
+//! Manages the mounted overlays, and ensures that none is ever indexed.
 //!
-//! A mount point is excluded by its path *before* anything is mounted there, so that no scan looks
-//! into it even for a moment, and stays so until the mount is gone. The list of what is excluded is
-//! always made from all mounts, under their lock, so that of two requests at a time neither loses
-//! the mount point of the other.
+//! A mount point is excluded by its path *before* anything is mounted there, and until the mount is
+//! gone. So no scan ever enters it. The exclusion list is always made from all mounts, under their
+//! lock. So two concurrent requests cannot lose each other's mount point.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,23 +25,23 @@ use crate::indexer::Command;
 use crate::link::{LinkError, ViewLink};
 use crate::state::Shared;
 
-/// Mounts and unmounts.
+/// Mounts and unmounts overlays.
 #[derive(Debug)]
 pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
     /// Folders of the daemon's own, the state folder first.
     own: Vec<PathBuf>,
-    /// The home folder, where a view is in the way of other programs.
+    /// The home folder, in which a view disturbs other programs.
     home: Option<PathBuf>,
     show: Show,
     similar_name: SimilarName,
-    /// The mount point of the configuration, its view and the link to it.
+    /// The configured mount point, its view and the link to it.
     configured: Option<(PathBuf, View, Option<PathBuf>)>,
     mounts: Mutex<Mounts>,
 }
 
-/// The mounts there are and those that are being made.
+/// Mounted overlays, and those being mounted.
 #[derive(Debug, Default)]
 struct Mounts {
     mounted: Vec<Mounted>,
@@ -58,18 +57,18 @@ struct Mounted {
     link: Option<ViewLink>,
 }
 
-/// What to mount.
+/// An overlay to mount.
 #[derive(Clone, Debug)]
 pub struct Mount<'a> {
     /// The mount point.
     pub point: &'a Path,
-    /// How the overlay shows the tree.
+    /// Form of the displayed tree.
     pub view: View,
     /// A symbolic link that is to lead to the mount point.
     pub link: Option<&'a Path>,
 }
 
-/// Why there is no overlay, or no link to it.
+/// The reasons why there is no overlay, or no link to it.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each is the error of what failed
 pub enum ShowError {
@@ -79,7 +78,7 @@ pub enum ShowError {
     Link(#[from] LinkError),
 }
 
-/// Why an overlay was not taken away.
+/// The reasons why an overlay was not unmounted.
 #[derive(Debug, thiserror::Error)]
 pub enum UnmountError {
     /// No overlay is mounted.
@@ -116,11 +115,11 @@ impl Overlays {
         }
     }
 
-    /// Makes a view in this home folder worth a warning.
+    /// Sets the home folder; a view in it causes a warning.
     #[must_use]
     pub fn with_home(mut self, home: Option<&Path>) -> Self {
         let home = home.and_then(|home| fs::canonicalize(home).ok());
-        // If the home folder is `/`, everything lies in it.
+        // If the home folder is `/`, everything is in it.
         self.home = home.filter(|home| home.parent().is_some());
         self
     }
@@ -132,14 +131,14 @@ impl Overlays {
         self
     }
 
-    /// Remembers what the configuration mounts, to mount it again when somebody asks for that.
+    /// Records the configured mount, to mount it again on request.
     #[must_use]
     pub fn with_view(mut self, point: Option<&Path>, view: View, link: Option<&Path>) -> Self {
         self.configured = point.map(|point| (point.to_owned(), view, link.map(Path::to_owned)));
         self
     }
 
-    /// The mount of the configuration, if `point` is its mount point or its link, or `None`.
+    /// Returns the configured mount, if `point` is its mount point, its link or `None`.
     pub fn configured(&self, point: Option<&Path>) -> Option<Mount<'_>> {
         let (own, view, link) = self.configured.as_ref()?;
         let is_it = point.map(resolved).is_none_or(|point| {
@@ -152,13 +151,13 @@ impl Overlays {
         })
     }
 
-    /// Whether an overlay hides a real entry of this name.
+    /// Returns whether an overlay hides a real entry of this name.
     pub fn hides(&self, name: &OsStr) -> bool {
         self.similar_name.stands_for(name)
     }
 
-    /// Mounts an overlay of the present roots; it answers when this returns. Returns a warning if
-    /// the mount point is in the way of other programs, and what is mounted.
+    /// Mounts an overlay of the present roots; it answers when this returns. Returns the mount, and
+    /// a warning if the mount point disturbs other programs.
     pub fn mount(
         &self,
         mount: &Mount<'_>,
@@ -190,7 +189,7 @@ impl Overlays {
         self.exclude(&mounts);
         drop(mounts);
         let status = made?;
-        // A root may have come or gone while the overlay was being mounted.
+        // A root may have been added or removed while the overlay was being mounted.
         self.follow_roots();
         let warning = self.warning(&point);
         if let Some(warning) = &warning {
@@ -199,7 +198,7 @@ impl Overlays {
         Ok((warning, status))
     }
 
-    /// Serves an overlay of the present roots that was mounted for everybody.
+    /// Serves an overlay of the present roots that was mounted for all users.
     pub fn serve(
         &self,
         mount: &Mount<'_>,
@@ -208,7 +207,7 @@ impl Overlays {
     ) -> Result<(), MountError> {
         let point = resolved(mount.point);
         self.reserve(&point)?;
-        // Nobody asks without being somebody.
+        // Every request has a user, so these neighbours are never used.
         let of_nobody = Arc::new(MapNeighbours::new());
         let served = Overlay::serve(self.config(mount, &point), device, of_nobody, audience);
         let mut mounts = self.mounts.lock();
@@ -248,7 +247,7 @@ impl Overlays {
         Ok(())
     }
 
-    /// The warning about a mount point that other programs walk into.
+    /// Returns the warning about a mount point that other programs search.
     fn warning(&self, point: &Path) -> Option<String> {
         let roots = self.shared.root_paths().into_iter();
         let mut around = roots
@@ -267,8 +266,7 @@ impl Overlays {
 
     /// Shows the present roots in every overlay.
     pub fn follow_roots(&self) {
-        // The roots are asked for under the lock, so that of two calls the later one has the later
-        // roots.
+        // The roots are read under the lock, so that the later of two calls has the later roots.
         let mounts = self.mounts.lock();
         let roots = self.shared.root_paths();
         for mounted in &mounts.mounted {
@@ -277,7 +275,7 @@ impl Overlays {
     }
 
     /// Unmounts the overlay at a mount point or at the link to it; without either, the only one.
-    /// Returns what was there.
+    /// Returns its status.
     pub fn unmount(&self, point: Option<&Path>) -> Result<MountStatus, UnmountError> {
         let point = point.map(resolved);
         let mounted = {
@@ -310,7 +308,7 @@ impl Overlays {
         Ok(status)
     }
 
-    /// Unmounts all overlays, as far as that is possible: the daemon ends.
+    /// Unmounts all overlays when the daemon ends; failures are logged.
     pub fn unmount_all(&self) {
         let all = std::mem::take(&mut self.mounts.lock().mounted);
         for mounted in all {
@@ -320,7 +318,7 @@ impl Overlays {
         }
     }
 
-    /// The overlays that answer. Those that somebody unmounted by hand are forgotten.
+    /// Returns the overlays that answer, and forgets those that were unmounted by hand.
     pub fn status(&self) -> Vec<MountStatus> {
         let mut mounts = self.mounts.lock();
         let (alive, gone) = std::mem::take(&mut mounts.mounted)
@@ -341,23 +339,23 @@ impl Overlays {
         status
     }
 
-    /// Tells the shared state at once and the indexer as soon as it listens: during a scan the
-    /// indexer hears nothing, but its observer asks the shared state. The caller holds the lock of
-    /// the mounts, so that what is told last is right.
+    /// Sets the exclusions in the shared state at once, and in the indexer when it reads commands.
+    /// An indexer that scans reads none, but its observer asks the shared state. The caller holds
+    /// the lock of the mounts, so the last update is the right one.
     fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
         paths.extend(mounts.points().map(Path::to_owned));
         self.shared.set_excluded(paths.clone());
         let (reply, done) = oneshot::channel();
         if self.commands.send(Command::Exclude(paths, reply)).is_ok() {
-            // The reply is not waited for: a scan of minutes must not hold up a mount.
+            // The reply is not awaited: a scan of minutes must not delay a mount.
             drop(done);
         }
     }
 }
 
 impl Mounts {
-    /// All mount points that must not be looked into.
+    /// Returns all mount points that must not be entered.
     fn points(&self) -> impl Iterator<Item = &Path> {
         let mounted = self.mounted.iter().map(|mounted| &mounted.point);
         mounted.chain(&self.reserved).map(PathBuf::as_path)
@@ -365,7 +363,7 @@ impl Mounts {
 }
 
 impl Mounted {
-    /// Whether a path, as [`resolved`] makes it, is the mount point of this overlay or its link.
+    /// Returns whether a path from [`resolved`] is the mount point of this overlay or its link.
     fn is_at(&self, path: &Path) -> bool {
         let link = self.link.as_ref().map(ViewLink::path);
         self.point == path || link == Some(path)
@@ -391,13 +389,13 @@ fn seen((path, view): (PathBuf, PathBuf)) -> SeenRoot {
     }
 }
 
-/// The paths that are excluded with or without overlays.
+/// Returns the paths that are excluded with or without overlays.
 pub(crate) fn excluded_always(own: &[PathBuf]) -> Vec<PathBuf> {
     own.iter().map(|folder| resolved(folder)).collect()
 }
 
-/// The path without symbolic links, except in its last component, which is not touched: it may be a
-/// mount that does not answer.
+/// Returns the path without symbolic links, except in its last component, which is not accessed: it
+/// may be a mount that does not answer.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let parent = path
         .parent()
@@ -408,7 +406,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// How long a dead overlay may go unnoticed.
+/// Longest time until a dead overlay is noticed.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
@@ -439,7 +437,7 @@ mod tests {
         )
     }
 
-    /// What the indexer was told last.
+    /// Returns the exclusions last sent to the indexer.
     fn told(orders: &Receiver<Command>) -> Vec<PathBuf> {
         match orders.try_iter().last() {
             Some(Command::Exclude(paths, _)) => paths,
@@ -447,8 +445,8 @@ mod tests {
         }
     }
 
-    /// Once the first of two mounts collected the mount points before the second had added its own,
-    /// told the indexer after the second had, and so undid the second exclusion.
+    /// The first of two mounts once collected the mount points before the second added its own. It
+    /// sent them to the indexer after the second, and so undid the second exclusion.
     #[test]
     fn two_mounts_at_a_time_are_both_left_out() {
         let (overlays, orders) = overlays(&["/srv"]);
@@ -482,7 +480,7 @@ mod tests {
         for quiet in ["/run/user/1000/resemble/view", "/srv/docs2/view"] {
             assert_eq!(overlays.warning(Path::new(quiet)), None);
         }
-        // Everything lies in the home folder `/`, so that is no reason for a warning.
+        // With the home folder `/` there is no warning.
         let overlays = overlays.with_home(Some(Path::new("/")));
         assert_eq!(overlays.warning(Path::new("/run/view")), None);
     }

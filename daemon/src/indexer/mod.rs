@@ -6,38 +6,37 @@
 //!    └──── watch, then list (Watching) ◄─────┘  └──► alerts
 //! ```
 //!
-//! One thread owns the source, the table of watches, the coalescer and the writer of the index, so
-//! that what is known of the tree has one owner and no lock. It waits for a hint, a command or a
-//! deadline, and then does what is due. Choices and subtleties:
+//! One thread owns the source, the table of watches, the coalescer and the writer of the index. So
+//! the known state of the tree has one owner and no lock. The thread waits for a hint, a command or
+//! a deadline, and then does what is due. Choices and subtleties:
 //!
-//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it becomes a job, and
-//!    the job reconciles the index with the tree. No event is taken at its word.
+//! 1. **Events are hints.** Each hinted path is checked (`lstat`) before it becomes a job, and the
+//!    job reconciles the index with the tree. Events themselves are not trusted.
 //! 2. **Watch, then list.** `Ingest` announces a directory before it lists it, and the watch is
-//!    made at that moment. What changes later is heard, and what was there before is listed:
-//!    nothing is lost in between.
-//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every change before it
-//!    is in the coalescer or beyond; all that waits is read at once, polled directories are looked
-//!    at, and the answer goes through the thread of alerts, so that these are raised, too.
-//! 4. **Lost events** (overflow): the source and the table of watches start anew and everything is
-//!    scanned. Old answers stay meanwhile, marked not fresh. If the source cannot start, at first
-//!    or anew, that is tried again with growing pauses, and every directory is polled until it
-//!    succeeds.
-//! 5. **An index that cannot be written** (full disk) is closed and opened again; while it cannot
-//!    be opened, questions are answered from its last commit. Writing is tried again with growing
-//!    pauses and begins with a scan of everything, which finds what was missed.
-//!    A *damaged* index is set aside and built anew at once, whoever met the damage.
-//! 6. **A failure that may be over soon** (no descriptors left, an error of a disk) is no fact: the
-//!    path is tried again, and a barrier that meets one does not claim the truth.
-//! 7. **A root that cannot be reached** keeps its content and is *unavailable*. When it is back, it
-//!    is scanned, and files that are as they were are not read.
+//!    made then. Later changes make events, and earlier ones are listed, so nothing is lost in
+//!    between.
+//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every earlier change is
+//!    in the coalescer or beyond. All pending files are then read, and polled directories are
+//!    checked. The reply passes through the alert thread, so alerts are raised first.
+//! 4. **Lost events** (overflow): the source and the table of watches restart and all roots are
+//!    scanned. Old answers stay meanwhile, marked not fresh. A source that cannot start is retried
+//!    with growing pauses, and every directory is polled until it starts.
+//! 5. **An index that cannot be written** (full disk) is closed and opened again. While it cannot
+//!    be opened, questions are answered from its last commit. Writing is retried with growing
+//!    pauses and begins with a scan of everything, which finds the missed changes. A *damaged*
+//!    index is set aside and rebuilt at once, even if a question found the damage.
+//! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact.
+//!    The path is retried, and a barrier that meets one fails.
+//! 7. **An unreachable root** keeps its content and is *unavailable*. When it is back, it is
+//!    scanned, and unchanged files are not read.
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
-//! 9. **Measures** that questions have found out are written here as well, after other work.
-//! 10. **Documents are taken apart** by threads of the writer of the index, while this thread does
-//!     other work. When parts are there it writes them. A barrier waits for the documents that were
-//!     there before it.
-//! 11. **Small changes are made durable together**, a minute after the first at the latest: before
-//!     a barrier is answered, when an alert is raised, and when the daemon ends. If it is killed
+//! 9. **Measures** computed by questions are written here as well, after other work.
+//! 10. **Documents are extracted** by threads of the index writer, while this thread does other
+//!     work. This thread writes finished parts. A barrier waits for the documents that were pending
+//!     before it.
+//! 11. **Small changes are made durable together**: at most a minute after the first, before a
+//!     barrier is answered, when an alert is raised, and at the end. If the daemon is killed
 //!     before, the scan of the next start finds them again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -78,41 +77,40 @@ mod work;
 use catalogue_folders::CatalogueFolders;
 use watches::{Watches, look};
 
-/// The pause between two looks at the roots and at what is mounted in them: a mount makes no event.
+/// Pause between two checks of the roots and of the mounts in them: a mount makes no event.
 const ROOTS: Duration = Duration::from_secs(10);
-/// The least pause between two looks at a directory that cannot be watched.
+/// Least pause between two checks of a directory that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
-/// The pause is also at least this many times as long as the last looks at them took.
+/// The pause is also at least this many times the duration of the last check.
 const POLL_SHARE: u32 = 20;
-/// The pause between two reconciles for events, so that a storm of them becomes a few large
+/// Pause between two reconciles for events, so that an event storm becomes a few large
 /// transactions.
 const BREATH: Duration = Duration::from_millis(50);
-/// How long to wait before a file is read again that went on changing while it was read …
+/// Least pause before another read of a file that changed while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// … and so many times what that took.
+/// The pause is also this many times the duration of that read.
 const MOVING_SHARE: u32 = 10;
-/// How long a large file is read before others get their turn.
+/// Time for which a large file is read before others get their turn.
 const TURN: Duration = Duration::from_secs(1);
-/// How long after something was done under a name that nobody saw inodes are compared, if no
-/// barrier comes before.
+/// Time after an operation under unobserved names until inodes are compared, if no barrier comes
+/// before.
 const COMPARE: Duration = Duration::from_secs(20);
-/// Files to look at again are gathered for so long, because each look is a transaction.
+/// Time for which files to check again are collected, because each check is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
-/// The most of them that are looked at between two rounds of new changes.
+/// Most checks between two rounds of new changes.
 const RECHECKS: usize = 256;
-/// The least pause between two transactions that write nothing but measures.
+/// Least pause between two transactions that write only measures.
 const MEASURES: Duration = Duration::from_secs(10);
-/// The longest that a change is in the index and not in its file. A file that was written to is
-/// read once more after 35 seconds: what that finds goes with it.
+/// Longest time that a change is in the index but not in its file. A written file is read once more
+/// after 35 seconds: changes found then are included.
 const PERSIST: Duration = Duration::from_secs(60);
-/// The first and the longest pause before a broken index is opened again, or a source that failed
-/// is started again.
+/// First and longest pause before a broken index is reopened, or a failed source is restarted.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// What the thread is asked to do. Answers are dropped if nobody waits for them any more.
+/// Commands to the thread. A reply is dropped if its receiver is gone.
 #[derive(Debug)]
 pub enum Command {
-    /// Answer when every change made before is in the index and its alerts are raised.
+    /// Reply when every earlier change is in the index and its alerts are raised.
     Sync(oneshot::Sender<Result<(), Failure>>),
     /// Watch one more root, and keep it over restarts.
     AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
@@ -126,28 +124,28 @@ pub enum Command {
     FollowCatalogues(Vec<CatalogueFolder>),
     /// Exclude these paths from now on, and no others.
     Exclude(Vec<PathBuf>, oneshot::Sender<()>),
-    /// End.
+    /// End the thread.
     Stop,
 }
 
-/// How the thread works.
+/// Settings of the thread.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// When a changed file is read.
+    /// Settings for the time at which a changed file is read.
     pub timing: Timing,
-    /// The period of the full comparison; `None`: never.
+    /// Period of the full comparison; `None` for never.
     pub reconcile: Option<Duration>,
-    /// Paths that are never looked at.
+    /// Paths that are never read or listed.
     pub exclude: Vec<PathBuf>,
-    /// Where imported catalogues lie.
+    /// Folder of imported catalogues.
     pub catalogues: Option<PathBuf>,
     /// Folders whose catalogues are kept up to date.
     pub catalogue_folders: Vec<CatalogueFolder>,
     /// Reads the parts of documents and archives.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// Who takes turns with documents.
+    /// Shares document processing fairly.
     pub documents: DocumentTurns,
-    /// Ends a scan under way.
+    /// Ends a running scan.
     pub stop: StopFlag,
 }
 
@@ -156,16 +154,16 @@ pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,
-    /// Once the cookie came back and all before it is read: the documents that it waits for.
+    /// Documents to wait for, once the cookie is back and all changes before it are read.
     documents: Option<u64>,
-    /// What failed before it is tried once more: a document that fails while the barrier waits for
-    /// it may have been begun before the barrier.
+    /// Failures before one more attempt. A document that fails while the barrier waits for it may
+    /// have been started before the barrier.
     is_last_try: bool,
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 
 impl PendingSync {
-    /// Whether all that was heard before it is to be read now.
+    /// Returns whether all changes before it are to be read now.
     const fn is_reached(&self) -> bool {
         self.cookie.is_none() && self.documents.is_none()
     }
@@ -178,7 +176,7 @@ struct Retry {
 }
 
 impl Retry {
-    /// The first attempt, at once.
+    /// Returns the first attempt, at once.
     fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -186,7 +184,7 @@ impl Retry {
         }
     }
 
-    /// The next attempt after one that failed, after twice the pause.
+    /// Returns the next attempt after one that failed, after twice the pause.
     fn after(last: Option<Self>) -> Self {
         let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
         Self {
@@ -196,7 +194,7 @@ impl Retry {
     }
 }
 
-/// The thread's state.
+/// State of the thread.
 pub struct Indexer {
     shared: Arc<Shared>,
     source: Box<dyn Source>,
@@ -207,41 +205,42 @@ pub struct Indexer {
     ingest: Option<Ingest>,
     coalescer: Coalescer,
     watches: Watches,
-    /// Roots whose first scan is done, in this run or an earlier one: only their changes are news.
+    /// Roots whose first scan is done, in this run or an earlier one: only their changes raise
+    /// alerts.
     complete: BTreeSet<PathBuf>,
     /// Paths that `watch remove` took away, in this run or an earlier one.
     removed: BTreeSet<PathBuf>,
-    /// The inode of each root at its last scan.
+    /// Inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
-    /// Folders whose catalogues are kept up to date, and what was taken of them.
+    /// Folders whose catalogues are kept up to date, and what was imported from them.
     followed: CatalogueFolders,
-    /// What is mounted below the roots.
+    /// Mounts below the roots.
     mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
-    /// Directories and files to look at again, because they were read too soon after a change or
+    /// Directories and files to check again, because they were read too soon after a change or
     /// while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
-    /// What changed whenever it was looked at, and when to look again if no barrier comes before.
+    /// Targets that changed at each check, and the time of the next one if no barrier comes before.
     unresolved: Vec<Target>,
     next_unresolved: Instant,
-    /// Since when something was done under names that nobody saw.
+    /// Time of the first operation under unobserved names.
     unseen: Option<Instant>,
-    /// Large files that are not read to their ends yet: they get their turn when others had theirs.
+    /// Large files that are partly read; others get their turn in between.
     unfinished: BTreeSet<PathBuf>,
-    /// Directories of the slow comparison that are still to be done.
+    /// Directories that the slow comparison has still to check.
     slow: VecDeque<Target>,
-    /// Roots that wait for a whole scan.
+    /// Roots that wait for a full scan.
     scans: VecDeque<PathBuf>,
     rescan_source: bool,
     /// Set while the index is broken.
     retry: Option<Retry>,
-    /// Tells that somebody has met damage in the index.
+    /// Signals that a question found damage in the index.
     damage: (Sender<()>, Receiver<()>),
-    /// What could not be looked at for now.
+    /// Targets with a transient failure.
     passing: passing::Passing,
-    /// The next block of the index to be verified.
+    /// Next block of the index to be verified.
     verified: u64,
-    /// Set while the source could not be started anew: nothing is heard.
+    /// Set while the source cannot be restarted and reports no events.
     deaf: Option<Retry>,
     again: Option<Instant>,
     next_roots: Instant,
@@ -261,7 +260,7 @@ impl std::fmt::Debug for Indexer {
 }
 
 impl Indexer {
-    /// Everything the thread owns. The roots are those of `shared`.
+    /// Takes everything that the thread owns. The roots are those of `shared`.
     pub fn new(
         shared: Arc<Shared>,
         source: Box<dyn Source>,
@@ -313,7 +312,7 @@ impl Indexer {
         }
     }
 
-    /// Works until it is told to stop. When this returns, it holds the index no longer.
+    /// Works until it is stopped. The index is released when this returns.
     pub fn run(mut self) {
         self.begin();
         while !self.stopping && !self.options.stop.is_set() {
@@ -339,13 +338,13 @@ impl Indexer {
         }
         self.forget_former_roots();
         self.attach_catalogues();
-        // Read before the first scan: what changes meanwhile is looked at once more.
+        // Read before the first scan, so mounts that change meanwhile are found afterwards.
         let _all = self.mounts.changed(&self.shared.root_paths());
         self.restart_source();
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();
-            // Whoever waited for the scan asks now: compacting comes later.
+            // Clients that waited for the scan ask now, so compacting has to wait.
             self.next_measures = Instant::now() + MEASURES;
         }
     }
@@ -372,7 +371,7 @@ impl Indexer {
             },
         );
         if let Err(error) = ingest.know_parts() {
-            // The first scan meets the same trouble with the index, and deals with it.
+            // The first scan meets the same failure of the index, and handles it.
             tracing::warn!(%error, "what was taken apart may be of an earlier version");
         }
         self.shared.set_documents(ingest.waiting_documents());
@@ -434,7 +433,7 @@ impl Indexer {
             Some(rest) if !rest.is_zero() => after(rest),
             _ => after(Duration::ZERO),
         };
-        // While the index is broken, hints stay in the source: the scan that follows needs none.
+        // While the index is broken, hints stay in the source; the scan that follows replaces them.
         let bell = if self.retry.is_some() { never() } else { bell };
         let documents = (self.ingest.as_ref()).map_or_else(never, Ingest::documents_bell);
         let first = select! {
@@ -452,7 +451,7 @@ impl Indexer {
         }
     }
 
-    /// Takes what the source heard and turns it into jobs.
+    /// Turns the hints of the source into jobs.
     fn listen(&mut self) {
         if self.retry.is_none() {
             self.hear();
@@ -513,7 +512,7 @@ impl Indexer {
                 self.next_roots = Instant::now();
             }
             if roots.iter().any(|root| root.starts_with(&path)) {
-                // A root itself or a folder above it: the roots are looked at soon.
+                // A root itself or a folder above it: the roots are checked soon.
                 self.next_roots = Instant::now();
                 if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);
@@ -535,7 +534,7 @@ impl Indexer {
                 && !hint.marks.has_any(Marks::UNKNOWN)
             {
                 if self.watches.has(&path, identity) {
-                    // Found, watched and listed before its own event was heard.
+                    // Found, watched and listed before its own event arrived.
                     continue;
                 }
                 self.watches.dropped(&path);
@@ -547,7 +546,7 @@ impl Indexer {
         }
     }
 
-    /// How long it will take to read the file.
+    /// Returns how long it will take to read the file.
     fn cost_of(&mut self, path: &Path, file: Option<watches::Identity>) -> Duration {
         let (Some(ingest), Some(file)) = (&mut self.ingest, file) else {
             return Duration::ZERO;

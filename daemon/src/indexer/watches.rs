@@ -1,25 +1,25 @@
-//! Which directories are watched, and which had to be left to polling.
+//! Records which directories are watched, and which are polled instead.
 //!
-//! The table says what the source was told; it is keyed by path and remembers the inode behind it,
-//! because a path that leads to another directory needs another watch. Three rules keep it true:
+//! The table records the watches requested of the source. It is keyed by path and keeps the inode,
+//! because a path that leads to another directory needs another watch. Four rules keep it correct:
 //!
-//! 1. When a name is gone, the watches at and below it are taken out of the table, so whatever is
-//!    found there later is watched anew.
-//! 2. Whether notify has forgotten them, too, depends on what it knew when it heard of that name.
-//!    It would not watch a path again that it wrongly remembers ("already done"). So a path that
-//!    was taken out of the table is *suspect*: it is unwatched before it is watched again. So is a
-//!    directory that is found with another inode than in the table, and one that was asked for
-//!    together with others of which some could not be watched. Where many are suspect, as after a
-//!    large tree was moved, the source is asked first which of them it knows still.
-//! 3. The kernel has one watch for an inode, whatever paths it had. A directory that went elsewhere
-//!    with nobody telling, as below a polled one, is found at its new place while the table has its
-//!    old one: taking the watch of the old one away later would take that of the new one. So it is
-//!    taken away before the new one is watched, and the old place is *displaced*: it is looked at
-//!    again, with all below.
+//! 1. When a name is gone, the watches at and below it are removed from the table. So what is found
+//!    there later is watched anew.
+//! 2. The crate notify may or may not have forgotten these watches: that depends on what it knew
+//!    when the event arrived. It refuses to watch a path that it wrongly remembers ("already
+//!    done"). So a path removed from the table is *suspect*: it is unwatched before it is watched
+//!    again. Two other cases are suspect as well: a directory with another inode than in the table,
+//!    and a directory of a joint request that failed for some. If there are many suspects, as after
+//!    the move of a large tree, the source is first asked which of them it remembers.
+//! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
+//!    event, as below a polled one. The new place is then found while the table has the old one.
+//!    Removing the watch of the old place later would remove that of the new one. So it is removed
+//!    before the new place is watched. The old place is then *displaced*: it is listed again, with
+//!    all below.
 //! 4. After an overflow the table is emptied together with the source.
 //!
-//! A directory that is in the table was listed after its watch was made, or will be before the
-//! reconcile that put it there ends. The table remembers whether all below it was listed, too.
+//! A directory in the table was listed after its watch was made, or will be before the current
+//! reconcile ends. The table also records whether all below it was listed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -32,9 +32,9 @@ use crate::coalesce::Kind;
 use crate::watch::renames::take_below;
 use crate::watch::{Source, WatchError};
 
-/// This many suspect paths are kept in any case.
+/// Least number of suspect paths at which the table may be stale.
 const MOST_SUSPECT: usize = 50_000;
-/// For this many it is not worth asking whether they are suspect rightly.
+/// Up to this many suspects are not checked with the source.
 const FEW_SUSPECT: usize = 16;
 
 /// An inode of this boot.
@@ -50,29 +50,29 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
     identity: Identity,
-    /// It was listed with all below it after its watch was made, not only for its own names.
+    /// True if all below it was listed after its watch was made, not only its own names.
     deep: bool,
 }
 
-/// Why a directory is polled.
+/// The reasons for polling a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Polled {
-    /// The kernel gives no more watches.
+    /// The kernel grants no more watches.
     Limit,
-    /// The kernel refused this one.
+    /// The kernel refused this watch.
     Refused,
-    /// Other machines may change it without our kernel noticing.
+    /// Other machines may change it without notice to this kernel.
     Remote,
 }
 
-/// What became of a directory that is to be watched before it is listed.
+/// The result of watching a directory before it is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Armed {
-    /// It is watched as it was before.
+    /// It was watched before and still is.
     Kept,
     /// It is watched, or polled, from now on.
     Anew,
-    /// It was not there. If the listing finds one there all the same, nobody hears of that one.
+    /// It did not exist. If the listing finds it after all, it has no watch.
     Gone,
 }
 
@@ -80,20 +80,20 @@ pub(crate) enum Armed {
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     watched: BTreeMap<PathBuf, Watched>,
-    /// Where in the table an inode is.
+    /// The path of each inode in the table.
     places: HashMap<Identity, PathBuf>,
-    /// Paths that lost their watches because their directories are elsewhere now.
+    /// Paths without watches because their directories are elsewhere now.
     displaced: Vec<PathBuf>,
-    /// Dropped, but perhaps still in the source's own table.
+    /// Removed paths that the source may still remember.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// Whether other machines may change a file system, by its `st_dev`; asked once for each.
+    /// Whether other machines may change a file system, by its `st_dev`; determined once for each.
     remote: BTreeMap<u64, bool>,
 }
 
 impl Watches {
-    /// Makes sure that the directory is watched, or polled, before it is listed. `deep` says that
-    /// all below it is listed, too.
+    /// Ensures that the directory is watched, or polled, before it is listed. `deep` means that all
+    /// below it is listed, too.
     pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) -> Armed {
         let Some((Kind::Directory, identity)) = look(dir) else {
             return Armed::Gone;
@@ -129,8 +129,8 @@ impl Watches {
                 tracing::debug!(dir = ?dir, %error, "polled");
                 self.polled.insert(dir.to_path_buf(), Polled::Limit);
             }
-            // What we may not read is not listed, and the watch of the parent hears when that
-            // changes.
+            // An unreadable directory is not listed. The watch of its parent reports a change of
+            // mode.
             Err(WatchError::Refused { .. }) if !is_readable(dir) => {}
             Err(error @ WatchError::Refused { .. }) => {
                 tracing::debug!(dir = ?dir, %error, "polled");
@@ -140,9 +140,9 @@ impl Watches {
         Armed::Anew
     }
 
-    /// Watches directories that will be listed, in one go, as far as nothing speaks against it.
-    /// Each was there with its inode a moment ago: [`Self::arm`] has the last word. Whether all of
-    /// them are watched, as far as is known.
+    /// Watches directories that will be listed, in one request, except doubtful ones. Each had its
+    /// inode a moment ago; [`Self::arm`] checks that again. Returns whether all are watched, by the
+    /// table.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
@@ -184,7 +184,7 @@ impl Watches {
         }
     }
 
-    /// Takes a path and all below it out of the table.
+    /// Removes a path and all below it from the table.
     fn take(&mut self, path: &Path) -> Vec<PathBuf> {
         let taken = take_below(&mut self.watched, path).into_iter();
         let mut dirs = Vec::with_capacity(taken.len());
@@ -195,15 +195,15 @@ impl Watches {
         dirs
     }
 
-    /// The table does not have an inode at this path any more.
+    /// Forgets that the table has an inode at this path.
     fn has_left(&mut self, dir: &Path, identity: Identity) {
         if self.places.get(&identity).is_some_and(|place| place == dir) {
             self.places.remove(&identity);
         }
     }
 
-    /// Takes the watch of an inode from the place where the table has it, unless it is there (too:
-    /// a bind mount shows a directory at two places).
+    /// Removes the watch of an inode from its place in the table. A bind mount may show a directory
+    /// at two places; then the watch stays.
     fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
         let place = self.places.get(&identity).filter(|place| *place != new);
         let Some(place) = place.cloned() else { return };
@@ -215,28 +215,27 @@ impl Watches {
         }
     }
 
-    /// The paths that were displaced since this was asked last.
+    /// Returns the displaced paths since the last call.
     pub(crate) fn take_displaced(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.displaced)
     }
 
-    /// The name at the path is gone, and the source has perhaps forgotten its watches at and below
-    /// it.
+    /// Handles a name that is gone. The source may have forgotten its watches at and below it.
     pub(crate) fn dropped(&mut self, path: &Path) {
         let dirs = self.take(path);
         self.suspect.extend(dirs);
         take_below(&mut self.polled, path);
     }
 
-    /// Asks the source which suspects it has forgotten as well, where they are many: to ask costs
-    /// as much as there are watches, and for each one left it must be told to forget it.
+    /// Asks the source which suspects it has forgotten, if there are many. The query costs as much
+    /// as there are watches, and each remaining suspect costs an unwatch request.
     pub(crate) fn clear_suspects(&mut self, source: &mut dyn Source) {
         if self.suspect.len() > FEW_SUSPECT.max(self.watched.len() / 64) {
             source.retain_watched(&mut self.suspect);
         }
     }
 
-    /// Whether so much is suspect that it is better to start anew.
+    /// Returns whether there are too many suspects, so that a new start is cheaper.
     pub(crate) fn is_stale(&self) -> bool {
         self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
     }
@@ -254,7 +253,7 @@ impl Watches {
         *self = Self::default();
     }
 
-    /// Whether the directory with this inode is watched and was listed with all below it.
+    /// Returns whether the directory with this inode is watched and was listed with all below it.
     pub(crate) fn has(&self, dir: &Path, identity: Identity) -> bool {
         self.watched.get(dir)
             == Some(&Watched {
@@ -263,15 +262,15 @@ impl Watches {
             })
     }
 
-    /// Whether changes in the directory are found, by a watch or by polling.
+    /// Returns whether changes in the directory are found, by a watch or by polling.
     pub(crate) fn covers(&self, dir: &Path) -> bool {
         self.watched.contains_key(dir) || self.polled.contains_key(dir)
     }
 
-    /// Watched directories that are not where the table has them, as far as nobody tells: what
-    /// happens to the names in a polled directory makes no event.
+    /// Returns watched directories that have left their paths in the table without an event: names
+    /// in a polled directory make none.
     pub(crate) fn misplaced(&self) -> Vec<PathBuf> {
-        // Asked with every look at changes, and nearly always all directories are watched.
+        // This runs at every check for changes, and nearly always all directories are watched.
         if self.polled.is_empty() {
             return Vec::new();
         }
@@ -285,29 +284,30 @@ impl Watches {
             .collect()
     }
 
-    /// How many directories are watched.
+    /// Returns the number of watched directories.
     pub(crate) fn len(&self) -> usize {
         self.watched.len()
     }
 
-    /// The directories to look at from time to time, each with the reason.
+    /// Returns the polled directories with their reasons.
     pub(crate) fn polled(&self) -> impl Iterator<Item = (&Path, Polled)> {
         self.polled.iter().map(|(path, why)| (path.as_path(), *why))
     }
 }
 
-/// Watches the parent of a root, to hear of the root itself. The parent is not in the table: its
-/// other entries are not listed.
+/// Watches the parent of a root for events of the root itself. The parent is not in the table,
+/// because its other entries are not listed.
 pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     if let Some(parent) = root.parent()
         && let Err(error) = source.watch(parent)
     {
-        // Without the watch the root is still looked at from time to time.
+        // Without the watch the root is still checked periodically.
         tracing::debug!(root = ?root, %error, "its parent is not watched");
     }
 }
 
-/// The directory of a root, if the path leads there without a symbolic link and it may be listed.
+/// Returns the directory of a root, if the path has no symbolic link and the directory may be
+/// listed.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
     if anchor.dir(root).is_err_and(means_denied) {
@@ -317,7 +317,7 @@ pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     Some(Identity { dev, ino })
 }
 
-/// What is at the path, without following a link, mounting anything or asking a server.
+/// Returns what is at the path, without following a link, mounting anything or asking a server.
 pub(crate) fn look(path: &Path) -> Option<(Kind, Identity)> {
     use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
@@ -382,13 +382,13 @@ mod tests {
         assert_eq!(watches.arm(&mut source, &a, true), Armed::Kept);
         let (_, identity) = look(&a).unwrap();
         assert!(watches.has(&a, identity));
-        // Replaced without any event: found by the inode.
+        // Replaced without an event: the inode differs.
         fs::rename(&a, dir.path().join("b")).unwrap();
         fs::create_dir(&a).unwrap();
         assert_eq!(watches.arm(&mut source, &a, true), Armed::Anew);
         assert!(!watches.has(&a, identity));
         assert!(script.watched().contains(&a));
-        // With an event: forgotten, and watched when it is listed again.
+        // With an event it is removed, and watched at the next listing.
         script.tell(&a, Marks::GONE);
         watches.dropped(&a);
         assert_eq!(watches.len(), 0);
@@ -398,8 +398,8 @@ mod tests {
         assert!(script.watched().is_empty());
     }
 
-    /// Whoever watches several at once leaves those alone of which something is known, and leaves
-    /// all to [`Watches::arm`] if one of them cannot be watched.
+    /// A joint request skips directories with a table entry. If one directory cannot be watched, it
+    /// leaves all to [`Watches::arm`].
     #[test]
     fn directories_are_watched_together_or_one_by_one() {
         let dir = tempfile::tempdir().unwrap();
@@ -412,12 +412,12 @@ mod tests {
         watches.arm(&mut source, dir.path(), true);
         let identity = |dir: &Path| look(dir).unwrap().1;
         let all = [&a, &b].map(|dir| (dir.as_path(), identity(dir)));
-        // Those that are watched already count as well.
+        // Directories that are watched already count as well.
         assert!(watches.arm_early(&mut source, all[..1].iter().copied(), true));
         assert!(watches.arm_early(&mut source, all.into_iter(), true));
         assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
         assert_eq!((watches.len(), script.watched().len()), (3, 3));
-        // What the source perhaps wrongly remembers is watched anew by itself.
+        // A suspect path is not part of a joint request.
         watches.dropped(&a);
         script.limit(3);
         let all = [&a, &c].map(|dir| (dir.as_path(), identity(dir)));
@@ -429,7 +429,7 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
-        // Another directory than was found a moment ago.
+        // Not the directory that was found a moment ago.
         script.limit(9);
         let of_c = identity(&c);
         watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
@@ -438,9 +438,9 @@ mod tests {
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
-    /// At the limit some of several are watched, and the table has none of them. One went elsewhere
-    /// with a folder above it, of which nobody told, and the source took another one at its old
-    /// place for it: that was neither watched nor polled.
+    /// At the limit some directories of a joint request are watched, but none is in the table. One
+    /// moved with its parent, without an event. The source took another directory at its old path
+    /// for it, so that one was neither watched nor polled.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -461,7 +461,8 @@ mod tests {
         assert!(is_heard(&mut source, &dir.join("file")));
     }
 
-    /// Its old place was found empty after its new one was watched, and the watch went with that.
+    /// Its old place was found empty after its new one was watched, and the watch was removed with
+    /// it.
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();
@@ -479,7 +480,7 @@ mod tests {
         assert!(!watches.covers(&old) && !watches.covers(&below));
         watches.disarm(&mut source, &old);
         assert!(is_heard(&mut source, &new.join("file")));
-        // What is looked at again is watched again.
+        // Displaced directories are watched again when they are listed.
         let mut arm = |dir: &Path| watches.arm(&mut source, dir, true);
         assert_eq!([&old, &below].map(|dir| arm(dir)), [Armed::Anew; 2]);
         assert_eq!(watches.take_displaced(), Vec::<PathBuf>::new());
@@ -487,14 +488,13 @@ mod tests {
         assert!(is_heard(&mut source, &new.join("other file")));
     }
 
-    /// Whether something tells that a file is made.
+    /// Returns whether the creation of a file is reported.
     fn is_heard(source: &mut dyn Source, file: &Path) -> bool {
         fs::write(file, "x").unwrap();
         changed_paths(source).iter().any(|path| path == file)
     }
 
-    /// Moving a large tree back took a request for each folder of it, and each was compared with
-    /// all.
+    /// Each folder of a moved tree once cost one request, which was compared with all watches.
     #[test]
     fn many_suspects_are_asked_for_at_once() {
         let dir = tempfile::tempdir().unwrap();
@@ -519,8 +519,8 @@ mod tests {
         assert!(script.watched().contains(&folders[7]));
     }
 
-    /// Two polled directories changed places, and what was in them was never looked at: the watches
-    /// below had their paths and went with the directories.
+    /// Two polled directories changed places, and their subdirectories were never listed. The
+    /// watches below kept their paths but moved with the directories.
     #[test]
     fn what_moved_with_a_polled_directory_is_misplaced() {
         let dir = tempfile::tempdir().unwrap();
@@ -538,7 +538,7 @@ mod tests {
         assert!(watches.misplaced().is_empty());
         fs::rename(&a, dir.path().join("c")).unwrap();
         fs::rename(&b, &a).unwrap();
-        // What is gone is found by listing.
+        // A vanished directory is found by listing.
         assert_eq!(watches.misplaced(), [a.join("x")]);
     }
 

@@ -1,7 +1,7 @@
-//! Whoever asks: whether he may, what he sees, and what is his share.
+//! The peer of a connection: whether it may ask, what it may see, and its share of the limits.
 //!
-//! A daemon of one user answers that user, who sees everything. In system mode everybody may ask,
-//! and sees what he could open; what concerns all users is for root and a group.
+//! A daemon of one user answers that user, who sees everything. In system mode every user may ask,
+//! and sees the files that they can open. Information about all users is for root and a group.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use super::context::Context;
 use super::out::failed_line;
 use crate::system::System;
 
-/// The one at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// Who is counted as one: the process, or in system mode the account of the user.
+    /// The process, or in system mode the user's account, to which limits apply.
     pub(super) one: i64,
-    /// Whose eyes; `None`: everything is seen.
+    /// The peer's access checks; `None` if everything is visible.
     sight: Option<Arc<dyn Sight>>,
-    /// Whether he may see what concerns all, and give orders.
+    /// True if the peer may see information about all users, and give orders.
     pub(super) is_in_control: bool,
 }
 
-/// Who is at the other end, if he may ask. Who may not is told so at once: that needs no memory of
-/// ours, and nobody waits for it.
+/// Returns the peer, if it may ask. Others are rejected at once: that takes no memory, and nothing
+/// waits for it.
 pub(super) fn admitted(
     stream: &UnixStream,
     uid: u32,
@@ -71,7 +71,7 @@ pub(super) fn admitted(
 }
 
 impl Asker {
-    /// A view with his eyes.
+    /// Returns a view with the peer's access checks.
     pub(super) fn view(&self, snapshot: Snapshot) -> Snapshot {
         match &self.sight {
             Some(sight) => snapshot.seen_by(Arc::clone(sight)),
@@ -79,18 +79,18 @@ impl Asker {
         }
     }
 
-    /// His eyes; `None`: everything is seen.
+    /// Returns the peer's access checks; `None` if everything is visible.
     pub(super) fn sight(&self) -> Option<&Arc<dyn Sight>> {
         self.sight.as_ref()
     }
 
-    /// Whether he is told what is going on with files that he may not see.
+    /// Returns whether the peer may see the activity on files that it cannot open.
     pub(super) fn hears_all(&self) -> bool {
         self.is_in_control
     }
 
-    /// Whether answers about these paths (none: about everything) are up to date, and how many
-    /// files wait to be read, as far as he may know.
+    /// Returns whether answers about these paths (none: about everything) are up to date. Also
+    /// returns the number of files that wait to be read, if the peer may know it.
     pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
             return context.shared.freshness(within, None);
@@ -99,7 +99,7 @@ impl Asker {
         (fresh, 0)
     }
 
-    /// Refuses what is not answered in system mode, or not to him.
+    /// Refuses requests that system mode does not answer, or not to this peer.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Failure> {
         if self.sight.is_none() {
             return Ok(());

@@ -1,19 +1,17 @@
-//! The socket: who may ask, and how much.
+//! Serves the socket, and limits who may ask and how much.
 //!
-//! 1. **Only the same user may ask.** The peer's user id comes from the kernel; root is an ordinary
-//!    user here, because answers confirm what files contain.
-//!    Nothing is counted, allocated or started for anybody else. In system mode everybody may, and
-//!    gets an answer from what he could open himself (`asker`).
-//! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
-//!    writing each piece of its answer have time limits, and its request has a size limit. The
-//!    requests that are not complete are bounded together, in number and bytes: whoever has most of
-//!    them has to go (`room`). Beyond the limit of requests that are being answered a client is
-//!    told so.
+//! 1. **Only the same user may ask.** The kernel supplies the peer's user id. Root is an ordinary
+//!    user here, because answers reveal what files contain. Other users cost no slot, no memory and
+//!    no thread. In system mode every user may ask, and gets answers from the files that they can
+//!    open themselves (`asker`).
+//! 2. **A slow client blocks only itself.** Each connection is a task. Reading its request and
+//!    writing each piece of its answer have time limits, and its request has a size limit.
+//!    Incomplete requests are limited together, in number and bytes: the largest consumer is closed
+//!    (`room`). A client beyond the limit of running requests gets a failure.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
-//!    answers pass a channel that holds little: however slow the reader is, an answer does not pile
-//!    up in memory.
-//! 4. **A client that goes away ends its question**, and only so many questions are computed at a
-//!    time. Requests that need no computing (`status`, `sync`, orders) never wait for questions.
+//!    answers pass a channel of small capacity, so a slow reader does not fill the memory.
+//! 4. **A client that disconnects ends its question**, and the number of concurrent questions is
+//!    limited. Requests without computation (`status`, `sync`, orders) never wait for questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,32 +40,32 @@ pub use context::Context;
 use room::Room;
 use turns::Turns;
 
-/// Threads for what may block: questions, and looking up paths.
+/// Threads for blocking work: questions, and looking up paths.
 pub const THREADS: usize = 32;
 
-/// How many clients there may be, and what each may take.
+/// Limits on the number of clients and on the share of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Requests that are being answered at once.
     pub connections: usize,
-    /// Connections at once whose request is not complete.
+    /// Connections with an incomplete request at once.
     pub unfinished: usize,
     /// Bytes of a request.
     pub request_bytes: usize,
-    /// Bytes of all requests together, small ones not counted.
+    /// Bytes of all requests together, without small ones.
     pub all_request_bytes: usize,
     /// Time for the whole request to arrive.
     pub request_time: Duration,
     /// Time for the client to take a piece of the answer.
     pub write_time: Duration,
-    /// The only user who may ask, unless it is a daemon for all.
+    /// The only user who may ask, unless the daemon serves all users.
     pub uid: u32,
-    /// The share of all places that one of those who ask may take: this part of it.
+    /// Divisor of all slots: one client may take this part of them.
     pub share: usize,
 }
 
 impl Limits {
-    /// The limits of a daemon that this user runs.
+    /// Returns the limits of a daemon that this user runs.
     pub const fn of_user(uid: u32) -> Self {
         Self {
             connections: 64,
@@ -81,7 +79,8 @@ impl Limits {
         }
     }
 
-    /// The limits of the system's daemon: of each place a user has no more than a quarter.
+    /// Returns the limits of the system's daemon: a user has at most a quarter of the slots of each
+    /// kind.
     pub const fn of_all(uid: u32) -> Self {
         Self {
             connections: 256,
@@ -92,10 +91,10 @@ impl Limits {
     }
 }
 
-/// A user has no more than this part of what is bounded.
+/// A user may have one part in this many of each limited resource.
 pub(crate) const SHARE: usize = 4;
 
-/// Answers until `ending` becomes true; then open connections are told so, and closed.
+/// Answers until `ending` is true; then open connections get a failure and are closed.
 pub async fn serve(
     listener: UnixListener,
     context: Arc<Context>,
@@ -115,7 +114,7 @@ pub async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Most likely there are no descriptors left; connections that end give theirs back.
+                // Probably no descriptors are left; connections that end release theirs.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -132,8 +131,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // The connections hear of the end by themselves; one whose client does not read is not waited
-    // for any longer.
+    // Connections notice the end themselves. One whose client does not read is not awaited any
+    // longer.
     let patience = Duration::from_secs(2);
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(patience, all).await.is_err() {

@@ -1,14 +1,14 @@
-//! The room before the questions: connections whose request is not complete yet.
+//! Limits connections whose requests are incomplete.
 //!
-//! Whoever connects and says nothing, or half of a request, costs a descriptor and memory. Both are
-//! bounded for all connections together, and **whoever takes most has to go**: when there are too
-//! many connections, the oldest one of the process that has most of them; when unfinished requests
-//! hold too many bytes, the largest request of the process whose requests hold most. So an attacker
-//! gets in its own way, and somebody who asks a question in between is not turned away. The kernel
-//! says which process has connected. In system mode it is accounts of users that are counted, not
-//! processes: one may start as many of these as he likes.
+//! A connection that sends nothing, or half of a request, costs a descriptor and memory. Both are
+//! limited for all connections together, and **the largest consumer is closed first**. If there are
+//! too many connections, the process with most of them loses its oldest one. If incomplete requests
+//! have too many bytes, the process with most bytes loses its largest request. So an attacker
+//! obstructs itself, and other clients are not rejected. The kernel reports which process has
+//! connected. System mode counts accounts of users instead of processes, because a user can start
+//! any number of them.
 //!
-//! The bytes of a request that is complete are counted until it is answered.
+//! The bytes of a complete request are counted until it is answered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Requests of no more bytes are not counted: the number of connections bounds them.
+/// Smaller requests are not counted: the number of connections limits them.
 const SMALL: usize = 64 << 10;
 
-/// The bounds, and who is there.
+/// The limits and the present connections.
 #[derive(Debug)]
 pub(super) struct Room {
     connections: usize,
@@ -38,11 +38,11 @@ struct Guests {
 struct Guest {
     one: i64,
     bytes: usize,
-    /// Tells it to go; `None` when its request is complete.
+    /// Signals it to close; `None` when its request is complete.
     sent_away: Option<oneshot::Sender<()>>,
 }
 
-/// The place of one connection; free again when this is dropped.
+/// The slot of one connection, which is freed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     room: Arc<Room>,
@@ -51,12 +51,12 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// There is no room for more bytes, and nobody takes more of it than the one who asks.
+/// There is no memory left, and no other process has more than this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
 impl Room {
-    /// For so many unfinished requests, of so many bytes together.
+    /// Creates a room for this many incomplete requests of this many bytes together.
     pub(super) fn new(connections: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             connections: connections.max(1),
@@ -65,7 +65,7 @@ impl Room {
         })
     }
 
-    /// Lets a connection of this process (or user) in; another one may have to go.
+    /// Admits a connection of this process (or user); another one may be closed for it.
     pub(super) fn enter(self: &Arc<Self>, one: i64) -> Place {
         let mut guests = self.guests.lock();
         while guests.unfinished().count() >= self.connections {
@@ -98,7 +98,7 @@ impl Guests {
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }
 
-    /// What each one has: unfinished requests, and their bytes.
+    /// Returns the number of incomplete requests of each process, and their bytes.
     fn by_one(&self) -> BTreeMap<i64, (usize, usize)> {
         let mut all = BTreeMap::new();
         for (_, guest) in self.unfinished() {
@@ -117,8 +117,8 @@ impl Guests {
             .map(|(number, _)| number)
     }
 
-    /// The largest request of the process whose unfinished requests hold most bytes, if those are
-    /// more than `bytes`.
+    /// Returns the largest request of the process with most bytes in incomplete requests, if those
+    /// exceed `bytes`.
     fn largest(&self, bytes: usize) -> Option<u64> {
         let ones = self.by_one();
         let (one, (_, most)) = ones.into_iter().max_by_key(|(_, (_, held))| *held)?;
@@ -129,14 +129,14 @@ impl Guests {
 
     fn send_away(&mut self, number: u64) {
         if let Some(tell) = self.all.remove(&number).and_then(|guest| guest.sent_away) {
-            // If it has just gone by itself, nobody hears this.
+            // If the connection has just ended, nothing receives this.
             let _heard = tell.send(());
         }
     }
 }
 
 impl Place {
-    /// The request has come to so many bytes.
+    /// Records that the request has this many bytes now.
     pub(super) fn holds(&self, bytes: usize) -> Result<(), NoRoom> {
         let bytes = if bytes <= SMALL { 0 } else { bytes };
         let mut guests = self.room.guests.lock();
@@ -152,15 +152,15 @@ impl Place {
         Ok(())
     }
 
-    /// Returns when this connection has to go.
+    /// Returns when this connection has to close.
     pub(super) async fn sent_away(&mut self) {
         if (&mut self.sent_away).await.is_err() {
-            // Its request is complete: it is not sent away any more.
+            // Its request is complete: it is not closed any more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// The request is complete.
+    /// Records that the request is complete.
     pub(super) fn is_complete(&self) {
         if let Some(guest) = self.room.guests.lock().all.get_mut(&self.number) {
             guest.sent_away = None;
@@ -196,7 +196,7 @@ mod tests {
         let mut another = room.enter(3);
         assert!(is_sent_away(&mut many[100]));
         assert!(!is_sent_away(&mut honest) && !is_sent_away(&mut another));
-        // What is complete takes no place here.
+        // A complete request takes no slot.
         honest.is_complete();
         another.is_complete();
         let more: Vec<Place> = (0..2).map(|_| room.enter(4)).collect();
@@ -216,15 +216,15 @@ mod tests {
         small.holds(4 * MB).unwrap();
         assert!(is_sent_away(&mut large) && !is_sent_away(&mut small));
         assert_eq!(large.holds(1), Err(NoRoom), "it has been sent away");
-        // Nobody takes more than it does itself.
+        // No other process has more bytes than this one.
         assert_eq!(more.holds(7 * MB), Err(NoRoom));
         assert!(!is_sent_away(&mut small));
-        // What is complete is counted, and stays.
+        // A complete request counts, and stays.
         small.is_complete();
         let other = room.enter(3);
         other.holds(6 * MB).unwrap();
         assert_eq!(other.holds(6 * MB + 1), Err(NoRoom));
-        // A small request is always let through.
+        // A small request is always admitted.
         room.enter(4).holds(SMALL).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! A source that hears only what a test tells it, so that events can be lost, late or wrong.
+//! A source that reports only the events of a test, which may be lost, late or wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,14 +12,14 @@ use super::dirty::Dirty;
 use super::notify::NotifySource;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// The source as the daemon sees it.
+/// The end that the daemon uses.
 #[derive(Debug)]
 pub(crate) struct ScriptSource {
     shared: Arc<Mutex<Scene>>,
     bell: Receiver<()>,
 }
 
-/// The other end, for the test.
+/// The end that the test uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     shared: Arc<Mutex<Scene>>,
@@ -32,18 +32,18 @@ struct Scene {
     watched: BTreeSet<PathBuf>,
     limit: usize,
     resets: usize,
-    /// How many of the next resets fail.
+    /// Number of the next resets that fail.
     refusals: usize,
-    /// The last reset failed, so nothing is heard.
+    /// True after a failed reset: no event is reported.
     is_deaf: bool,
-    /// A reset has succeeded: the next one is no start.
+    /// True after the first reset: later ones are restarts.
     is_started: bool,
     cookies: u64,
     ring: Sender<()>,
     hooks: BTreeMap<PathBuf, Hook>,
 }
 
-/// What happens just when something is watched.
+/// Runs when a directory is watched.
 struct Hook(Box<dyn FnOnce() + Send>);
 
 impl fmt::Debug for Hook {
@@ -59,7 +59,7 @@ impl Scene {
     }
 }
 
-/// Both ends.
+/// Returns both ends.
 pub(crate) fn script() -> (ScriptSource, Script) {
     let (ring, bell) = bounded(1);
     let shared = Arc::new(Mutex::new(Scene {
@@ -84,7 +84,7 @@ pub(crate) fn script() -> (ScriptSource, Script) {
 }
 
 impl Script {
-    /// Tells of a change, whether there was one or not.
+    /// Reports a change, even if there was none.
     pub(crate) fn tell(&self, path: &Path, marks: Marks) {
         let mut shared = self.shared.lock().unwrap();
         if marks.has_any(Marks::GONE) {
@@ -97,10 +97,10 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
-    /// Tells of a rename.
+    /// Reports a rename.
     pub(crate) fn tell_rename(&self, from: &Path, to: &Path) {
         let mut shared = self.shared.lock().unwrap();
-        // The crate notify forgets the watches of what moves, too.
+        // The crate notify also forgets the watches of what moves.
         shared.forget(from);
         shared
             .dirty
@@ -109,40 +109,40 @@ impl Script {
         self.ring.try_send(()).ok();
     }
 
-    /// Ends the watches at and below a path, and tells nobody.
+    /// Ends the watches at and below a path without an event.
     pub(crate) fn lose(&self, path: &Path) {
         self.shared.lock().unwrap().forget(path);
     }
 
-    /// Does something once, when a directory is next watched.
+    /// Runs `hook` once, when a directory is next watched.
     pub(crate) fn when_watched(&self, dir: &Path, hook: impl FnOnce() + Send + 'static) {
         let hook = Hook(Box::new(hook));
         let mut shared = self.shared.lock().unwrap();
         shared.hooks.insert(dir.to_path_buf(), hook);
     }
 
-    /// Says that events were lost.
+    /// Reports that events were lost.
     pub(crate) fn overflow(&self) {
         self.shared.lock().unwrap().dirty.overflow();
         self.ring.try_send(()).ok();
     }
 
-    /// Allows so many watches from now on, and no more.
+    /// Allows at most `watches` watches from now on.
     pub(crate) fn limit(&self, watches: usize) {
         self.shared.lock().unwrap().limit = watches;
     }
 
-    /// What is watched.
+    /// Returns the watched directories.
     pub(crate) fn watched(&self) -> BTreeSet<PathBuf> {
         self.shared.lock().unwrap().watched.clone()
     }
 
-    /// Makes so many of the next resets fail, as they do at the limit of inotify instances.
+    /// Makes the next `times` resets fail, as at the limit of inotify instances.
     pub(crate) fn refuse_resets(&self, times: usize) {
         self.shared.lock().unwrap().refusals = times;
     }
 
-    /// How often the source was started anew after its start.
+    /// Returns the number of restarts.
     pub(crate) fn resets(&self) -> usize {
         self.shared.lock().unwrap().resets
     }
@@ -221,14 +221,14 @@ impl Source for ScriptSource {
     }
 }
 
-/// The real source, with a directory for its cookies.
+/// Starts the real source, with a directory for its cookies.
 pub(crate) fn started(cookies: &Path) -> NotifySource {
     let mut source = NotifySource::new(cookies).unwrap();
     source.reset().unwrap();
     source
 }
 
-/// The paths of all changes so far.
+/// Returns the paths of all changes up to now.
 pub(crate) fn changed_paths(source: &mut dyn Source) -> Vec<PathBuf> {
     let cookie = source.cookie().unwrap();
     let mut seen = Vec::new();
