@@ -1,23 +1,23 @@
 //! Turns hints and time into jobs: a pure state machine without clock, tree or thread.
 //!
-//! The problem: a file is written in many pieces, and reading it between two pieces costs a read
-//! and yields a content that nobody meant to make. Waiting too long makes answers stale. So:
+//! A file may be written in many pieces. Reading it between two pieces costs a read and yields a
+//! content that nobody meant to make. Waiting too long makes answers stale. So:
 //!
 //! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
-//!    [`Timing::cap`] after the first: a log that grows without pause is still read. One that takes
-//!    long to read waits longer, in proportion: a disk image of 100 GB that is in use is not read
-//!    all the time.
-//! 2. What needs no reading does not wait. A directory that appeared is listed at once: its watch
-//!    comes with the listing, and what changes before that is found by the listing alone. A name
-//!    that is gone is removed at once; links, pipes and devices do not wait, either.
-//! 3. A rename does not wait, and both its ends are passed on together. A file that waited is read
-//!    with its rename: whoever renames a file has finished it, so the save dance "write a temporary
-//!    file, rename it over the old one" is one read of one file. What waits below a renamed
-//!    directory goes on waiting at its new path.
+//!    [`Timing::cap`] after the first. So a log that grows without pause is still read. A file that
+//!    takes long to read waits longer, in proportion: a busy disk image of 100 GB is not read all
+//!    the time.
+//! 2. What needs no reading does not wait. A new directory is listed at once: its watch is made
+//!    with the listing, and earlier changes are found only by the listing. A vanished name is
+//!    removed at once; links, pipes and devices do not wait, either.
+//! 3. A rename does not wait, and both its ends are passed on together. A waiting file is read with
+//!    its rename, because a program renames a finished file. So a save ("write a temporary file,
+//!    rename it over the old one") is one read of one file. Files below a renamed directory go on
+//!    waiting at their new paths.
 //! 4. A change of attributes alone does not wait, and is passed on as such.
-//! 5. After an overflow nothing that waits is worth keeping: the rescan looks at everything.
+//! 5. After an overflow all waiting paths are dropped: the rescan checks everything.
 //!
-//! [`Coalescer::drain_all`] is for barriers: it makes everything due that waits.
+//! [`Coalescer::drain_all`] is for barriers: it makes every waiting path due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ use resemble_scan::ingest::Cause;
 use crate::watch::renames::{LastRenames, swap_below, take_below};
 use crate::watch::{Hint, Marks, Rename};
 
-/// How long things wait.
+/// Waiting times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// From the last write or close of a file to its reading.
+    /// Time from the last write or close of a file to its reading.
     pub settle: Duration,
-    /// From the first write or close of a file to its reading, at the latest.
+    /// Longest time from the first write or close of a file to its reading.
     pub cap: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Default for Timing {
     }
 }
 
-/// What `lstat` said of a hinted path.
+/// The result of `lstat` for a hinted path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing is there.
@@ -59,23 +59,23 @@ pub enum Kind {
     Other,
 }
 
-/// What to do now.
+/// The work to do now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
-    /// Everything is to be looked at. There are no other jobs then.
+    /// True if everything is to be scanned. Then there are no other jobs.
     pub rescan: bool,
-    /// Entries that moved with all below them, in the order of the moves, and whether each was
-    /// written to before. They are to be done first.
+    /// Entries that moved with all below them, in order, and whether each was written before. They
+    /// are to be done first.
     pub renames: Vec<(Rename, bool)>,
-    /// Paths to look at with all below them; most are new directories and names that are gone. None
-    /// lies inside another.
+    /// Paths to check with all below them; most are new directories and vanished names. None is
+    /// inside another.
     pub subtrees: BTreeSet<PathBuf>,
-    /// Single entries to look at, and why. Only files that were written may lie inside a subtree.
+    /// Single entries to check, and why. Only written files may be inside a subtree.
     pub entries: BTreeMap<PathBuf, Cause>,
 }
 
 impl Jobs {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         !self.rescan
             && self.renames.is_empty()
@@ -83,14 +83,14 @@ impl Jobs {
             && self.entries.is_empty()
     }
 
-    /// How many renames, subtrees and entries there are.
+    /// Returns the number of renames, subtrees and entries.
     pub fn len(&self) -> usize {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames that have nothing to do with each other or with a subtree. The order of
-    /// the others would matter, and the tree may have changed since. So their ends are looked at
-    /// instead, which recognizes a moved file by its inode and does not read it, either.
+    /// Keeps only renames that are independent of each other and of the subtrees. The order of the
+    /// others would matter, and the tree may have changed since. So their ends are checked instead.
+    /// That recognizes a moved file by its inode and does not read it, either.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
         for (rename, _) in &self.renames {
@@ -134,7 +134,7 @@ impl Jobs {
         }
     }
 
-    /// Adds an entry; of two causes the stronger one counts.
+    /// Adds an entry; the stronger of two causes counts.
     fn look_at(&mut self, path: &Path, cause: Cause) {
         if let Some(known) = self.entries.get_mut(path) {
             *known = match (*known, cause) {
@@ -149,17 +149,18 @@ impl Jobs {
     }
 }
 
-/// A file is quiet when it was not written to for this part of the time that reading it takes …
+/// A file is quiet if it was not written for its reading time divided by this.
 const QUIET: u32 = 2;
 
-/// … and is read at the latest after so many times that: a twentieth of the time goes into it.
+/// A file is read after this many times its reading time at the latest, so reading takes a
+/// twentieth of the time.
 const PATIENCE: u32 = 20;
 
-/// Nothing waits longer.
+/// Longest waiting time.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 impl Timing {
-    /// When a file is to be read. `cost` is what reading it took the last time.
+    /// Returns the time at which a file is to be read. `cost` is the duration of its last reading.
     fn due_at(self, waiting: &QueuedPath) -> Instant {
         let cost = waiting.cost.min(LONGEST);
         let settle = self.settle.max(cost / QUIET);
@@ -171,11 +172,11 @@ impl Timing {
 /// A file that waits longer than others because reading it takes long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LongWait {
-    /// Which.
+    /// The file.
     pub path: PathBuf,
-    /// When it is read if it is written to no more.
+    /// Time of its reading if it is not written again.
     pub due: Instant,
-    /// How long reading it took the last time.
+    /// Duration of its last reading.
     pub cost: Duration,
 }
 
@@ -184,12 +185,12 @@ struct QueuedPath {
     first: Instant,
     last: Instant,
     cause: Cause,
-    /// What reading it will take; zero: nothing to speak of.
+    /// Expected duration of its reading; zero if negligible.
     cost: Duration,
 }
 
 impl QueuedPath {
-    /// Both, at one path.
+    /// Merges two waits of one path.
     fn merge(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
@@ -204,24 +205,24 @@ impl QueuedPath {
 #[derive(Debug, Default)]
 pub struct Coalescer {
     timing: Timing,
-    /// Sorted by path, so that what is below a directory is one range.
+    /// Sorted by path, so that the paths below a directory are one range.
     waiting: BTreeMap<PathBuf, QueuedPath>,
-    /// No waiting file is due before this time. It may be too early, but never too late, and saves
-    /// looking at all waiting files after every event.
+    /// A time before which no waiting file is due; it may be too early, but never too late. It
+    /// saves a check of all waiting files after every event.
     earliest: Option<Instant>,
-    /// A file that takes long to read may be waiting.
+    /// True if a file that takes long to read may be waiting.
     costly: bool,
     jobs: Jobs,
     /// Old names of the renames in `jobs`.
     moved_from: BTreeSet<PathBuf>,
-    /// Their new names.
+    /// New names of the renames in `jobs`.
     moved_to: BTreeSet<PathBuf>,
-    /// The last renames, also those that were handed out.
+    /// The last renames, including those that were handed out.
     last: LastRenames,
 }
 
 impl Coalescer {
-    /// Nothing waits.
+    /// Starts with nothing waiting.
     pub fn new(timing: Timing) -> Self {
         Self {
             timing,
@@ -229,13 +230,13 @@ impl Coalescer {
         }
     }
 
-    /// An entry moved. The renames of a batch must be passed in before its hints.
+    /// Records a rename. The renames of a batch must precede its hints.
     pub fn rename(&mut self, rename: Rename) {
         let is_back = self.last.add(&rename);
         swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
         let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
-        // What was at the new name is gone, so it needs to wait no more; or it was exchanged, and
-        // is at the old name now.
+        // The file that had the new name is gone and needs to wait no more. Or it was exchanged,
+        // and now has the old name.
         let replaced = self.waiting.remove(&rename.to);
         let written = self.waiting.remove(&rename.from).is_some_and(is_written);
         if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {
@@ -244,7 +245,7 @@ impl Coalescer {
                 self.waiting.insert(rename.to.clone(), replaced);
             }
         }
-        // `a` to `b` and `b` to `c` is one move from `a` to `c`; `b` is looked at.
+        // `a` to `b` and `b` to `c` is one move from `a` to `c`; `b` is checked.
         let earlier = self
             .jobs
             .renames
@@ -262,8 +263,8 @@ impl Coalescer {
         *modified |= written;
         if first.from == rename.to {
             // There and back is no move. But the first step has ended the watches, so the hints of
-            // both ends are not skipped, and both are looked at.
-            // Which of the two was written to is told by nothing if they were exchanged.
+            // both ends are not skipped, and both are checked. After an exchange it is unknown
+            // which of the two was written.
             let modified = *modified;
             self.moved_from.remove(&rename.to);
             self.jobs.renames.remove(earlier);
@@ -277,11 +278,11 @@ impl Coalescer {
         }
     }
 
-    /// Something was heard of a path; `kind` is what is there now.
+    /// Records a hint for a path; `kind` is what is there now.
     pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
         let Hint { marks, first, last } = hint;
-        // The hints that a rename leaves at its two ends say nothing new. A path of which anything
-        // else was heard is looked at by itself.
+        // The hints of a rename at its two ends are redundant. A path with any other mark is
+        // checked by itself.
         let arrived = marks == Marks::APPEARED
             && self.moved_to.contains(path)
             && !self.moved_from.contains(path);
@@ -298,7 +299,7 @@ impl Coalescer {
             return;
         }
         match kind {
-            // There is nothing to read, so nothing waits. The whole subtree is looked at: the name
+            // There is nothing to read, so nothing waits. The whole subtree is checked: the name
             // may be back by then, with other things below it.
             Kind::Absent => {
                 self.forget(path);
@@ -316,7 +317,7 @@ impl Coalescer {
                 }
             }
             Kind::File if marks.is_only_attributes() => {
-                // A file that waits to be read will be looked at anyway.
+                // A file that waits to be read will be checked anyway.
                 if !self.waiting.contains_key(path) {
                     self.jobs.look_at(path, Cause::AttributesOnly);
                 }
@@ -344,7 +345,7 @@ impl Coalescer {
         }
     }
 
-    /// Events were lost: the rescan is the only job left.
+    /// Records that events were lost: the rescan is the only job left.
     pub fn overflow(&mut self) {
         self.waiting.clear();
         self.earliest = None;
@@ -356,12 +357,12 @@ impl Coalescer {
         };
     }
 
-    /// Nothing at or below the path waits any more.
+    /// Forgets all waiting paths at and below this one.
     pub fn forget(&mut self, path: &Path) {
         take_below(&mut self.waiting, path);
     }
 
-    /// What it will take to read a file, if it waits; zero: nothing to speak of.
+    /// Sets the expected reading time of a waiting file; zero if negligible.
     pub fn set_cost(&mut self, path: &Path, cost: Duration) {
         if let Some(waiting) = self.waiting.get_mut(path) {
             waiting.cost = cost;
@@ -372,7 +373,7 @@ impl Coalescer {
         }
     }
 
-    /// The files that wait longer than others, those that are read first at the beginning.
+    /// Returns the files that wait longer than others; those that are read first come first.
     pub fn long_waits(&mut self) -> Vec<LongWait> {
         if !self.costly {
             return Vec::new();
@@ -390,28 +391,28 @@ impl Coalescer {
         waits
     }
 
-    /// Since when the file waits that waits longest.
+    /// Returns the start of the longest wait.
     pub fn oldest(&self) -> Option<Instant> {
         self.waiting.values().map(|file| file.first).min()
     }
 
-    /// Whether a file waits to be read.
+    /// Returns whether a file waits to be read.
     pub fn is_waiting(&self, path: &Path) -> bool {
         self.waiting.contains_key(path)
     }
 
-    /// The files that wait to be read.
+    /// Returns the files that wait to be read.
     pub fn waiting_files(&self) -> impl Iterator<Item = &Path> {
         self.waiting.keys().map(PathBuf::as_path)
     }
 
-    /// How many files wait to be read.
+    /// Returns the number of files that wait to be read.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When [`Self::due`] may have jobs next: never too late, but perhaps too early. A time in the
-    /// past means at once.
+    /// Returns a time at which [`Self::due`] may have jobs: never too late, but perhaps too early.
+    /// A time in the past means at once.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         if !self.jobs.is_empty() {
             return Some(now);
@@ -419,7 +420,7 @@ impl Coalescer {
         self.earliest
     }
 
-    /// The jobs that are due at `now`.
+    /// Returns the jobs that are due at `now`.
     pub fn due(&mut self, now: Instant) -> Jobs {
         if self.earliest.is_some_and(|earliest| earliest <= now) {
             let timing = self.timing;
@@ -439,7 +440,7 @@ impl Coalescer {
         self.finish()
     }
 
-    /// All jobs, including those that are not due yet.
+    /// Returns all jobs, including those that are not due yet.
     pub fn drain_all(&mut self) -> Jobs {
         self.earliest = None;
         let waiting = std::mem::take(&mut self.waiting);
@@ -449,7 +450,7 @@ impl Coalescer {
         self.finish()
     }
 
-    /// Hands the jobs out. What a subtree covers is not named again, unless it was written.
+    /// Returns the jobs, without the entries that a subtree covers, unless they were written.
     fn finish(&mut self) -> Jobs {
         let mut jobs = std::mem::take(&mut self.jobs);
         self.moved_from.clear();
@@ -458,7 +459,7 @@ impl Coalescer {
             return jobs;
         }
         jobs.untangle();
-        // Sorted by components, a directory comes right before everything below it.
+        // Sorted by components, a directory precedes everything below it.
         let mut last: Option<PathBuf> = None;
         jobs.subtrees.retain(|path| {
             let covered = last.as_ref().is_some_and(|above| path.starts_with(above));
@@ -468,8 +469,8 @@ impl Coalescer {
             !covered
         });
         if !jobs.subtrees.is_empty() {
-            // A written file is named all the same: the listing trusts equal stats, and a write
-            // through a mapping leaves them equal.
+            // A written file stays an entry: the listing trusts equal stats, and a write through a
+            // mapping leaves them equal.
             let covered = |path: &Path| path.ancestors().any(|a| jobs.subtrees.contains(a));
             jobs.entries
                 .retain(|path, cause| *cause == Cause::Modified || !covered(path));

@@ -1,4 +1,4 @@
-//! The indexer on real trees, with a source that hears what the test tells it.
+//! Tests the indexer on real trees, with a source that reports only the events of the test.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ struct Running {
     shared: Arc<Shared>,
     script: Script,
     commands: Sender<Command>,
-    /// The changed files that the thread of alerts was told of.
+    /// Changed files that the alert thread received.
     news: Arc<Mutex<Vec<PathBuf>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,7 +42,7 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
     start_with(index, roots, limit, never(), None)
 }
 
-/// An opener that always fails.
+/// Returns an opener that always fails.
 fn never() -> Opener {
     Box::new(|| {
         let path = PathBuf::new();
@@ -142,7 +142,7 @@ impl Running {
         dump_of(&self.shared.snapshot().unwrap(), &roots)
     }
 
-    /// The dump that a scan into a new index gives.
+    /// Returns the dump that a scan into a new index gives.
     fn fresh(&self) -> String {
         let roots: Vec<_> = self
             .shared
@@ -351,7 +351,7 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     let running = start(&root);
     running.sync();
     let read = running.files_read();
-    // None of these changes is told, only that events were lost.
+    // No event reports these changes, only that events were lost.
     text(&root.join("new"), "a new file");
     fs::rename(root.join("d"), root.join("e")).unwrap();
     fs::remove_file(root.join("a")).unwrap();
@@ -368,7 +368,7 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     assert!(running.shared.fresh());
 }
 
-/// That happens at the limit of inotify instances. The daemon once heard nothing from then on.
+/// This happens at the limit of inotify instances. The daemon once missed all later events.
 #[test]
 fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhile() {
     let (_dir, root) = tree();
@@ -383,7 +383,7 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
     loop {
         assert!(began.elapsed() < PATIENCE);
         let deaf = running.shared.troubles();
-        // It may have succeeded since the troubles were looked at, and not before.
+        // The reset may have succeeded after the troubles were read, but not before.
         if running.script.resets() > 0 {
             break;
         }
@@ -457,7 +457,7 @@ fn a_replaced_root_is_scanned() {
     fs::rename(&root, root.with_file_name("away")).unwrap();
     fs::create_dir(&root).unwrap();
     text(&root.join("other"), "quite another file");
-    // No event tells of that; a look at the root finds it.
+    // No event reports that; a check of the root finds it.
     running.assert_converged();
     assert!(running.script.watched().contains(&root));
 }
@@ -539,7 +539,7 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     );
     let running = start_on(open(), &[&root], usize::MAX);
     running.assert_converged();
-    // Files read so soon after their last change are read once more to be sure.
+    // Files read very soon after their last change are read once more to be sure.
     assert!(running.files_read() >= 1);
     assert_eq!(
         running.news(),
@@ -551,7 +551,7 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
         None
     );
     drop(running);
-    // A root inside a former one: only what is beside it goes.
+    // A root inside a former one: only the rest of that one is forgotten.
     let inner = root.join("d");
     let running = start_on(open(), &[&inner], usize::MAX);
     running.assert_converged();
@@ -560,8 +560,8 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     assert!(snapshot.entry(&inner.join("b")).unwrap().is_some());
 }
 
-/// A disk was taken away and another one mounted in its place: the kernel gives the same device and
-/// the same inode numbers, and its folders counted as watched.
+/// A disk was removed and another one mounted in its place. The kernel uses the same device and
+/// inode numbers, so its folders counted as watched.
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let tree = TempTree::new();
@@ -588,8 +588,8 @@ fn a_disk_in_the_place_of_another_is_watched() {
     assert!(!running.script.watched().contains(&place.join("folder")));
 }
 
-/// A disk lay over a folder for a moment while everything was looked at: no event tells of it, and
-/// none told of the file that had come there before.
+/// A disk hid a folder for a moment during a full comparison. No event reports that, nor a file
+/// that had appeared in the folder before.
 #[test]
 fn what_a_mount_hid_while_all_was_looked_at_is_found() {
     let tree = TempTree::new();

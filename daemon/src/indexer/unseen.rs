@@ -1,15 +1,15 @@
-//! What is done to files under names that nobody sees.
+//! Finds files that were changed under names that the indexer did not observe.
 //!
-//! Events name a directory and a name in it, never a file. Which file that was is found out by
-//! looking, and then the name may be gone: a hard link that was there for one write, a name in a
-//! folder that came and went, a file that never had the name that its descriptor is told under. So:
+//! An event names a directory and a name in it, never a file. The file is found by `lstat`, but the
+//! name may be gone by then. Examples are a hard link that existed for one write, a name in a
+//! short-lived folder, and a descriptor whose file never had the reported name. So:
 //!
-//! 1. A file with several names that is written to under one that the index does not know is
-//!    looked at under one that it knows as well: the new name may be gone before its turn.
-//! 2. A file that was opened with `O_TMPFILE` is told under `#` and its inode number. Once it has a
-//!    name, that is looked at.
-//! 3. Else, inodes are compared ([`Ingest::changed_unheard`]): before a barrier is answered, and a
-//!    while after the event. Until then no event explains why an inode changed.
+//! 1. If a file with several names is written under one that the index does not know, its known
+//!    names are checked as well: the new name may be gone before its turn.
+//! 2. A file that was opened with `O_TMPFILE` is reported under `#` and its inode number. Once it
+//!    has a name, that name is checked.
+//! 3. Otherwise inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered and
+//!    a while after the event. Until then no event explains why an inode changed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -24,13 +24,13 @@ use crate::coalesce::Kind;
 use crate::watch::{Hint, Marks};
 
 impl Indexer {
-    /// Takes note of a hint that may be about a file with another name.
+    /// Records a hint that may be about a file with another name.
     pub(super) fn find_unseen(&mut self, path: &Path, hint: Hint, there: Option<(Kind, Identity)>) {
         let is_written = hint.marks.has_any(Marks::WRITTEN.and(Marks::CLOSED));
         let came_and_went = hint.marks.has_any(Marks::APPEARED) && hint.marks.has_any(Marks::GONE);
         let Some(dir) = path.parent() else { return };
         match there {
-            // What was done in it before it is watched is told by nobody.
+            // Changes in it before it was watched make no events.
             Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
                 self.unseen.get_or_insert_with(Instant::now);
             }
@@ -70,8 +70,8 @@ impl Indexer {
         }
     }
 
-    /// Looks at the files that were changed under names that nobody saw. Returns `false` if the
-    /// index is broken.
+    /// Checks the files that changed under unobserved names. Returns `false` if the index is
+    /// broken.
     pub(super) fn look_at_unseen(&mut self) -> bool {
         if self.unseen.take().is_none() {
             return true;
@@ -88,7 +88,7 @@ impl Indexer {
     }
 }
 
-/// The inode number in the name under which a file without a name is told of.
+/// Returns the inode number from the name under which a nameless file is reported.
 fn nameless(path: &Path) -> Option<u64> {
     let name = path.file_name()?.as_bytes().strip_prefix(b"#")?;
     std::str::from_utf8(name).ok()?.parse().ok()

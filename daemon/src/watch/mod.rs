@@ -1,25 +1,24 @@
-//! Where hints about changes come from.
+//! Supplies hints about changes.
 //!
-//! Events are hints, the tree is the truth: nothing here says what is *in* the tree, only where to
-//! look again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`]
-//! what was heard since the last time, and [`Source::cookie`] for a barrier. One implementation is
-//! made of the crate notify ([`notify`], the only place that names it); another one, for tests,
-//! hears what a test tells it.
+//! Events are hints, the tree is the truth. Nothing here describes the tree, only the paths to
+//! check again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`]
+//! the hints since the last call, and [`Source::cookie`] for a barrier. One implementation uses the
+//! crate notify ([`notify`], the only place that names it). Another one, for tests, reports the
+//! events of a test.
 //!
 //! Choices:
 //!
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
 //!    time of the first and of the last event. The set grows with the number of changed paths and
-//!    not with the number of events. If more than [`dirty::MOST_HINTS`] gather before anybody takes
-//!    them, they are dropped and the loss is told, as when the kernel's own queue is full.
+//!    not with the number of events. If more than [`dirty::MOST_HINTS`] collect before they are
+//!    taken, they are dropped and the loss is reported, as when the kernel's own queue is full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
-//!    removal. What was heard of paths below a renamed name is told of the paths where they are
-//!    now.
+//!    removal. Hints of paths below a renamed name move to their present paths.
 //! 3. **A barrier is a file.** [`Source::cookie`] makes an event of its own in a private directory
-//!    that the same queue watches. The queue is first in, first out, so when a batch contains the
-//!    cookie, it (or one before) contains every change that was made before the cookie
-//!    (watchman calls this query synchronisation).
+//!    that the same queue watches. The queue is first in, first out. So when a batch contains the
+//!    cookie, it (or one before) contains every change that was made before the cookie (watchman
+//!    calls this query synchronisation).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,10 +32,10 @@ pub(crate) mod renames;
 #[cfg(test)]
 pub(crate) mod testing;
 
-/// How long the first half of a rename waits for the second. Both are queued by one system call.
+/// Longest wait of the first half of a rename for the second. One system call queues both.
 pub const RENAME_WAIT: Duration = Duration::from_millis(100);
 
-/// What was heard of a path, as a set of the constants below.
+/// The events of a path, as a set of the constants below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
@@ -51,39 +50,39 @@ impl Marks {
     pub const CLOSED: Self = Self(8);
     /// Mode, owner, times, link count or extended attributes changed.
     pub const ATTRIBUTES: Self = Self(16);
-    /// Nobody knows what happened: look at it and at all below it.
+    /// The event is unknown: check the path and all below it.
     pub const UNKNOWN: Self = Self(32);
 
-    /// The marks of both.
+    /// Returns the marks of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether any mark of `other` is set.
+    /// Returns whether any mark of `other` is set.
     pub const fn has_any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether nothing but attributes changed.
+    /// Returns whether only attributes changed.
     pub const fn is_only_attributes(self) -> bool {
         self.0 == Self::ATTRIBUTES.0
     }
 }
 
-/// A path to look at again.
+/// A path to check again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// What was heard.
+    /// The events.
     pub marks: Marks,
-    /// When the first of it was heard since the last [`Source::take`].
+    /// Time of the first event since the last [`Source::take`].
     pub first: Instant,
-    /// When the last of it was heard.
+    /// Time of the last event.
     pub last: Instant,
 }
 
 impl Hint {
-    /// Both.
+    /// Merges both.
     pub(crate) fn merge(&mut self, other: Self) {
         self.marks = self.marks.and(other.marks);
         self.first = self.first.min(other.first);
@@ -91,7 +90,7 @@ impl Hint {
     }
 }
 
-/// The entry `from` is now called `to`.
+/// A rename of the entry `from` to `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
     /// Old path.
@@ -100,29 +99,29 @@ pub struct Rename {
     pub to: PathBuf,
 }
 
-/// Names one barrier of one source.
+/// Identifies one barrier of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cookie(pub u64);
 
-/// Everything heard since the last [`Source::take`].
+/// All events since the last [`Source::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The changed paths. Both halves of a rename are here too: the tree says what they are now.
+    /// The changed paths, including both halves of a rename: the tree shows what they are now.
     pub hints: BTreeMap<PathBuf, Hint>,
     /// Renames in the order they were made.
     pub renames: Vec<Rename>,
     /// Barriers that were reached.
     pub cookies: Vec<Cookie>,
-    /// Events were lost. Nothing is known to be right before it is looked at again, and what the
-    /// source knows of its own watches may be wrong, too: [`Source::reset`] and a full scan must
-    /// follow.
+    /// True if events were lost. Nothing is known to be right before it is checked again, and the
+    /// source's record of its watches may be wrong as well. So [`Source::reset`] and a full scan
+    /// must follow.
     pub overflow: bool,
     /// Half renames are held back: call [`Source::take`] again at this time.
     pub again: Option<Instant>,
 }
 
 impl Batch {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.hints.is_empty()
             && self.renames.is_empty()
@@ -131,7 +130,7 @@ impl Batch {
     }
 }
 
-/// Why a directory is not watched.
+/// The reasons why a directory is not watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The kernel allows no further watch to this user.
@@ -144,7 +143,7 @@ pub enum WatchError {
         /// The directory that got no watch.
         path: PathBuf,
     },
-    /// It is not there, or no longer there.
+    /// It does not exist.
     #[error("{} is gone", .path.display())]
     Gone {
         /// The directory.
@@ -155,18 +154,18 @@ pub enum WatchError {
     Refused {
         /// The directory.
         path: PathBuf,
-        /// What was said.
+        /// The kernel's message.
         message: String,
     },
 }
 
-/// Why there are no events at all.
+/// The reasons why there are no events at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// No inotify instance could be made.
     #[error("nothing can be watched, because too many programs are watching: {message}")]
     Start {
-        /// What was said.
+        /// The message of the failure.
         message: String,
     },
     /// An inotify instance could be made, but it may not have a single watch.
@@ -177,13 +176,13 @@ pub enum SourceError {
     Cookies {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The failure.
         source: std::io::Error,
     },
 }
 
 impl SourceError {
-    /// The command that mends it, if there is one.
+    /// Returns a command that solves the problem, if there is one.
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Start { .. } => Some("sysctl fs.inotify.max_user_instances=1024"),
@@ -196,36 +195,35 @@ impl SourceError {
 /// The command that allows more watches.
 pub const MORE_WATCHES: &str = "sysctl fs.inotify.max_user_watches=1048576";
 
-/// Gathers hints. One thread owns it, and the gathering goes on in another.
+/// Collects hints. One thread owns it, and another one collects.
 pub trait Source: Send {
     /// Watches the entries of one directory (not those below its sub-directories). A symbolic link
     /// is not followed. A directory that is watched already stays watched.
     fn watch(&mut self, dir: &Path) -> Result<(), WatchError>;
 
-    /// Watches several directories, as [`Self::watch`] does. `false`: some of them may be watched
-    /// by now, and some not.
+    /// Watches several directories, like [`Self::watch`]. After `false` some of them may be
+    /// watched, and some not.
     fn watch_all(&mut self, dirs: &[&Path]) -> bool {
         dirs.iter().all(|dir| self.watch(dir).is_ok())
     }
 
-    /// Stops watching one directory; nothing happens if it was not watched.
+    /// Stops watching one directory; does nothing if it was not watched.
     fn unwatch(&mut self, dir: &Path);
 
-    /// Leaves of these directories those that are watched still. The others can be watched anew
-    /// without [`Self::unwatch`].
+    /// Keeps only the directories that are still watched. The others can be watched anew without
+    /// [`Self::unwatch`].
     fn retain_watched(&mut self, dirs: &mut BTreeSet<PathBuf>);
 
-    /// Takes what was heard. `all` takes half renames too, however young.
+    /// Takes the hints. `all` includes half renames, even if they are young.
     fn take(&mut self, now: Instant, all: bool) -> Batch;
 
-    /// Rings (holds one message) when there may be something to take.
+    /// Returns a channel that rings (holds one message) when there may be something to take.
     fn bell(&self) -> Receiver<()>;
 
-    /// Makes an event that is heard after all events of changes that were made before this call.
+    /// Makes an event that arrives after those of all changes before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts, or starts anew without watches or hints. Cookies under way will not be heard.
-    /// After a failure
-    /// nothing is heard, no directory is watched and no cookie made until a later reset succeeds.
+    /// Starts, or restarts without watches or hints. Pending cookies will not arrive. After a
+    /// failure there are no events, watches or cookies until a later reset succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

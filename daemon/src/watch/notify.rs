@@ -1,29 +1,30 @@
-//! Hints from inotify through the crate notify, which no other module names.
+//! Takes hints from inotify through the crate notify, which no other module names.
 //!
-//! These facts about its version 9.0.0-rc.7 give this module its shape:
+//! These facts about its version 9.0.0-rc.7 determine the design of this module:
 //!
-//! 1. Recursive watches lose files that are made in fresh sub-directories, silently. So every
+//! 1. Recursive watches silently lose files that are made in fresh sub-directories. So every
 //!    directory gets its own non-recursive watch *before* it is listed (`indexer::watches`).
-//! 2. The event mask leaves out opening and read-only closing: our own reading would otherwise fill
-//!    the kernel's queue with events about ourselves.
-//! 3. The handler runs on the one thread that reads the queue, and a watch is added by asking that
-//!    thread: a handler that blocks loses events, and one that adds a watch never returns. So ours
-//!    only inserts into [`Dirty`] and rings the bell. Two threads wake each other for each request:
-//!    hundreds of watches are asked for in one where that can be.
-//! 4. Its own pairing of renames remembers one first half at a time; renames of two processes may
-//!    interleave, so [`Dirty`] pairs by cookie and the event `Both` is left unused. A first half
-//!    without cookie (`MOVE_SELF`) says that a watched directory itself moved; the same is said by
-//!    its parent's watch.
+//! 2. The event mask omits opening and read-only closing. Otherwise the daemon's own reading would
+//!    fill the kernel's queue.
+//! 3. The handler runs on the one thread that reads the queue, and watches are added through that
+//!    thread. So a handler that blocks loses events, and one that adds a watch never returns. Ours
+//!    only inserts into [`Dirty`] and rings the bell. Each request wakes two threads, so hundreds
+//!    of watches are requested at once where possible.
+//! 4. Its pairing of renames remembers one first half at a time, but renames of two processes may
+//!    interleave. So [`Dirty`] pairs by cookie, and the event `Both` is left unused. A first half
+//!    without cookie (`MOVE_SELF`) means that a watched directory itself moved; its parent's watch
+//!    reports the same.
 //! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
-//!    path may be wrong for good (a lost move leaves the old path on the watch, and watching that
-//!    path again is answered "already done"). [`Source::reset`] therefore makes a new instance
-//!    instead of repairing the old one. The old one is closed first, and that is waited for: the
-//!    kernel counts instances, and at its limit there is room for the new one only when the old one
-//!    is closed.
-//! 6. It compares every watched path with each one that goes, moves or is unwatched, so nothing is
-//!    unwatched that it has forgotten already: [`Source::retain_watched`] asks for all at once.
-//! 7. When a watched path is moved or removed the crate forgets the watches of the path and of all
-//!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
+//!    path may stay wrong: a lost move leaves the old path on the watch, and a request for that
+//!    path is answered "already done". So [`Source::reset`] makes a new instance instead of
+//!    repairing the old one. It closes the old one first and waits for that: at the kernel's limit
+//!    of instances there is no room for both.
+//! 6. It compares every watched path with each one that vanishes, moves or is unwatched. So paths
+//!    that it has already forgotten are not unwatched: [`Source::retain_watched`] asks for all at
+//!    once.
+//! 7. When a watched path is moved or removed, the crate reports it first and then forgets the
+//!    watches of the path and of all below. So after `GONE` of a directory the path may be watched
+//!    anew.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +43,7 @@ use parking_lot::Mutex;
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// How long to wait for the end of an instance, which takes its watches away one by one.
+/// Longest wait for the end of an instance, which removes its watches one by one.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// Hints from inotify.
@@ -74,8 +75,8 @@ impl Instance {
         }
     }
 
-    /// Makes the file of a cookie for the first time, or after somebody removed it. If the
-    /// directory was removed, too, its watch went with it.
+    /// Makes the file of a cookie for the first time, or after its removal. If its directory was
+    /// removed as well, the directory's watch is gone.
     fn cookie_anew(&mut self, cookies: &Path, file: &Path) -> io::Result<()> {
         if prepare(cookies)? {
             // The crate may still believe that it watches the old directory.
@@ -91,8 +92,8 @@ impl Instance {
 }
 
 impl NotifySource {
-    /// Hears nothing before the first [`Source::reset`]; `cookies` is a directory of our own, made
-    /// or emptied here, that must not be indexed.
+    /// Reports nothing before the first [`Source::reset`]. `cookies` is a directory of the daemon's
+    /// own, made or emptied here, that must not be indexed.
     pub fn new(cookies: &Path) -> Result<Self, SourceError> {
         prepare(cookies).map_err(|source| SourceError::Cookies {
             path: cookies.to_path_buf(),
@@ -160,8 +161,8 @@ impl Source for NotifySource {
         self.bell.clone()
     }
 
-    /// The event is a rename within the private directory and not a creation: it needs no space
-    /// and works when the disk is full.
+    /// The event is a rename within the private directory and not a creation: it needs no space and
+    /// works when the disk is full.
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
         let Some(instance) = &mut self.instance else {
             return Err(SourceError::Start {
@@ -196,14 +197,14 @@ impl Source for NotifySource {
             path: self.cookies.clone(),
             source,
         })?;
-        // The old instance keeps its own set: what it still says is heard by nobody.
+        // The old instance keeps its own set, which is not read any more.
         self.heard = Arc::new(Mutex::new(Dirty::default()));
         self.instance = Some(instance(&self.heard, &self.ring, &self.cookies)?);
         Ok(())
     }
 }
 
-/// A new inotify instance that watches the directory of cookies and nothing else.
+/// Starts an inotify instance that watches only the directory of cookies.
 fn instance(
     heard: &Arc<Mutex<Dirty>>,
     ring: &Sender<()>,
@@ -257,18 +258,18 @@ fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
         })
 }
 
-/// Notes what one event of notify means to us.
+/// Records the meaning of one event of notify.
 fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: Instant) {
     let event = match event {
         Ok(event) => event,
         Err(error) => {
-            // Reading the queue failed: whatever was in it is lost.
+            // Reading the queue failed, so its events are lost.
             tracing::warn!(%error, "watching failed; everything is looked at again");
             dirty.overflow();
             return;
         }
     };
-    // Asked before any path is looked at: this event has none.
+    // Checked before any path, because this event has none.
     if event.need_rescan() {
         dirty.overflow();
         return;
@@ -282,8 +283,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // The rename to the name of the next cookie tells the old name again, but nobody waits
-            // for that cookie any more.
+            // The rename to the name of the next cookie reports the old name again, but nothing
+            // waits for that cookie any more.
             dirty.cookie(cookie);
         }
         return;
@@ -293,7 +294,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
     }
     match event.kind {
         EventKind::Create(_) => dirty.mark(path, Marks::APPEARED, now),
-        // It is also how a watch says that the file system of its directory was unmounted.
+        // The watch of a directory also ends in this way when its file system is unmounted.
         EventKind::Remove(_) => dirty.mark(path, Marks::GONE, now),
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) => match tracker {
             Some(tracker) => dirty.renamed_from(path.clone(), tracker, now),
@@ -308,7 +309,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
             dirty.mark(path, Marks::CLOSED, now);
         }
-        // Both halves have told of the rename already, and what only reads changes nothing.
+        // Both halves have reported the rename already, and reading changes nothing.
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) | EventKind::Access(_) => {}
         EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
             for path in &event.paths {
@@ -330,7 +331,8 @@ fn cookie_of(path: &Path, cookies: &Path) -> Option<Cookie> {
         .map(Cookie)
 }
 
-/// Makes the directory of cookies for us alone, if it is missing. Returns whether it was.
+/// Makes the directory of cookies with access for its owner only, if it is missing. Returns whether
+/// it was.
 fn make(cookies: &Path) -> io::Result<bool> {
     match fs::DirBuilder::new().mode(0o700).create(cookies) {
         Ok(()) => Ok(true),
@@ -438,7 +440,7 @@ mod tests {
         assert!(batch.hints.is_empty());
     }
 
-    /// With a real inotify instance: once a cookie was heard, the change before it was heard, too.
+    /// On a real inotify instance, a cookie arrives after the change before it.
     #[test]
     fn a_cookie_is_heard_after_the_changes_before_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -459,7 +461,8 @@ mod tests {
         ));
     }
 
-    /// What is watched together is heard; if one of them is gone, the others can be watched still.
+    /// Directories that are watched together report events; if one is gone, the others can still be
+    /// watched.
     #[test]
     fn directories_watched_together_are_heard() {
         let dir = tempfile::tempdir().unwrap();
@@ -479,7 +482,7 @@ mod tests {
         assert!(names.iter().all(|name| seen.contains(name)), "{seen:?}");
     }
 
-    /// What lies below a folder that goes is forgotten with it, and nothing that only begins alike.
+    /// Watches below a vanished folder are forgotten, but not those of names that only begin alike.
     #[test]
     fn what_is_watched_still_is_known() {
         let dir = tempfile::tempdir().unwrap();
@@ -512,7 +515,7 @@ mod tests {
         assert_eq!(still(&all), "a-b ab");
     }
 
-    /// Cookies were once made in a directory that nobody watched, and a reset never succeeded.
+    /// Cookies were once made in a directory without a watch, and a reset never succeeded.
     #[test]
     fn a_cookie_is_heard_after_its_directory_was_removed() {
         let dir = tempfile::tempdir().unwrap();
@@ -532,7 +535,7 @@ mod tests {
         }
     }
 
-    /// Point 2 of the header: reading a watched file says nothing.
+    /// Point 2 of the header: reading a watched file makes no hint.
     #[test]
     fn reading_makes_no_hints() {
         let dir = tempfile::tempdir().unwrap();
