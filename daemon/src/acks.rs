@@ -1,9 +1,9 @@
-//! What a person has seen: pairs and groups of contents that raise no alert any more.
+//! Stores pairs and groups of contents that a person has seen and that raise no alert any more.
 //!
-//! They go by the digests of the contents and not by paths, so they survive renames, restarts and
-//! an index that is built anew; and as soon as a content changes, it is another one, and what it
-//! resembles is news again. `acks.json` in the state folder has them, with the paths that the
-//! contents had when they were marked, for people.
+//! They are identified by the digests of the contents and not by paths. So they survive renames,
+//! restarts and a rebuilt index. A changed content is another one, so its resemblances raise alerts
+//! again. They are stored in `acks.json` in the state folder, with the paths of the marked contents
+//! for display.
 
 use std::fs;
 use std::io;
@@ -21,10 +21,10 @@ use crate::state_file;
 /// One mark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ack {
-    /// What people are told.
+    /// The row for display.
     #[serde(flatten)]
     pub row: AckRow,
-    /// The digests of its contents, in the order of the paths: two of a pair.
+    /// Digests of its contents, in the order of the paths; two for a pair.
     digests: Vec<Digest>,
 }
 
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 impl Ack {
-    /// Contents that were seen together.
+    /// Marks contents as seen together.
     pub fn new(row: AckRow, digests: &[ContentDigest]) -> Self {
         Self {
             row,
@@ -58,7 +58,7 @@ impl Ack {
         self.digests.contains(&Digest(digest))
     }
 
-    /// Two of a group; or the two of a pair, which may be equal.
+    /// Returns whether the mark is about these two, which may be equal for a pair.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
@@ -70,32 +70,32 @@ impl Ack {
 pub struct Acks(Vec<Ack>);
 
 impl Acks {
-    /// Whether these two were seen together.
+    /// Returns whether these two were seen together.
     pub fn is_seen(&self, a: ContentDigest, b: ContentDigest) -> bool {
         self.0.iter().any(|ack| ack.is_about(a, b))
     }
 
-    /// Whether a mark is about this content.
+    /// Returns whether a mark is about this content.
     pub fn has(&self, digest: ContentDigest) -> bool {
         self.0.iter().any(|ack| ack.has(digest))
     }
 
-    /// What people are told, oldest first.
+    /// Returns the rows for display, oldest first.
     pub fn rows(&self) -> Vec<AckRow> {
         self.0.iter().map(|ack| ack.row.clone()).collect()
     }
 }
 
-/// The marks, and the file that keeps them.
+/// The marks and their file.
 #[derive(Debug, Default)]
 pub struct AckStore {
-    /// `None`: nothing is kept.
+    /// `None` if nothing is stored.
     path: Option<PathBuf>,
     acks: Mutex<Arc<Acks>>,
 }
 
 impl AckStore {
-    /// Reads the file. What cannot be understood is told, and counts as empty.
+    /// Reads the file. A file that cannot be parsed is logged and counts as empty.
     pub fn open(path: &Path) -> Self {
         let read = match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
@@ -112,12 +112,12 @@ impl AckStore {
         }
     }
 
-    /// The marks now.
+    /// Returns the present marks.
     pub fn current(&self) -> Arc<Acks> {
         Arc::clone(&self.acks.lock())
     }
 
-    /// Adds marks; one with the same contents as one that is there takes its place.
+    /// Adds marks; each replaces one with the same contents.
     pub fn add(&self, added: Vec<Ack>) -> io::Result<()> {
         self.change(|acks| {
             acks.retain(|ack| !added.iter().any(|new| new.digests == ack.digests));
@@ -125,7 +125,7 @@ impl AckStore {
         })
     }
 
-    /// Takes away the marks about a content, or about two, and returns them.
+    /// Removes the marks about a content, or about two, and returns them.
     pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
         let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
         let mut removed = Vec::new();

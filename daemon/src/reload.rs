@@ -1,11 +1,10 @@
-//! SIGHUP: the configuration is read again, and what can be changed meanwhile is changed.
+//! SIGHUP: reads the configuration again, and applies what a running daemon can change.
 //!
 //! These are the roots with their rules (`exclude`, `max-size` and so on), the folders of
-//! catalogues, what is worth an alert, and where alerts go. A root that is as it was is not looked
-//! at again. Everything else decides how the index is made or where things are, and stays as it was
-//! until a restart: which keys are concerned is told, in the journal and by `status`, until the
-//! daemon was restarted or the file is as it was.
-//! A configuration that is wrong changes nothing, and that is told in the same way.
+//! catalogues, the alert rules, and the sinks of alerts. An unchanged root is not scanned again.
+//! All other keys determine how the index is made or where files are, and need a restart. The
+//! journal and `status` name changed keys of that kind until the daemon is restarted or the file is
+//! restored. An invalid configuration changes nothing, and is reported in the same way.
 
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use crate::indexer::Command;
 use crate::state::Topic;
 use crate::{Handle, all_roots};
 
-/// Why nothing is taken over any more.
+/// Refuses a reload at the end of the daemon.
 const ENDING: &str = "the daemon is ending";
 
 /// A key with its value, as text.
@@ -41,11 +40,11 @@ const FIXED: &[FixedKey] = &[
 ];
 
 impl Handle {
-    /// Takes over a configuration, or says why not. `file`: where it was read.
+    /// Applies a configuration, or reports why not. `file` is its path.
     pub fn reload(&mut self, file: Option<&Path>, loaded: Result<Config, String>) {
         let file = file.unwrap_or(Path::new("/"));
         let taken = loaded.and_then(|new| self.take_over(&new));
-        // Only what is wrong now is told.
+        // Only present errors are reported.
         self.shared.mended(Topic::Config);
         match taken {
             Ok(fixed) if fixed.is_empty() => tracing::info!("the configuration was read again"),
@@ -68,12 +67,12 @@ impl Handle {
         }
     }
 
-    /// Changes what can be changed. The names of the other keys that differ.
+    /// Applies what can be changed; returns the names of the other keys that differ.
     fn take_over(&mut self, new: &Config) -> Result<Vec<&'static str>, String> {
         let index = self.shared.index().ok_or("the index is closed just now")?;
         let roots = all_roots(new, &index).map_err(|error| error.to_string())?;
         drop(index);
-        // Before the order, which records them with the roots.
+        // Before the order, which stores them with the roots.
         for (root, rules) in &new.alert_rules {
             self.shared.set_alert_rules(root, rules.clone());
         }
@@ -93,7 +92,7 @@ impl Handle {
             .collect())
     }
 
-    /// Gives the order, and waits until it is carried out or a signal asks the daemon to end.
+    /// Sends the order, and waits until it is carried out or a signal ends the daemon.
     fn set_roots(&self, roots: Vec<crate::state::Root>) -> Result<(), String> {
         let (reply, done) = oneshot::channel();
         self.commands

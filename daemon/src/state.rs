@@ -1,8 +1,8 @@
-//! What all threads of the daemon share: the index to ask, the roots, and the current troubles.
+//! Shared state of all threads of the daemon: the index, the roots, and the current troubles.
 //!
-//! It is mostly the indexer that writes here, and the others read. Locks are held for copying,
-//! never for work, and never two at a time. One exception: the lock of the index is held while the
-//! index is opened again, so that questions wait instead of being refused.
+//! Mostly the indexer writes here, and the others read. Locks are held for copying, never for work,
+//! and never two at a time. There is one exception: the lock of the index is held while the index
+//! is reopened, so questions wait instead of being refused.
 
 pub(crate) mod fresh;
 mod progress;
@@ -32,22 +32,22 @@ use crate::coalesce::LongWait;
 /// A root and its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Root {
-    /// Its path and its rules.
+    /// Path and rules of the root.
     pub options: RootOptions,
-    /// Who asked for it.
+    /// Source of the root.
     pub origin: WatchOrigin,
-    /// Its state; never `Degraded`, which follows from the troubles that concern it.
+    /// State of the root; never `Degraded`, which follows from its troubles.
     pub state: RootState,
 }
 
-/// What a trouble is about. Troubles are listed in this order.
+/// The subject of a trouble. Troubles are listed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// The index cannot be written or read.
     Index,
     /// There are no events at all.
     Events,
-    /// Files and directories that could not be looked at for now.
+    /// Files and directories with a transient failure.
     Passing,
     /// Directories without a watch.
     Watches,
@@ -57,45 +57,45 @@ pub enum Topic {
     Templates,
     /// A catalogue cannot be used.
     Catalogues,
-    /// A folder of catalogues, or what is in it, cannot be used.
+    /// A folder of catalogues, or one of its files, cannot be used.
     CatalogueFolders,
     /// The configuration has changed in a way that this process cannot follow.
     Config,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 pub struct Shared {
-    /// How files are cut and sampled.
+    /// Parameters of chunks and samples.
     pub params: Params,
     index: Mutex<Slot>,
     templates: Option<templates::Store>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// Which documents wait to be taken apart.
+    /// Documents that wait for extraction.
     documents: Mutex<Option<WaitingDocuments>>,
     roots: Mutex<Vec<Root>>,
-    /// What is worth an alert, by the path of the root; one that is not named has the usual rules.
+    /// Alert rules by the path of the root; other roots have the default rules.
     alert_rules: Mutex<BTreeMap<PathBuf, AlertRules>>,
     sinks: Mutex<Vec<SinkStatus>>,
-    /// Roots that an index had which could not be used any more, and this one has not scanned yet.
+    /// Roots of an earlier, unusable index that this index has not scanned yet.
     rebuilding: Mutex<BTreeSet<PathBuf>>,
     acks: AckStore,
     roots_file: Option<PathBuf>,
-    /// Called when a root came or went.
+    /// Called when a root was added or removed.
     follower: OnceLock<RootsFollower>,
-    /// The paths of the imported catalogues in the index.
+    /// Paths of the imported catalogues in the index.
     catalogues: Mutex<Vec<PathBuf>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
-    /// Files waiting to be read.
+    /// Number of files waiting to be read.
     pending: AtomicU64,
     assumed: AtomicU64,
     waits: Mutex<Vec<LongWait>>,
-    /// The files that wait, if they are few.
+    /// The waiting files, if there are few.
     waiting: Mutex<Option<Vec<PathBuf>>>,
     oldest_change: Mutex<Option<Instant>>,
-    /// When this began.
+    /// Start of the daemon.
     began: Instant,
-    /// Files to go in the scan under way.
+    /// Files left in the current scan.
     scanning: AtomicU64,
     scan: Mutex<(u64, Option<(PathBuf, Amount)>)>,
     clock: AtomicU64,
@@ -124,7 +124,7 @@ enum Slot {
     Last(Option<Snapshot>),
 }
 
-/// The index, opened again; or why it cannot be opened, and its last commit if that can be read.
+/// The reopened index; or the failure, and the last commit if that can be read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
 /// A gate that opens once.
@@ -135,7 +135,7 @@ struct Gate {
     seen: AtomicBool,
 }
 
-/// Why a question has no answer now.
+/// The reasons why a question has no answer now.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSnapshot {
     /// The index is closed, and its last commit cannot be read.
@@ -147,7 +147,7 @@ pub enum NoSnapshot {
 }
 
 impl Shared {
-    /// Starts with nothing but the index.
+    /// Starts with only the index.
     pub fn new(index: Arc<Index>) -> Self {
         // Later starts begin with a greater number, so that equal clocks mean equal answers.
         let start = SystemTime::now()
@@ -185,36 +185,36 @@ impl Shared {
         }
     }
 
-    /// Raises no alerts about what this store says a person has seen.
+    /// Raises no alerts about contents that this store marks as seen.
     #[must_use]
     pub fn with_acks(mut self, acks: AckStore) -> Self {
         self.acks = acks;
         self
     }
 
-    /// Writes the list of roots to this file as well, for an index that begins anew.
+    /// Also writes the list of roots to this file, for an index that starts empty.
     #[must_use]
     pub fn with_roots_file(mut self, path: PathBuf) -> Self {
         self.roots_file = Some(path);
         self
     }
 
-    /// Where the list of roots is kept besides.
+    /// Returns the additional file with the list of roots.
     pub fn roots_file(&self) -> Option<&Path> {
         self.roots_file.as_deref()
     }
 
-    /// The state folder, in which the file of the roots lies.
+    /// Returns the state folder, which has the file of the roots.
     pub fn state_folder(&self) -> Option<&Path> {
         self.roots_file()?.parent()
     }
 
-    /// What a person has seen.
+    /// Returns the marks of contents that were seen.
     pub const fn acks(&self) -> &AckStore {
         &self.acks
     }
 
-    /// Leaves the templates of this store out of answers.
+    /// Removes the templates of this store from answers.
     #[must_use]
     pub fn with_templates(mut self, store: templates::Store) -> Self {
         self.templates = Some(store);
@@ -228,12 +228,12 @@ impl Shared {
         self
     }
 
-    /// What reads the parts of documents and archives.
+    /// Returns the reader of documents and archives.
     pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.part_reader.as_ref()
     }
 
-    /// Which documents wait to be taken apart.
+    /// Returns the documents that wait for extraction.
     pub fn documents(&self) -> Option<WaitingDocuments> {
         self.documents.lock().clone()
     }
@@ -242,13 +242,13 @@ impl Shared {
         *self.documents.lock() = Some(documents);
     }
 
-    /// The store of the templates.
+    /// Returns the store of the templates.
     pub(crate) const fn template_store(&self) -> Option<&templates::Store> {
         self.templates.as_ref()
     }
 
-    /// A snapshot of the last commit, even while the index cannot be opened for writing. The
-    /// present templates are left out of it.
+    /// Returns a snapshot of the last commit, even while the index cannot be opened for writing. It
+    /// omits the present templates.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*self.index.lock() {
@@ -262,8 +262,8 @@ impl Shared {
         Ok(snapshot.with_templates(templates))
     }
 
-    /// The present templates. When they have changed, the clock moves, because answers change with
-    /// them.
+    /// Returns the present templates. If they have changed, the clock advances, because answers
+    /// change with them.
     pub(crate) fn templates(&self) -> Arc<Templates> {
         let Some(store) = &self.templates else {
             return Arc::default();
@@ -279,7 +279,7 @@ impl Shared {
         current.templates
     }
 
-    /// The index, if it is open.
+    /// Returns the index, if it is open.
     pub(crate) fn index(&self) -> Option<Arc<Index>> {
         match &*self.index.lock() {
             Slot::Open(index) => Some(Arc::clone(index)),
@@ -287,7 +287,7 @@ impl Shared {
         }
     }
 
-    /// Hands out the open index to be closed for good.
+    /// Returns the open index to be closed finally.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
         match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
@@ -295,12 +295,12 @@ impl Shared {
         }
     }
 
-    /// Closes the index and opens it again; says whether that went well. If not, questions are
+    /// Closes the index and opens it again; returns whether that succeeded. If not, questions are
     /// answered from its last commit.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // Answers from what is in memory, if the file cannot be opened in any way: a question may
-        // still hold the index, and with it the lock of the file.
+        // If the file cannot be opened at all, answers come from memory. A question may still hold
+        // the index, and with it the lock of the file.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
@@ -320,18 +320,18 @@ impl Shared {
         true
     }
 
-    /// The roots, in the order given.
+    /// Returns the roots, in the order given.
     pub fn roots(&self) -> Vec<Root> {
         self.roots.lock().clone()
     }
 
-    /// Where the roots are, in the order given.
+    /// Returns the paths of the roots, in the order given.
     pub(crate) fn root_paths(&self) -> Vec<PathBuf> {
         let roots = self.roots.lock();
         roots.iter().map(|root| root.options.path.clone()).collect()
     }
 
-    /// What is worth an alert in the root at this path.
+    /// Returns the alert rules of the root at this path.
     pub fn alert_rules(&self, root: &Path) -> AlertRules {
         self.alert_rules
             .lock()
@@ -340,7 +340,7 @@ impl Shared {
             .unwrap_or_default()
     }
 
-    /// The rules of all roots that have some of their own.
+    /// Returns the rules of all roots with rules of their own.
     pub(crate) fn all_alert_rules(&self) -> BTreeMap<PathBuf, AlertRules> {
         self.alert_rules.lock().clone()
     }
@@ -349,7 +349,7 @@ impl Shared {
         self.alert_rules.lock().insert(root.to_path_buf(), rules);
     }
 
-    /// Where alerts go.
+    /// Returns the sinks of alerts.
     pub fn sinks(&self) -> Vec<SinkStatus> {
         self.sinks.lock().clone()
     }
@@ -362,23 +362,23 @@ impl Shared {
         *self.roots.lock() = roots;
     }
 
-    /// The index has to be built anew for these roots.
+    /// Records that the index has to be rebuilt for these roots.
     pub(crate) fn set_rebuilding(&self, roots: impl IntoIterator<Item = PathBuf>) {
         self.rebuilding.lock().extend(roots);
     }
 
-    /// A root has been scanned.
+    /// Records that a root has been scanned.
     pub(crate) fn rebuilt(&self, root: &Path) {
         self.rebuilding.lock().remove(root);
     }
 
-    /// Whether the index is being built anew for a root, so that answers about it may have too
-    /// little.
+    /// Returns whether the index is being rebuilt for a root, so that answers about it may be
+    /// incomplete.
     pub(crate) fn is_rebuilding(&self, root: &Path) -> bool {
         self.rebuilding.lock().contains(root)
     }
 
-    /// Sets the roots while the daemon runs, and tells the follower.
+    /// Sets the roots while the daemon runs, and calls the follower.
     pub(crate) fn change_roots(&self, roots: Vec<Root>) {
         self.set_roots(roots);
         if let Some(follower) = self.follower.get() {
@@ -386,13 +386,14 @@ impl Shared {
         }
     }
 
-    /// Sets the one follower that is told when a root comes or goes, on the thread of the indexer.
+    /// Sets the one follower that is called when a root is added or removed, on the indexer's
+    /// thread.
     pub(crate) fn follow_roots(&self, follower: RootsFollower) {
         let follows = self.follower.set(follower);
         debug_assert!(follows.is_ok(), "roots have one follower");
     }
 
-    /// The paths of the imported catalogues in the index, sorted by label.
+    /// Returns the paths of the imported catalogues in the index, sorted by label.
     pub fn catalogues(&self) -> Vec<PathBuf> {
         self.catalogues.lock().clone()
     }
@@ -401,7 +402,7 @@ impl Shared {
         *self.catalogues.lock() = roots;
     }
 
-    /// The catalogues as questions see them: roots that never change.
+    /// Returns the catalogues as questions see them: roots that never change.
     pub fn catalogue_roots(&self) -> Vec<Root> {
         let root = |path| Root {
             options: RootOptions {
@@ -414,14 +415,14 @@ impl Shared {
         self.catalogues().into_iter().map(root).collect()
     }
 
-    /// Sets the state of a root and returns the one that it had; `None` if the path is no root.
+    /// Sets the state of a root and returns the previous one; `None` if the path is no root.
     pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
         let mut roots = self.roots.lock();
         let root = roots.iter_mut().find(|root| root.options.path == path)?;
         Some(std::mem::replace(&mut root.state, state))
     }
 
-    /// The root or the catalogue that holds the path, unless the path is excluded.
+    /// Returns the root or the catalogue that holds the path, unless the path is excluded.
     pub fn root_of(&self, path: &Path) -> Option<Root> {
         if is_catalogued(path) {
             let mut roots = self.catalogue_roots().into_iter();
@@ -437,7 +438,7 @@ impl Shared {
             .cloned()
     }
 
-    /// Whether the path is an excluded one or lies below one.
+    /// Returns whether the path is excluded or lies below an excluded one.
     pub(crate) fn is_excluded(&self, path: &Path) -> bool {
         self.excluded
             .lock()
@@ -445,7 +446,7 @@ impl Shared {
             .any(|excluded| path.starts_with(excluded))
     }
 
-    /// Paths that are never looked at: our own folders and mounts.
+    /// Returns the paths that are never read or listed: the daemon's folders and mounts.
     pub fn excluded(&self) -> Vec<PathBuf> {
         self.excluded.lock().clone()
     }
@@ -454,12 +455,12 @@ impl Shared {
         *self.excluded.lock() = paths;
     }
 
-    /// The current troubles.
+    /// Returns the current troubles.
     pub fn troubles(&self) -> Vec<Degraded> {
         self.troubles.lock().values().cloned().collect()
     }
 
-    /// Records a trouble, and writes it to the journal if it is new or has another reason now.
+    /// Records a trouble, and logs it if it is new or has a new reason.
     pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
         let trouble = Degraded {
             path: path.into(),
@@ -475,7 +476,7 @@ impl Shared {
         }
     }
 
-    /// All troubles of a topic are over.
+    /// Ends all troubles of a topic.
     pub(crate) fn mended(&self, topic: Topic) {
         let mut ended = Vec::new();
         self.troubles.lock().retain(|(about, path), trouble| {
@@ -496,12 +497,12 @@ impl Shared {
         self.first_scan.changed.notify_all();
     }
 
-    /// Whether all roots were scanned once since the start.
+    /// Returns whether all roots were scanned once since the start.
     pub fn first_scan_done(&self) -> bool {
         self.first_scan.seen.load(Ordering::Acquire)
     }
 
-    /// Waits a while for the first scan; says whether it is done.
+    /// Waits for the first scan; returns whether it is done.
     pub fn wait_first_scan(&self, patience: Duration) -> bool {
         let mut open = self.first_scan.open.lock();
         self.first_scan

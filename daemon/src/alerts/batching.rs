@@ -1,22 +1,20 @@
-//! When an alert is due, which findings are one alert, and how many alerts there may be: pure, in
+//! Decides when an alert is due, which findings form one alert, and how many there may be; pure, in
 //! virtual time.
 //!
-//! 1. A changed file is assessed [`SETTLE`] after its last reading: within that time a save dance
-//!    is over, and what was a temporary file is gone. One that is read again and again is assessed
-//!    [`CAP`] after its first reading, against what it was before that; its next reading is a new
-//!    beginning.
-//! 2. Findings that make up a copied tree are one alert. While files below the same directory are
-//!    still waiting to be assessed the tree may grow, so it is held back until [`HOLD_FILE`] after
-//!    its last member, at most [`HOLD_TREE`] after its first; a single file is held for the same
-//!    reason at most [`HOLD_FILE`]. A held file that is read again is assessed again, and is not
-//!    held longer for that. Files of a tree that arrive after its alert are counted, and a later
-//!    summary tells how many they were.
+//! 1. A changed file is assessed [`SETTLE`] after its last reading. By then a save is complete and
+//!    its temporary file is gone. A file that is read repeatedly is assessed [`CAP`] after its
+//!    first reading, against its state before that. Its next reading starts anew.
+//! 2. Findings of a copied tree are one alert. While files below the same directory wait, the tree
+//!    may grow. So it is held back until [`HOLD_FILE`] after its last member, at most [`HOLD_TREE`]
+//!    after its first. A single file is held for the same reason at most [`HOLD_FILE`]. A held file
+//!    that is read again is assessed again, but not held longer. Files of a tree that arrive after
+//!    its alert are counted in a later summary.
 //! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
-//!    is an alert of its own when the time is over. Files are counted in the same way if too many
-//!    wait at once: nothing is lost silently.
+//!    is an alert of its own when the time is over. If too many files wait at once, they are
+//!    counted in the same way. So nothing is lost silently.
 //!
-//! The baseline of a file is kept with the file while it waits or is held. Both are bounded, and so
-//! are the baselines.
+//! A file's baseline is kept while the file waits or is held. The numbers of files and of baselines
+//! are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -30,29 +28,29 @@ use super::baselines::Baseline;
 use super::partners::Partner;
 use super::trees;
 
-/// From the reading of a file to its assessment.
+/// Time from the reading of a file to its assessment.
 pub const SETTLE: Duration = Duration::from_secs(2);
-/// From the first reading of a file to its assessment at the latest, if it is read again.
+/// Longest time from the first reading of a file to its assessment, if it is read again.
 pub const CAP: Duration = Duration::from_secs(10);
-/// The longest a single file waits for a tree that it may belong to, and a tree for its next file.
+/// Longest time that a file waits for its tree, and a tree for its next file.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
-/// The longest a growing tree waits to be complete.
+/// Longest time that a growing tree waits to be complete.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
-/// Alerts in [`RATE_TIME`].
+/// Most alerts in [`RATE_TIME`].
 pub const RATE: u32 = 30;
 /// See [`RATE`].
 pub const RATE_TIME: Duration = Duration::from_secs(60);
-/// How often held findings are looked at.
+/// Pause between two checks of the held findings.
 const LOOK: Duration = Duration::from_secs(1);
-/// More held findings than this are never looked at more often than `LOOK` says.
+/// Above this number of held findings the pause is always kept.
 const MANY: usize = 500;
-/// For each so many held findings, the pause between two looks is longer by another `LOOK`.
+/// The pause grows by one `LOOK` for each such number of held findings.
 const VERY_MANY: usize = 5000;
-/// How long a tree that was reported is not reported again.
+/// Time for which a reported tree is not reported again.
 const REPORTED: Duration = Duration::from_secs(600);
-/// The most changed files that wait at a time.
+/// Most changed files that wait at a time.
 pub const MOST_WAITING: usize = 200_000;
-/// With more findings than this nothing is held back.
+/// With more findings than this none is held back.
 const MOST_HELD: usize = 50_000;
 
 /// The result of assessing a changed file.
@@ -62,14 +60,14 @@ pub enum Verdict {
     Nothing,
     /// It is a document whose text is not known yet, and no copy of another file.
     NotYet(ContentId),
-    /// It resembles something new, but because of a git operation, which is not worth an alert.
+    /// It resembles something new because of a git operation, which deserves no alert.
     Quiet,
     /// It resembles something new.
     Resembles {
-        /// What it resembles, best first; never empty.
+        /// The files that it resembles, best first; never empty.
         partners: Vec<Partner>,
-        /// It counts in a copied tree, but is no alert by itself: it is too small, or builds or
-        /// version control make such files.
+        /// True if it counts in a copied tree, but is no alert by itself. It is too small, or a
+        /// file of a build or of version control.
         only_in_tree: bool,
     },
 }
@@ -77,31 +75,31 @@ pub enum Verdict {
 /// An alert.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alert {
-    /// A file came to resemble another.
+    /// A file now resembles another.
     File {
         /// The changed file.
         path: PathBuf,
         /// The file that it resembles most.
         partner: Partner,
-        /// How many more it resembles.
+        /// Number of other files that it resembles.
         others: usize,
     },
-    /// A tree came to resemble another.
+    /// A tree now resembles another.
     Tree {
         /// The new directory.
         copy: PathBuf,
-        /// The one it resembles.
+        /// The directory that it resembles.
         original: PathBuf,
-        /// How many of its files have their like in the other.
+        /// Number of its files with a counterpart in the other.
         files: usize,
-        /// How many of those are identical to their like.
+        /// Number of files that are identical to their counterpart.
         identical: usize,
     },
     /// There were more alerts than may be reported one by one.
     Summary {
-        /// How many alerts were left out.
+        /// Number of omitted alerts.
         left_out: u64,
-        /// The folder above all the files that they were about.
+        /// Common parent of all their files.
         above: PathBuf,
     },
 }
@@ -111,19 +109,19 @@ pub enum Alert {
 pub struct Due {
     /// Its path.
     pub path: Arc<Path>,
-    /// What it was before its first reading.
+    /// Its state before its first reading.
     pub before: Baseline,
     history: History,
 }
 
-/// What has happened to a file that waits or is held.
+/// The history of a file that waits or is held.
 #[derive(Clone, Copy, Debug)]
 struct History {
-    /// Its first reading.
+    /// Time of its first reading.
     first: Instant,
-    /// It was read more than once.
+    /// True if it was read more than once.
     again: bool,
-    /// When it was first found to resemble something.
+    /// Time of its first finding.
     found: Option<Instant>,
 }
 
@@ -144,8 +142,8 @@ struct Held {
 }
 
 impl Held {
-    /// Until when it waits for a tree that it may belong to. That is sooner if it was written all
-    /// the time, which no file of a copied tree is.
+    /// Returns how long it waits for its tree. A file that is written all the time waits less,
+    /// because no file of a copied tree is.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
@@ -155,26 +153,27 @@ impl Held {
 /// The state machine.
 #[derive(Debug, Default)]
 pub struct Batching {
-    /// Read but not assessed.
+    /// Files that were read but not assessed.
     waiting: BTreeMap<Arc<Path>, Unassessed>,
     /// The same files in the order in which they are due.
     order: BTreeSet<(Instant, Arc<Path>)>,
     held: BTreeMap<Arc<Path>, Held>,
-    /// When to look at `held` again, and when it was looked at last.
+    /// Times of the next and of the last check of `held`.
     look: Option<Instant>,
     looked: Option<Instant>,
-    /// Trees that an alert named: (copy, original).
+    /// Trees of reported alerts: (copy, original).
     reported: BTreeMap<(PathBuf, PathBuf), Instant>,
     rate_began: Option<Instant>,
     in_rate: u32,
     left_out: u64,
-    /// The folder above all that was left out.
+    /// Common parent of all omitted files.
     above: Option<PathBuf>,
 }
 
 impl Batching {
-    /// A changed file was read. If it waits or is held, it waits anew with the baseline that it
-    /// has; if not, this returns `false` and the file is to be passed to [`Self::read`].
+    /// Records another reading of a file. A file that waits or is held waits anew with its
+    /// baseline. If it does neither, this returns `false`, and the file must be passed to
+    /// [`Self::read`].
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
         {
@@ -194,7 +193,7 @@ impl Batching {
         true
     }
 
-    /// A changed file was read; `before` is its baseline, unless it has one already.
+    /// Records the reading of a file; `before` is its baseline, unless it has one already.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -211,7 +210,7 @@ impl Batching {
         self.wait(path.into(), now + SETTLE, before, history);
     }
 
-    /// A due file could not be assessed when it was, and can be now.
+    /// Returns a due file that could not be assessed, to be assessed now.
     pub fn put_back(&mut self, due: Due, now: Instant) {
         if self.waiting.contains_key(&due.path) || self.held.contains_key(&due.path) {
             return;
@@ -229,7 +228,7 @@ impl Batching {
         self.waiting.insert(path, waiting);
     }
 
-    /// When to ask again; may be too early.
+    /// Returns the time to ask again; it may be too early.
     pub fn deadline(&self) -> Option<Instant> {
         let waiting = self.order.first().map(|(at, _)| *at);
         let held = self.look.filter(|_| !self.held.is_empty());
@@ -240,18 +239,18 @@ impl Batching {
         [waiting, held, summary].into_iter().flatten().min()
     }
 
-    /// Whether nothing waits and nothing is held.
+    /// Returns whether nothing waits and nothing is held.
     #[cfg(test)]
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.held.is_empty()
     }
 
-    /// How many files wait to be assessed.
+    /// Returns the number of files that wait to be assessed.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The files to assess now, at most `most`; with `all` even those that are not due yet.
+    /// Returns at most `most` files to assess now; with `all` even those that are not due yet.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -298,7 +297,7 @@ impl Batching {
         self.alerts_if(now, all, &|_| true)
     }
 
-    /// The alerts about assessed files that are to be told; with `all` nothing is held back.
+    /// Returns the alerts that are due and pass `is_told`; with `all` nothing is held back.
     pub fn alerts_if(
         &mut self,
         now: Instant,
@@ -326,7 +325,7 @@ impl Batching {
         self.limit(alerts, now)
     }
 
-    /// Takes the complete trees out and returns the members of the others.
+    /// Removes the complete trees and returns the members of the others.
     fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<Arc<Path>> {
         let findings: Vec<(&Path, Vec<&Path>)> = (self.held.iter())
             .map(|(path, held)| {
@@ -397,7 +396,7 @@ impl Batching {
             })
             .map(|(path, _)| Arc::clone(path))
             .collect();
-        // Two files that came to resemble each other are reported once.
+        // Two files that now resemble each other are reported once.
         let mut pairs = BTreeSet::new();
         for path in due {
             let Some(held) = self.held.remove(&path) else {
@@ -424,7 +423,7 @@ impl Batching {
         }
     }
 
-    /// Whether a tree that contains the pair was reported lately.
+    /// Returns whether a tree that contains the pair was reported recently.
     fn was_reported(&self, copy: &Path, original: &Path) -> bool {
         self.reported
             .keys()
@@ -433,7 +432,7 @@ impl Batching {
             })
     }
 
-    /// Whether files below the directory are still to be assessed.
+    /// Returns whether files below the directory are still to be assessed.
     fn is_growing(&self, dir: &Path) -> bool {
         self.waiting
             .range::<Path, _>((Bound::Included(dir), Bound::Unbounded))
@@ -441,7 +440,7 @@ impl Batching {
             .is_some_and(|(path, _)| path.starts_with(dir))
     }
 
-    /// Keeps to the rate; adds the summary when its time has come.
+    /// Limits the rate; adds the summary when the time is over.
     fn limit(&mut self, alerts: Vec<Alert>, now: Instant) -> Vec<Alert> {
         if self.rate_began.is_none_or(|at| at + RATE_TIME <= now) {
             let left_out = std::mem::take(&mut self.left_out);

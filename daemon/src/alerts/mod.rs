@@ -1,4 +1,4 @@
-//! Alerts: when a change makes a file resemble another.
+//! Raises alerts when a change makes a file resemble another.
 //!
 //! ```text
 //! indexer ──Read(paths, snapshot before)──► baselines ──► batching ──alerts──► log, journal
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! [`baselines`] remembers what a file was, [`batching`] decides when an alert is due and how many
-//! there are, [`novelty`] decides what resembles what and what is worth an alert, [`trees`] finds
-//! copied trees, [`log`] keeps the alerts. This module is the thread that joins them. It reads
-//! snapshots only and never holds up the indexer. What it needs of the snapshot before a change it
-//! reads as soon as it can, and it lets go of that snapshot after `MOST_LATE` at the latest.
+//! there are. [`novelty`] decides what resembles what and what deserves an alert, [`trees`] finds
+//! copied trees, [`log`] stores the alerts. This module is the thread that joins them. It only
+//! reads snapshots and never delays the indexer. It reads from the snapshot before a change as soon
+//! as it can, and drops that snapshot after at most `MOST_LATE`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -48,35 +48,35 @@ use novelty::Novelty;
 use partners::content_at;
 use rules::Rules;
 
-/// What the thread is told.
+/// Messages to the thread.
 #[derive(Debug)]
 pub enum Message {
     /// Files whose content changed are in the index.
     Read {
-        /// Which.
+        /// The files.
         paths: Vec<PathBuf>,
         /// The snapshot before the change.
         before: Snapshot,
     },
     /// The parts of documents are in the index.
     TakenApart,
-    /// Raise what is waiting, then answer.
+    /// Raise all pending alerts, then reply.
     Flush(Vec<oneshot::Sender<Result<(), Failure>>>),
 }
 
-/// Files that are assessed between two looks at the messages and the clock.
+/// Number of files assessed between two checks of messages and clock.
 const AT_ONCE: usize = 64;
-/// How long a barrier waits for files to be assessed.
+/// Longest time that a barrier waits for assessments.
 const FLUSH: Duration = Duration::from_secs(2);
 /// If more files than this wait, a barrier does not wait for them.
 const FLUSHED: usize = 2000;
-/// How long the snapshot before a change is kept for files whose baselines are not read yet. While
-/// it is kept, what it sees takes up room in the file of the index.
+/// Longest time that the snapshot before a change is kept for unread baselines. Meanwhile the index
+/// file cannot reuse the space of what it sees.
 const MOST_LATE: Duration = Duration::from_secs(60);
-/// How long what was looked up about ignore files, git and copies is reused.
+/// Time for which information about ignore files, git and copies is reused.
 const CACHED: Duration = Duration::from_secs(5);
 
-/// Raises alerts until the senders are gone. `prints`: each is a message of the daemon as well.
+/// Raises alerts until the senders are gone. If `prints` is set, each alert is also logged.
 pub fn run(
     messages: &Receiver<Message>,
     shared: &Shared,
@@ -131,20 +131,20 @@ struct Unread {
     at: Instant,
 }
 
-/// [`Batching`], and what it takes to assess a file.
+/// [`Batching`], and the state for assessing files.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,
     /// Documents whose texts are not known yet.
     documents: Documents,
     burst: Arc<Burst>,
-    /// When a change was last found to be no news without an assessment. It belongs to its burst
-    /// all the same, and that lasts as long as if it had waited.
+    /// Time of the last change that was dismissed without an assessment. It still belongs to its
+    /// burst, and prolongs it as if it had waited.
     left_out: Option<Instant>,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
-    /// Each alert is a message of the daemon as well.
+    /// True if each alert is also logged.
     prints: bool,
 }
 
@@ -163,13 +163,13 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// When there is something to do next; may be too early.
+    /// Returns the time of the next work; it may be too early.
     fn deadline(&self) -> Option<Instant> {
         let unread = self.unread.front().map(|unread| unread.at);
         unread.or_else(|| self.batching.deadline())
     }
 
-    /// Files that are to be assessed.
+    /// Returns the number of files to assess.
     fn waiting(&self) -> usize {
         let unread: usize = self.unread.iter().map(|unread| unread.paths.len()).sum();
         unread + self.batching.waiting()
@@ -185,8 +185,7 @@ impl<'a> Raiser<'a> {
         if paths.is_empty() {
             return;
         }
-        // All are added before any of them is assessed, so that files that came together are known
-        // to have done so.
+        // All are added before any is assessed, so files that arrived together are known as such.
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
@@ -205,7 +204,7 @@ impl<'a> Raiser<'a> {
         });
     }
 
-    /// Reads the baselines of the next files, of `most` at most.
+    /// Reads the baselines of at most `most` files.
     fn take_baselines(&mut self, most: usize) {
         if self.unread.is_empty() {
             return;
@@ -245,14 +244,14 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    /// Raises the alerts of all files that wait, as far as the time allows.
+    /// Raises the alerts of all waiting files within the time limit.
     fn flush(&mut self) {
         let began = Instant::now();
         while self.waiting() > 0 && began.elapsed() < FLUSH {
             self.take_baselines(AT_ONCE);
             self.assess(true);
         }
-        // A barrier is a quiet moment, whatever was left out.
+        // A barrier ends the burst, even after dismissed changes.
         self.left_out = None;
         self.rest();
         self.publish(self.waiting() == 0);
@@ -303,12 +302,12 @@ impl<'a> Raiser<'a> {
         self.rest();
     }
 
-    /// What is worth an alert, by root.
+    /// Returns the alert rules by root.
     fn rules(&self) -> Rules {
         Rules::new(self.shared.all_alert_rules())
     }
 
-    /// Forgets the burst if this is a quiet moment.
+    /// Forgets the burst if no change is recent.
     fn rest(&mut self) {
         let is_recent = (self.left_out).is_some_and(|at| at.elapsed() < batching::SETTLE);
         if self.waiting() == 0 && !is_recent {
@@ -341,7 +340,7 @@ impl<'a> Raiser<'a> {
             }
             self.log.lock().push(row(&alert));
         }
-        // Or what they are about would be news again after a kill.
+        // Otherwise their files would raise them again after a kill.
         if let Some(index) = self.shared.index()
             && let Err(error) = index.persist(Duration::ZERO)
         {
@@ -357,7 +356,7 @@ fn not_assessed(files: usize) {
     );
 }
 
-/// The line of the journal. Paths are quoted and escaped by their `Debug` form.
+/// Writes an alert to the journal. The `Debug` form quotes and escapes paths.
 fn write_journal(alert: &Alert) {
     match alert {
         Alert::File {
@@ -404,7 +403,7 @@ fn write_journal(alert: &Alert) {
     }
 }
 
-/// The row that is kept.
+/// Returns the row that is stored.
 fn row(alert: &Alert) -> AlertRow {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -469,8 +468,8 @@ mod tests {
     use super::*;
     use crate::journal;
 
-    /// The largest size of the index in the first rounds of rewriting one file, and in many later
-    /// ones; `keep`: the snapshot of the first round lives on.
+    /// Returns the largest sizes of the index in the first and in many later rounds of rewriting
+    /// one file. With `keep` the snapshot of the first round is kept.
     fn rewritten_all_the_time(keep: bool) -> (u64, u64) {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap().join("root");
@@ -506,7 +505,7 @@ mod tests {
         (settled, (20..150).map(&mut rewrite).max().unwrap())
     }
 
-    /// The first snapshot was once kept for as long as the file went on changing.
+    /// The first snapshot was once kept while the file went on changing.
     #[test]
     fn a_file_that_is_rewritten_all_the_time_does_not_make_the_index_grow() {
         let (settled, grown) = rewritten_all_the_time(false);

@@ -1,22 +1,22 @@
-//! Folders whose catalogues are kept up to date: `[[catalogue]] path = "/srv/catalogues/*.cat"`.
+//! Follows folders whose catalogues are kept up to date: `[[catalogue]] path =
+//! "/srv/catalogues/*.cat"`.
 //!
-//! Each file there that the pattern names is imported under its own name without the ending,
-//! again when another one takes its place, and forgotten when it is gone. So the machines of a
-//! fleet need not be known to the one that answers for them: they put their files there. Choices:
+//! Each file that matches the pattern is imported under its own name without the extension. It is
+//! imported again when it is replaced, and forgotten when it is gone. So the machines of a fleet
+//! need not be known to the daemon that answers for them: they put their files there. Choices:
 //!
-//! 1. **What is taken is copied**, as by `resemble catalogue add`. A folder that cannot be reached,
-//!    such as one of a disk that is not mounted just now, takes nothing away.
-//! 2. **A file is read when its stat differs** from the one that was taken or refused.
+//! 1. **Catalogues are copied**, as by `resemble catalogue add`. An unreachable folder, such as one
+//!    on an unmounted disk, removes nothing.
+//! 2. **A file is read when its stat differs** from the one that was imported or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks or
-//!    it was heard that it was closed or moved to its place. One that cannot be used is told after
-//!    [`TOLD`]: what is copied there slowly is cut until it is complete. The catalogue before it
-//!    stays.
-//! 4. **By hand or by a folder**: a label that was imported by hand is not replaced, and one that
-//!    comes from a folder can be neither imported nor removed by hand.
+//!    an event shows that it was closed or moved here. An unusable one is reported after [`TOLD`]:
+//!    a file that is copied slowly is truncated until it is complete. The previous catalogue stays.
+//! 4. **By hand or by a folder**: a label that was imported by hand is not replaced. A label from a
+//!    folder can be neither imported nor removed by hand.
 //!
-//! The folders are looked at when something was heard there, with the roots, and by barriers. What
-//! was taken from where is in a file beside the copies; without it the copies are compared with the
-//! folders by their digests.
+//! The folders are checked after an event there, with the roots, and by barriers. A file beside the
+//! copies records which files they are from. Without it the copies are compared with the folders by
+//! their digests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -35,17 +35,17 @@ use crate::state::Topic;
 use crate::state_file;
 use crate::watch::Marks;
 
-/// How long a file must have been left alone before it is taken. What is cut is refused, and read
-/// again when it has changed: so this only spares reading what arrives piece by piece.
+/// Time without changes before a file is imported. A truncated one is refused, and read again when
+/// it has changed. So this only saves reads of files that arrive piece by piece.
 const SETTLED: Duration = Duration::from_millis(250);
-/// What is heard of a file that was moved to its place, and nothing else but attributes.
+/// Marks of a file that was moved here, without any others but attributes.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
-/// How long a file that cannot be used must have been left alone before that is told.
+/// Time without changes before an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
-/// What was taken, beside the copies.
+/// Record of the imported files, beside the copies.
 const TAKEN: &str = "folders.json";
 
-/// Enough of a stat to tell whether a file is another.
+/// The fields of a stat that show whether a file was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     dev: u64,
@@ -67,7 +67,7 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// Where a kept catalogue was taken from.
+/// The origin of a copied catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TakenFrom {
     file: PathText,
@@ -78,7 +78,7 @@ struct TakenFrom {
 struct Offered {
     file: PathBuf,
     stamp: Stamp,
-    /// How long it was left alone; `None` where its time is in the future.
+    /// Time since its last change; `None` if that is in the future.
     age: Option<Duration>,
 }
 
@@ -88,7 +88,7 @@ impl Offered {
     }
 }
 
-/// What there is to take, by label, and what is wrong with the rest.
+/// The files to import, by label, and the failures of the others.
 #[derive(Default)]
 struct Offer {
     files: BTreeMap<String, Offered>,
@@ -97,7 +97,7 @@ struct Offer {
     troubles: Troubles,
 }
 
-/// What is wrong with a file or folder, and what mends it.
+/// The problem of a file or folder, and its solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unusable {
     reason: String,
@@ -115,20 +115,20 @@ impl From<String> for Unusable {
 
 type Troubles = BTreeMap<PathBuf, Unusable>;
 
-/// The folders, and what was taken of them.
+/// The folders, and the imported files.
 #[derive(Debug, Default)]
 pub(super) struct CatalogueFolders {
     folders: Vec<CatalogueFolder>,
     taken: BTreeMap<String, TakenFrom>,
-    /// What cannot be used, until it is another file.
+    /// Unusable files, until they are replaced.
     refused: BTreeMap<PathBuf, (Stamp, Unusable)>,
-    /// What was heard to be complete since the folders were looked at.
+    /// Files known to be complete since the last check of the folders.
     complete: BTreeSet<PathBuf>,
     told: Troubles,
 }
 
 impl CatalogueFolders {
-    /// With what was taken in earlier runs, as the folder of the copies says.
+    /// Starts with the files imported in earlier runs, by the record in the folder of the copies.
     pub(super) fn new(folders: Vec<CatalogueFolder>, copies: Option<&Path>) -> Self {
         let taken = copies.and_then(|copies| fs::read(copies.join(TAKEN)).ok());
         let taken = taken.and_then(|text| serde_json::from_slice(&text).ok());
@@ -139,15 +139,15 @@ impl CatalogueFolders {
         }
     }
 
-    /// The folders to be watched.
+    /// Returns the folders to be watched.
     fn to_watch(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().map(CatalogueFolder::folder)
     }
 
-    /// Hears of a path. Whether it is one of the files.
+    /// Records an event for a path; returns whether it is one of the files.
     pub(super) fn hear(&mut self, path: &Path, marks: Marks) -> bool {
         let is_ours = self.folders.iter().any(|folder| folder.names(path));
-        // What is written in its place is heard to be written before it is closed.
+        // A file written in place has a write event before it is closed.
         let is_complete =
             marks.has_any(Marks::CLOSED) || marks.and(Marks::ATTRIBUTES) == MOVED_HERE;
         if is_ours && is_complete {
@@ -156,7 +156,7 @@ impl CatalogueFolders {
         is_ours
     }
 
-    /// The file that a label is kept up to date with.
+    /// Returns the file that a label is kept up to date with.
     fn source_of(&self, label: &str) -> Option<&Path> {
         self.taken.get(label).map(|from| from.file.as_path())
     }
@@ -165,7 +165,7 @@ impl CatalogueFolders {
         self.folders.is_empty() && self.taken.is_empty() && self.told.is_empty()
     }
 
-    /// Looks into the folders.
+    /// Lists the folders.
     fn offer(&self, now: SystemTime) -> Offer {
         let mut offer = Offer::default();
         for folder in &self.folders {
@@ -187,7 +187,7 @@ impl CatalogueFolders {
         offer
     }
 
-    /// The entries of a folder, sorted.
+    /// Returns the entries of a folder, sorted.
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
         let cannot = |error: std::io::Error| format!("its catalogues cannot be listed: {error}");
         let dev = fs::metadata(folder).map_err(cannot)?.dev();
@@ -198,7 +198,7 @@ impl CatalogueFolders {
         for entry in entries {
             files.push(entry.map_err(cannot)?.path());
         }
-        // What is left of a mount point when its disk is gone.
+        // A mount point without its disk looks like this.
         if files.is_empty() && of_folder.peek().is_some() && of_folder.all(|it| it.stamp.dev != dev)
         {
             return Err("it is empty, and another file system than before".to_owned());
@@ -212,7 +212,7 @@ impl Offer {
     fn add(&mut self, file: PathBuf, now: SystemTime) {
         let name = file.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.starts_with('.')) {
-            // What is being written beside its place, as rsync does.
+            // Programs such as rsync write a hidden file beside the final one.
             return;
         }
         let label = file.file_stem().and_then(|stem| stem.to_str());
@@ -221,7 +221,7 @@ impl Offer {
             self.troubles.insert(file, reason.to_owned().into());
             return;
         };
-        // A file that is gone by now is one that was not listed.
+        // A file that is gone by now counts as not listed.
         let Ok(meta) = fs::metadata(&file) else {
             return;
         };
@@ -242,7 +242,7 @@ impl Offer {
     }
 }
 
-/// Whether the same file would be refused for the same reason another time.
+/// Returns whether the same file would be refused again for the same reason.
 const fn is_for_good(error: &CatalogueError) -> bool {
     matches!(
         error,
@@ -260,8 +260,8 @@ impl Indexer {
         self.next_roots = Instant::now();
     }
 
-    /// To hear of what comes, and to look for what has come. A folder that cannot be watched is
-    /// looked at with the roots.
+    /// Watches the folders, and checks them for new files. A folder that cannot be watched is
+    /// checked with the roots.
     pub(super) fn watch_catalogue_folders(&mut self) {
         for folder in self.followed.to_watch() {
             self.next_roots = Instant::now();
@@ -271,8 +271,7 @@ impl Indexer {
         }
     }
 
-    /// Takes what is new in the folders, one file at a time unless `all` is asked for, and forgets
-    /// what is gone.
+    /// Imports new files of the folders, only one unless `all` is set, and forgets vanished ones.
     pub(super) fn follow_catalogues(&mut self, all: bool) {
         let copies = self.options.catalogues.clone();
         let (Some(copies), Some(_)) = (copies, self.shared.index()) else {
@@ -331,7 +330,7 @@ impl Indexer {
         self.tell_of_folders(troubles);
     }
 
-    /// Imports a file, unless what is kept is the same. `Ok(false)`: it was.
+    /// Imports a file, unless the copy is equal; then it returns `Ok(false)`.
     fn take_catalogue(
         &mut self,
         copies: &Path,
@@ -361,8 +360,8 @@ impl Indexer {
         Ok(true)
     }
 
-    /// Forgets catalogues whose file is gone from a folder that could be listed, or from one that
-    /// is no longer followed.
+    /// Forgets catalogues whose file is gone from a listed folder, or whose folder is no longer
+    /// followed.
     fn forget_what_is_gone(
         &mut self,
         copies: &Path,
@@ -414,7 +413,7 @@ impl Indexer {
         self.followed.told = troubles;
     }
 
-    /// Why a label cannot be changed by hand, if it cannot.
+    /// Returns why a label cannot be changed by hand, if so.
     pub(super) fn follows(&self, label: &str) -> Option<String> {
         let file = self.followed.source_of(label)?;
         Some(format!(
@@ -428,7 +427,7 @@ impl Indexer {
 mod tests {
     use super::*;
 
-    /// What was closed or moved here is taken at once; what is being written is not.
+    /// A file that was closed or moved here is imported at once; one being written is not.
     #[test]
     fn what_is_heard_to_be_complete() {
         let heard = |path: &str, marks: &[Marks]| {

@@ -1,8 +1,8 @@
-//! One connection: hello, one request, its answer.
+//! Serves one connection: hello, one request, its answer.
 //!
-//! Whatever a connection waits for, it also looks whether the client goes away ([`hang_up`]). A
-//! question whose client is gone is cancelled ([`Cancel`]): its thread ends at its next look at the
-//! index.
+//! While a connection waits, it also checks whether the client disconnects ([`hang_up`]). The
+//! question of a disconnected client is cancelled ([`Cancel`]): its thread ends when it next reads
+//! the index.
 
 use std::io;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::indexer::roots::root_with;
 
-/// Serves a connection to its end, and says in the journal only what matters.
+/// Serves a connection to its end, and logs only serious failures.
 pub(super) async fn converse(
     stream: UnixStream,
     context: Arc<Context>,
@@ -59,10 +59,10 @@ pub(super) async fn converse(
     }
 }
 
-/// Why a connection ends before its answer.
+/// The reasons why a connection ends before its answer.
 #[derive(Debug)]
 enum Trouble {
-    /// This is told to the client.
+    /// This failure is sent to the client.
     Failed(Failure),
     /// The client is gone or does not read.
     Gone(io::Error),
@@ -113,7 +113,7 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // How far it is says how much others have written.
+                // The progress reveals how much others have written.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -126,7 +126,7 @@ impl Connection {
             } => {
                 let root = root_with(path.into(), rules);
                 let root = aside(&context, |context| handlers::new_root(context, root)).await?;
-                // Before the order, which records them with the root.
+                // Before the order, which stores them with the root.
                 context.shared.set_alert_rules(&root.path, alerts);
                 let row = handlers::watch_row(&context, &root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None, None)
@@ -156,8 +156,8 @@ impl Connection {
         }
     }
 
-    /// Reads the request, and whether the client wants to hear how far it is; `None` if the client
-    /// only wanted to know whether somebody is there.
+    /// Reads the request, and whether the client wants progress. `None` if the client only checks
+    /// that a daemon listens.
     async fn request(&mut self) -> Result<Option<(Request, bool)>, Trouble> {
         let mut buffer = LineBuffer::new(self.limits.request_bytes);
         let mut piece = [0; 4 * 1024];
@@ -195,8 +195,8 @@ impl Connection {
         }
     }
 
-    /// Gives the indexer an order and waits until it is carried out. With a barrier the client is
-    /// told how far that is.
+    /// Sends the indexer an order and waits until it is carried out. With a barrier the client
+    /// receives its progress.
     async fn order(
         &mut self,
         context: &Context,
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// Answers a question on a thread of its own, as long as the client is there.
+    /// Answers a question on a thread of its own, until the client disconnects.
     async fn compute(
         &mut self,
         context: Arc<Context>,
@@ -263,8 +263,8 @@ impl Connection {
             if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
-            // Not released before: a question whose client is gone takes a place until it has
-            // ended.
+            // Not released before: the question of a disconnected client occupies its slot until it
+            // has ended.
             drop(turn);
         });
         let mut pace = progress::pace();
@@ -297,7 +297,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a place among the questions that are computed.
+    /// Waits for a slot among the running questions.
     async fn turn(&mut self, context: &Context) -> Result<Turn, Trouble> {
         tokio::select! {
             turn = context.questions.take(self.asker.one) => turn.ok_or_else(|| ending().into()),
@@ -306,7 +306,7 @@ impl Connection {
         }
     }
 
-    /// Sends the alerts after a number; with `follow` it goes on with new ones.
+    /// Sends the alerts after a number; with `follow` also new ones.
     async fn alerts(
         &mut self,
         context: &Context,
@@ -371,7 +371,7 @@ impl Connection {
     }
 }
 
-/// Cancels a question when its connection lets go of it, for whatever reason.
+/// Cancels a question when its connection drops this.
 #[derive(Debug, Default)]
 struct Cancel(StopFlag);
 
@@ -381,7 +381,7 @@ impl Drop for Cancel {
     }
 }
 
-/// The pause between two looks at a client that has said everything.
+/// Pause between two checks of a client that has closed its side.
 const HALF_CLOSED: Duration = Duration::from_millis(100);
 
 /// Returns when the client is gone. A client that has closed its side for writing (`nc -N`) is not
@@ -394,7 +394,7 @@ async fn hang_up(stream: &UnixStream) {
         }
         match stream.try_read(&mut rest) {
             Ok(0) => break,
-            // A connection has one request: what follows it has no meaning.
+            // A connection has one request; bytes after it have no meaning.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return,
@@ -405,7 +405,7 @@ async fn hang_up(stream: &UnixStream) {
     }
 }
 
-/// Whether the other end is closed in both directions. `poll` reports that without being asked.
+/// Returns whether the other end is closed in both directions; `poll` always reports that.
 fn is_hung_up(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
@@ -415,7 +415,7 @@ fn is_hung_up(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Looks something up on a thread that may block: a path may lead to a disk that does not answer.
+/// Looks something up on a thread that may block: a path may be on a disk that does not answer.
 async fn aside<T: Send + 'static>(
     context: &Arc<Context>,
     look: impl FnOnce(&Context) -> Result<T, Failure> + Send + 'static,
@@ -430,7 +430,7 @@ fn busy(text: String) -> Trouble {
     Failure::new(FailureKind::Busy, text).into()
 }
 
-/// What a connection is told that has to go before its request is complete.
+/// Returns the failure for a connection that is closed before its request is complete.
 fn in_the_way() -> Trouble {
     let text = "the daemon is busy: too many requests were begun and are not complete; ask again \
                 in a moment";

@@ -6,28 +6,28 @@ use resemble_query::compare::MemoryCache;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-/// Bytes gathered before they are handed over.
+/// Bytes collected before they are sent.
 const PIECE: usize = 64 * 1024;
-/// The most pieces that are on the way at once.
+/// Most pieces in transit at once.
 const ON_THE_WAY: usize = 4;
 
-/// A longer answer is not kept: two of these and what they are made of find room together.
+/// Most bytes of an answer that is kept: two of these and their sources fit into the cache.
 const MOST_COPIED: usize = MemoryCache::MOST_BYTES / 4;
 
-/// The client is gone, or the answer cannot go on: nothing more is wanted of it.
+/// The client is gone, or the answer cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientGone;
 
-/// The end of the thread that computes.
+/// The end of the computing thread.
 #[derive(Debug)]
 pub(super) struct Out {
     pieces: mpsc::Sender<Vec<u8>>,
     gathered: Vec<u8>,
-    /// The lines again, to be kept.
+    /// A copy of the lines, to be kept.
     copy: Option<Vec<u8>>,
 }
 
-/// Both ends.
+/// Returns both ends.
 pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
     let (pieces, receiver) = mpsc::channel(ON_THE_WAY);
     (
@@ -72,12 +72,12 @@ impl Out {
         }
     }
 
-    /// Copies the lines from here on, as long as they are not too many to be kept.
+    /// Copies the lines from here on, unless they are too many to be kept.
     pub(super) fn copy(&mut self) {
         self.copy = Some(Vec::new());
     }
 
-    /// The lines that were copied, if that is all of them.
+    /// Returns the copied lines, if they are complete.
     pub(super) const fn take_copy(&mut self) -> Option<Vec<u8>> {
         self.copy.take()
     }
@@ -92,7 +92,7 @@ impl Out {
         Ok(())
     }
 
-    /// Adds a whole answer, or why there is none, and hands everything over.
+    /// Adds a whole answer, or its failure, and sends everything.
     pub(super) fn answer<R: Serialize>(
         &mut self,
         answer: Result<Answer<R>, Failure>,
@@ -108,7 +108,7 @@ impl Out {
         self.flush()
     }
 
-    /// Hands over what was gathered.
+    /// Sends what was collected.
     pub(super) fn flush(&mut self) -> Result<(), ClientGone> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -119,7 +119,7 @@ impl Out {
     }
 }
 
-/// The line that tells a client of a failure.
+/// Returns the line with a failure for the client.
 pub(super) fn failed_line(failure: Failure) -> Vec<u8> {
     // A kind and a sentence are always JSON and never too long.
     encode(&Reply::<()>::Failed(failure), MAX_ANSWER).unwrap_or_default()

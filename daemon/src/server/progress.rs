@@ -1,5 +1,4 @@
-//! How far the work is that a client waits for: the steps of a question, or what a barrier waits
-//! for.
+//! Reports the progress of work that a client waits for: the steps of a question, or of a barrier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +11,19 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::context::Context;
 
-/// Nothing is said of what takes less time.
+/// Work that takes less time is not reported.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two lines.
+/// Time between two reports.
 const PACE: Duration = Duration::from_millis(250);
 
-/// When the client is told.
+/// Returns the times of reports.
 pub(super) fn pace() -> Interval {
     let mut pace = interval_at(Instant::now() + PATIENCE, PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     pace
 }
 
-/// What is said of the step that a question is at; `None` if it cannot say how far it is.
+/// Returns the current step of a question; `None` if it has no progress.
 pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
     let step = steps.now()?;
     Some(StepProgress {
@@ -36,17 +35,17 @@ pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
     })
 }
 
-/// What a barrier waits for.
+/// The work that a barrier waits for.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
-    /// The step that was told last, and the most files that waited in it.
+    /// The step reported last, and the most files that waited in it.
     waiting: (u64, u64),
     /// The number of the scan whose files are being counted, and the count.
     counted: Option<(u64, Arc<Tally>)>,
 }
 
 impl Barrier {
-    /// How far the scan under way is, or how many files that changed are still to be read.
+    /// Returns the progress of the current scan, or the number of changed files still to be read.
     pub(super) fn now(&mut self, context: &Context) -> Option<StepProgress> {
         let (step, scan) = context.shared.scan();
         let Some((root, done)) = scan else {
@@ -69,7 +68,7 @@ impl Barrier {
             let tally = Arc::new(Tally::default());
             self.counted = Some((step, Arc::clone(&tally)));
             let roots = [root.clone()];
-            // It ends by itself or when it is stopped, and nobody waits for it.
+            // It ends by itself or when it is stopped, and is not awaited.
             tokio::task::spawn_blocking(move || tally.count(&roots));
         }
         let all = self.counted.as_ref().and_then(|(_, tally)| tally.total());

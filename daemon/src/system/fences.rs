@@ -1,10 +1,10 @@
-//! What the indexer of system mode forbids itself before it reads a byte.
+//! Restricts the indexer of system mode before it reads a byte.
 //!
-//! It holds the right to read every file and the index of all of them. So whoever takes it over
-//! must find no way out: **Landlock** lets it read the roots and write its own folders, and nothing
-//! else; **the filter of system calls** takes away what starts programs, looks into processes,
-//! mounts, changes ids, or reaches beyond this machine. Both are for good, and for all threads that
-//! come later. If one cannot be put up, there is no daemon.
+//! The indexer may read every file and has the index of all of them. So code that takes it over
+//! must find no way out. **Landlock** lets it read the roots and write its own folders, and nothing
+//! else. **The filter of system calls** refuses those that start programs, inspect processes,
+//! mount, change ids, or connect to other machines. Both are permanent and apply to all later
+//! threads. If one cannot be installed, the daemon does not start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// The oldest Landlock that holds: it knows of truncation.
+/// The oldest sufficient Landlock: it controls truncation.
 const LEAST: ABI = ABI::V3;
-/// Where that is.
+/// Requirements of that version.
 const LANDLOCK_TAKES: &str =
     "it takes Linux 6.2 or later, and `landlock` in /sys/kernel/security/lsm";
-/// What is asked for besides, where the kernel has it.
+/// Further rules that are requested if the kernel has them.
 const NEWEST: ABI = ABI::V6;
 
-/// What the daemon reads of the machine besides its roots: descriptors, mounts and the groups of
-/// callers, names of file systems.
+/// Folders of the machine that the daemon reads in addition to its roots: descriptors, mounts,
+/// groups of callers, names of file systems.
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 
-/// Puts up both fences. `read`: what may be read; `write`: what may be written, too. All of it is
-/// there.
+/// Installs both restrictions. `read` lists what may be read, `write` what may be written, too. All
+/// paths exist.
 ///
 /// # Errors
 ///
-/// Which one cannot be put up, and why.
+/// Which one cannot be installed, and why.
 pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
     landlocked(read, write).map_err(|error| format!("Landlock ({LANDLOCK_TAKES}): {error}"))?;
     filtered().map_err(|error| format!("the filter of system calls: {error}"))
@@ -68,7 +68,7 @@ fn landlocked(read: &[PathBuf], write: &[&Path]) -> Result<(), Box<dyn std::erro
     }
 }
 
-/// Calls of the other interface of this processor (x32) have this bit in their number.
+/// Bit in the numbers of calls of this processor's other interface (x32).
 #[cfg(target_arch = "x86_64")]
 const OTHER_INTERFACE: i64 = 0x4000_0000;
 
@@ -77,12 +77,12 @@ fn filtered() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&program)
 }
 
-/// System calls that nobody needs here, by what they are for.
+/// Refused system calls, grouped by purpose.
 const REFUSED: [i64; 78] = [
-    // To start a program.
+    // Start programs.
     libc::SYS_execve,
     libc::SYS_execveat,
-    // To look into other processes, or steer them.
+    // Inspect or control other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -94,7 +94,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_pidfd_send_signal,
-    // To change what is mounted where.
+    // Change mounts.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -112,7 +112,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_swapoff,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
-    // To become somebody else, or to have other rights.
+    // Change ids or rights.
     libc::SYS_setuid,
     libc::SYS_setgid,
     libc::SYS_setreuid,
@@ -127,7 +127,7 @@ const REFUSED: [i64; 78] = [
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // To change what other files are, in ways that Landlock does not look at.
+    // Change other files in ways that Landlock does not control.
     libc::SYS_fchmod,
     libc::SYS_fchown,
     libc::SYS_fchownat,
@@ -139,11 +139,11 @@ const REFUSED: [i64; 78] = [
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
     libc::SYS_utimensat,
-    // To open files past their paths.
+    // Open files without their paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
-    // To have the kernel do any of it by other ways.
+    // Let the kernel do any of it in other ways.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -166,19 +166,19 @@ const REFUSED: [i64; 78] = [
     libc::SYS_setdomainname,
 ];
 
-/// Everything but this is allowed.
+/// Returns the filter: everything else is allowed.
 fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED {
         rules.insert(call, Vec::new());
     }
-    // A socket of any family but that of this machine.
+    // Sockets of any family except that of this machine.
     for call in [libc::SYS_socket, libc::SYS_socketpair] {
         let (here, dword) = (libc::AF_UNIX as u64, SeccompCmpArgLen::Dword);
         let elsewhere = SeccompCondition::new(0, dword, SeccompCmpOp::Ne, here)?;
         rules.insert(call, vec![SeccompRule::new(vec![elsewhere])?]);
     }
-    // Those have numbers on old processors alone.
+    // Only old processors have numbers for these.
     #[cfg(target_arch = "x86_64")]
     for call in [
         libc::SYS_chown,
@@ -196,7 +196,7 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     {
         let same: Vec<i64> = rules.keys().copied().collect();
-        // The calls that have a number of their own there, `execve` and `ptrace` among them.
+        // The calls that have a number of their own there, among them `execve` and `ptrace`.
         for call in same.into_iter().chain(512..=547) {
             rules.insert(call | OTHER_INTERFACE, Vec::new());
         }

@@ -1,15 +1,15 @@
-//! What is remembered of paths below a name follows the name when that is renamed.
+//! Moves what is recorded for paths below a name when that name is renamed.
 //!
-//! An exchange of two names is told as two renames, there and back, and so is a rename that was
-//! undone. Which one it was cannot be told, so after the second half what is remembered stays at
-//! both ends: it says where to look, and one look too many does no harm.
+//! An exchange of two names is reported as two renames, there and back, and so is an undone rename.
+//! The two cases cannot be distinguished. So after the second half the records stay at both ends:
+//! they only show where to check, and an extra check does no harm.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::Rename;
 
-/// Between the halves of an exchange there may be renames of other threads, a few.
+/// Other threads' renames may come between the halves of an exchange; look back this far.
 const MOST: usize = 16;
 
 /// The last renames, over batches.
@@ -17,7 +17,7 @@ const MOST: usize = 16;
 pub(crate) struct LastRenames(VecDeque<Rename>);
 
 impl LastRenames {
-    /// Remembers a rename; says whether it undoes one of the last.
+    /// Adds a rename; returns whether it undoes one of the last.
     pub(crate) fn add(&mut self, rename: &Rename) -> bool {
         let Rename { from, to } = rename;
         let is_back = (self.0.iter()).any(|last| last.from == *to && last.to == *from);
@@ -29,8 +29,8 @@ impl LastRenames {
     }
 }
 
-/// What is remembered below the one name is now below the other, and the reverse; if `is_back`,
-/// all of it is below both. `merge` puts two values of one path together.
+/// Exchanges what is recorded below the two names; if `is_back`, all of it is then below both.
+/// `merge` combines two values of one path.
 pub(crate) fn swap_below<T: Copy>(
     map: &mut BTreeMap<PathBuf, T>,
     Rename { from, to }: &Rename,

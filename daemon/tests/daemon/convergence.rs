@@ -1,4 +1,4 @@
-//! After a barrier the live index is what a fresh scan gives: nothing lost, stale or made up.
+//! After a barrier the live index equals that of a fresh scan: nothing lost, stale or made up.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -134,12 +134,12 @@ fn what_moves_in_and_out_populated_is_found_and_gone() {
     fs::rename(&outside, place.in_tree("inside")).unwrap();
     daemon.assert_converged();
     assert!(daemon.dump().contains("/inside/x/3/y/3\tf"));
-    // Its directories are watched: a change deep inside is heard.
+    // Its directories are watched: a change deep inside makes an event.
     place.write("inside/x/3/y/new", 3);
     daemon.assert_converged();
     fs::rename(place.in_tree("inside"), &outside).unwrap();
     daemon.assert_converged();
-    // What happens outside now is none of our business.
+    // Changes outside do not matter now.
     fs::write(outside.join("x/late"), text(4)).unwrap();
     daemon.assert_converged();
 }
@@ -158,7 +158,7 @@ fn what_moves_away_and_back_is_still_heard() {
         }
         fs::rename(&there, &here).unwrap();
         daemon.assert_converged();
-        // The kernel watches the inode, the table knows the path: both must have come back.
+        // The kernel watches the inode, the table has the path: both must be correct again.
         place.write("d/new", 10 + round as u32);
         place.write("d/e/new", 20 + round as u32);
         daemon.assert_converged();
@@ -197,8 +197,8 @@ fn a_barrier_reads_what_was_just_written() {
     }
 }
 
-/// Threads do everything at once, with barriers in between; then the index must be as a fresh scan
-/// makes it.
+/// Threads run operations at once, with barriers in between; then the index must equal that of a
+/// fresh scan.
 #[test]
 fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     const THREADS: u32 = 4;
@@ -237,7 +237,7 @@ fn storm(root: &Path, seed: u32, steps: u32) {
     for step in 0..steps {
         let a = root.join(format!("{}/{}", random(4), random(6)));
         let b = root.join(format!("{}/{}", random(4), random(6)));
-        // Threads get in each other's way: a step that fails is as good as one that works.
+        // Threads obstruct each other: a step may fail.
         let _outcome = match random(10) {
             0 => fs::create_dir_all(a.join("sub/deep")),
             1 => fs::remove_dir_all(&a),
@@ -275,7 +275,7 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     assert_eq!(alerts[0].kind, AlertKind::File);
     assert_eq!(alerts[0].a.as_path(), place.in_tree("copy"));
     assert_eq!(alerts[0].b.as_path(), place.in_tree("report"));
-    // Saving it again, with and without a temporary file, and renaming it is no news.
+    // Saving it again, with and without a temporary file, and renaming it raise no alert.
     place.write_text("copy", &(text(1) + "and another end\n"));
     daemon.sync();
     place.write_text(".tmp", &(text(1) + "and a third end\n"));
@@ -284,7 +284,7 @@ fn a_change_that_makes_a_file_like_another_is_one_alert() {
     fs::rename(place.in_tree("copy"), place.in_tree("renamed")).unwrap();
     daemon.sync();
     assert_eq!(daemon.alerts().len(), 1, "{:?}", daemon.alerts());
-    // They outlive a restart, and a restart raises none.
+    // Alerts outlive a restart, and a restart raises none.
     drop(daemon);
     let daemon = place.start();
     daemon.sync();
@@ -336,8 +336,8 @@ fn a_copied_tree_is_one_alert() {
     assert_eq!(alerts[0].b.as_path(), place.in_tree("proj"));
 }
 
-/// What is appended to a large file is answered without reading the rest, and `sync` promises the
-/// truth all the same.
+/// An append to a large file is indexed without reading the rest. `sync` still finds changes in the
+/// rest.
 #[test]
 fn what_is_hidden_behind_an_append_is_not_hidden_from_sync() {
     let place = Place::new();
