@@ -1,4 +1,5 @@
-//! Command line and configuration file: what a daemon is to do, checked before it does anything.
+//! Reads the command line and the configuration file, and checks them before the daemon does
+//! anything.
 //!
 //! The keys of the file are the long options without the dashes; a root is a table `[[root]]` with
 //! its own rules. Where file and command line disagree, the command line decides. Every mistake
@@ -34,18 +35,18 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! A `[[catalogue]]` is a folder whose catalogues are kept up to date; its path is where they
-//! are, with a pattern for their names (docs/catalogues.md). A `[[notify]]` table is a place where
-//! alerts go: docs/alerts.md.
+//! A `[[catalogue]]` is a folder whose catalogues are kept up to date. Its path is that of the
+//! folder, with a pattern for the names (docs/catalogues.md). A `[[notify]]` table is a sink of
+//! alerts: docs/alerts.md.
 //!
-//! `[limits]` bounds what one document or archive may cost: `depth` is that of archives in
-//! archives, `ratio` that of bytes out to bytes in, `bytes` (out) and `memory` are in MiB, `parts`
-//! is a number, `time` is in seconds. A `[[converter]]` turns files with these endings into text,
-//! for formats that nothing else reads.
+//! `[limits]` bounds the cost of one document or archive: `depth` is that of archives in archives,
+//! `ratio` that of extracted to stored bytes. `bytes` (extracted) and `memory` are in MiB, `parts`
+//! is a number, `time` is in seconds. A `[[converter]]` turns files with these extensions into
+//! text, for formats that nothing else reads.
 //!
 //! Relative paths of the command line start at the working directory, those of the file at the
-//! file's folder; `~/` at the start of a path of the file is the home folder (the shell expands it
-//! on the command line).
+//! file's folder. `~/` at the start of a path of the file is the home folder; the shell expands it
+//! on the command line.
 
 use std::fs;
 use std::io;
@@ -81,9 +82,9 @@ pub use starter::write as write_starter;
 pub use system::SystemConfig;
 pub(crate) use system::{held_fast, numbers};
 
-/// How often the whole tree is compared with the index, changes or not.
+/// Pause between two comparisons of the whole tree with the index.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// The most contents that may have a chunk or sample before it counts as boilerplate.
+/// Most contents of a chunk or sample that is not boilerplate.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -187,7 +188,7 @@ pub struct Args {
     pub quiet: bool,
 }
 
-/// A pattern of the command line.
+/// Checks a pattern of the command line.
 fn glob(text: &str) -> Result<String, BadPattern> {
     pattern::check(text).map(|()| text.to_owned())
 }
@@ -221,58 +222,59 @@ pub enum TextArg {
     Off,
 }
 
-/// What the daemon is to do.
+/// Settings of the daemon.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The roots of this start, in the order given: those of the file, then those of the command
     /// line.
     pub roots: Vec<RootOptions>,
-    /// What is worth an alert in each of them.
+    /// Alert rules of each root.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
-    /// How many of them the file names. `watch remove` overrides the file, for later starts, too.
+    /// Number of roots that the file names. `watch remove` overrides the file, for later starts,
+    /// too.
     pub roots_of_file: usize,
-    /// Where to mount the overlay.
+    /// Mount point of the overlay.
     pub mount: Option<PathBuf>,
-    /// The symbolic link that is to lead to it.
+    /// Symbolic link that is to lead to it.
     pub link: Option<PathBuf>,
-    /// An overlay or a link was asked for: without it the daemon does not start.
+    /// True if an overlay or a link was requested: without it the daemon does not start.
     pub must_mount: bool,
-    /// The home folder, where an overlay is in the way of other programs.
+    /// The home folder, in which an overlay disturbs other programs.
     pub home: Option<PathBuf>,
     /// The view of the overlay.
     pub view: View,
     /// Whether the overlay lists `.similar`.
     pub show: Show,
-    /// Under which name it lists it.
+    /// Name of `.similar` in listings.
     pub similar_name: SimilarName,
     /// The state folder.
     pub state: PathBuf,
-    /// The cache folder of the command `resemble`, which every run writes to. It is left out like
-    /// the state folder.
+    /// Cache folder of the command `resemble`, which every run writes to. It is excluded like the
+    /// state folder.
     pub cache: Option<PathBuf>,
     /// The socket.
     pub socket: PathBuf,
-    /// How files are cut and sampled.
+    /// Parameters of chunks and samples.
     pub params: Params,
     /// See [`resemble_index::Options::boilerplate_limit`].
     pub boilerplate: u32,
     /// Open the socket and mount the overlay only after the first scan.
     pub wait: bool,
-    /// The period of the full comparison; `None`: never.
+    /// Period of the full comparison; `None` for never.
     pub reconcile: Option<Duration>,
     /// Folders whose catalogues are kept up to date.
     pub catalogues: Vec<CatalogueFolder>,
-    /// What one document or archive may cost.
+    /// Limits on the cost of one document or archive.
     pub limits: Limits,
     /// Commands for formats that nothing else reads.
     pub converters: Vec<Converter>,
-    /// Where alerts go.
+    /// Sinks of alerts.
     pub sinks: Vec<SinkConfig>,
-    /// It answers all users.
+    /// Settings of a daemon for all users.
     pub system: Option<SystemConfig>,
 }
 
-/// What is wrong with the command line or the file.
+/// The errors of the command line or the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -291,43 +293,43 @@ pub enum ConfigError {
         /// Why.
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file is invalid.
     #[error("in the configuration {}, line {line}: {message}", .path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// The line in it, counted from 1.
         line: usize,
-        /// What is wrong there, in one line.
+        /// The error, in one line.
         message: String,
     },
-    /// No chunks can be cut in this size.
+    /// This chunk size is not supported.
     #[error(
         "--chunk-size {size}: the average must be from {} to {} bytes",
         ChunkParams::LEAST_AVERAGE,
         ChunkParams::GREATEST_AVERAGE
     )]
     ChunkSize {
-        /// What was asked for.
+        /// The requested size.
         size: u32,
     },
     /// A converter without extensions or without a command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
-    /// A folder of catalogues that is none.
+    /// A folder of catalogues is invalid.
     #[error("in the configuration, the [[catalogue]] {}: {wrong}", .path.display())]
     Catalogue {
-        /// As it is written.
+        /// The path as written.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         wrong: NoFolder,
     },
-    /// A sink of alerts that makes no sense.
+    /// A sink of alerts is invalid.
     #[error("in the configuration, the [[notify]] `{sink}`: {wrong}")]
     Notify {
-        /// Its name.
+        /// Name of the sink.
         sink: String,
-        /// What is wrong, in one line.
+        /// The error, in one line.
         wrong: String,
     },
     /// There is no such user or group, or it is root.
@@ -336,7 +338,7 @@ pub enum ConfigError {
          them, or name others with --user and --control-group"
     )]
     NoUser(String),
-    /// It is not done for all users.
+    /// System mode does not support the option.
     #[error("{0} is for the daemon of one user: --system does not do it")]
     NotForAll(&'static str),
     /// There is no place for a folder or the socket.
@@ -345,13 +347,13 @@ pub enum ConfigError {
     /// The working directory is gone.
     #[error("cannot tell the working directory: {0}")]
     WorkingDirectory(io::Error),
-    /// A root is no directory that can be watched.
+    /// A root is not a directory that can be watched.
     #[error(transparent)]
     Root(#[from] RootError),
 }
 
 impl Config {
-    /// Puts the command line, the file that it names and the environment together.
+    /// Combines the command line, the file that it names and the environment.
     pub fn load(args: &Args, env: &Env) -> Result<Self, ConfigError> {
         let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
         let (file, folder) = file_of(args, &here)?;
@@ -437,7 +439,7 @@ impl Config {
         }
     }
 
-    /// Adds the roots that can be watched; the first that cannot is an error.
+    /// Adds the roots; fails with the first that cannot be watched.
     fn add_roots(
         &mut self,
         roots: Vec<(RootOptions, AlertRules)>,
@@ -458,14 +460,13 @@ impl Config {
         Ok(())
     }
 
-    /// Whether alerts go to the journal of systemd.
+    /// Returns whether alerts go to the journal of systemd.
     pub fn has_journal(&self) -> bool {
         let is_journal = |sink: &SinkConfig| matches!(sink.kind, SinkKind::Journal(_));
         self.sinks.iter().any(is_journal)
     }
 
-    /// Sends alerts to the journal, with their fields, if it is there: that is where the messages
-    /// of this process go.
+    /// Adds the journal as a sink with fields, if it exists: the messages of this process go there.
     pub fn send_to_journal(&mut self) {
         if !self.has_journal() && Path::new(journal::SOCKET).exists() {
             self.sinks.push(SinkConfig {
@@ -478,7 +479,7 @@ impl Config {
     }
 }
 
-/// The file that the command line names, and the folder that its paths are in.
+/// Returns the file that the command line names, and the folder of its relative paths.
 fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigError> {
     let Some(path) = &args.config else {
         return Ok((FileConfig::default(), here.to_path_buf()));
@@ -492,7 +493,7 @@ fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigErro
     Ok((file, path.parent().unwrap_or(Path::new("/")).to_path_buf()))
 }
 
-/// The roots of the file, then those of the command line, for which its switches are.
+/// Returns the roots of the file, then those of the command line, to which its switches apply.
 fn roots_asked(
     args: &Args,
     file: &FileConfig,
@@ -530,7 +531,7 @@ fn roots_asked(
     of_file.chain(of_line).collect()
 }
 
-/// Where the view is mounted if nobody says where; a temporary folder only if it has to be mounted.
+/// Returns the default mount point; a temporary folder only if the view must be mounted.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),
@@ -538,7 +539,7 @@ fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigErro
     }
 }
 
-/// The folder of a `[[catalogue]]`.
+/// Returns the folder of a `[[catalogue]]`.
 fn catalogue_folder(
     path: &Path,
     in_file: &dyn Fn(&Path) -> PathBuf,
@@ -549,7 +550,7 @@ fn catalogue_folder(
     })
 }
 
-/// Makes one sentence of what the parser says in several lines, some of which quote the file.
+/// Makes one sentence of the parser's lines, some of which quote the file.
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let before = text.get(..at).unwrap_or(text);
@@ -561,7 +562,8 @@ fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     }
 }
 
-/// A path of the configuration file: `~` is the home folder, and `folder` is that of the file.
+/// Resolves a path of the configuration file: `~` is the home folder, and `folder` is that of the
+/// file.
 fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),

@@ -1,25 +1,25 @@
-//! Bounds of what the C library's allocator keeps of memory that was freed.
+//! Limits the freed memory that the C library's allocator keeps.
 //!
-//! By itself it opens an arena for each thread, and serves blocks of up to 32 MiB from it after the
-//! first such block was freed. What reading threads make and the writer frees is then spread over
-//! all arenas, with holes between what stays. Four arenas instead, and blocks of four mebibytes and
-//! up in mappings of their own, take a tenth off the peak of a first scan at the same speed. With
-//! three, reading threads wait for the arena that the writer frees in; one costs `groups` a third
-//! of its speed (docs/decisions/0012-tried-for-speed.md).
+//! By default it opens an arena for each thread. Once a block of up to 32 MiB was freed, it serves
+//! such blocks from the arenas. Memory that readers allocate and the writer frees is then spread
+//! over all arenas, with holes in between. Four arenas, and mappings for blocks of at least four
+//! mebibytes, reduce the peak of a first scan by a tenth at the same speed. With three, readers
+//! wait for the arena in which the writer frees; one costs `groups` a third of its speed
+//! (docs/decisions/0012-tried-for-speed.md).
 
-/// Threads that allocate at the same time without waiting for each other, mostly: the first one,
-/// the writer, and those that read, which are two to four.
+/// Number of threads that mostly allocate without waiting for each other: the first one, the
+/// writer, and two to four readers.
 const ARENAS: i32 = 4;
 
-/// Larger blocks go back to the system as soon as they are freed.
+/// Least size of blocks that return to the system as soon as they are freed.
 const MAPPED_FROM: i32 = 4 << 20;
 
-/// So much may be free at the end of the heap. (Setting one bound stops the allocator from moving
-/// any; its own first choice, 128 KiB, has it ask the system all the time.)
+/// Most free memory at the end of the heap. (Setting one limit stops the allocator from adapting
+/// any. Its initial 128 KiB would cause constant system calls.)
 const KEPT_FREE: i32 = 32 << 20;
 
-/// Sets the bounds: before the first thread is there. Whoever set other ones in the environment
-/// (`MALLOC_ARENA_MAX`) is overruled.
+/// Sets the limits, before the first thread starts. They override those of the environment
+/// (`MALLOC_ARENA_MAX`).
 pub(crate) fn bound() {
     for (option, value) in [
         (libc::M_ARENA_MAX, ARENAS),

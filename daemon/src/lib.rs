@@ -10,11 +10,10 @@
 //!
 //! * [`watch`] gathers hints about changes, [`coalesce`] turns hints and time into jobs, and
 //!   [`indexer`] is the thread that owns both and the writer of the index.
-//! * [`state`] is what all threads share, [`server`] answers at the socket, [`neighbours`],
-//!   [`overlays`] and [`link`] make the overlay, [`alerts`] tells which files came to resemble
-//!   others.
-//! * [`config`] says what to do, [`journal`] writes the messages, [`service`] talks to the service
-//!   manager, and [`Daemon`] begins and ends all of it in the right order.
+//! * [`state`] is shared by all threads, [`server`] answers at the socket. [`neighbours`],
+//!   [`overlays`] and [`link`] make the overlay. [`alerts`] reports files that now resemble others.
+//! * [`config`] has the settings, [`journal`] writes the messages, [`service`] talks to the service
+//!   manager, and [`Daemon`] starts and ends all of it in the right order.
 //!
 //! The library prints nothing, reads no environment variable and never exits; `main` does.
 #![forbid(unsafe_code)]
@@ -74,22 +73,22 @@ use system::Entered;
 use watch::SourceError;
 use watch::notify::NotifySource;
 
-/// The file of the index in the state folder.
+/// File of the index in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
-/// Bytes of memory for pages of the index. With 48 MiB the peak of a first scan of a kernel tree
-/// was 147 to 159 MB; with 40 it is 133 to 147, as quick. A first `find` takes 4 % more of the
-/// processor.
+/// Bytes of memory for pages of the index. With 48 MiB the peak of a first scan of a kernel tree is
+/// 147 to 159 MB. With 40 it is 133 to 147, at the same speed. A first `find` takes 4 % more
+/// processor time.
 const INDEX_CACHE: usize = 40 << 20;
-/// The file in the state folder of what a person has seen.
+/// File in the state folder with the marks of what a person has seen.
 pub const ACKS_FILE: &str = "acks.json";
-/// The file in the state folder with the list of roots, for an index that begins anew.
+/// File in the state folder with the list of roots, for an index that starts empty.
 pub const ROOTS_FILE: &str = "roots.json";
-/// The folder in the state folder that barriers make their files in.
+/// Folder in the state folder in which barriers make their files.
 const COOKIES: &str = "cookies";
-/// How long the ending daemon waits for questions that are being computed.
+/// Longest wait of the ending daemon for running questions.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Why the daemon did not start. Each is said in one sentence, and the exit status is 2.
+/// The reasons why the daemon did not start. Each is one sentence, and the exit status is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Nothing to watch.
@@ -128,10 +127,10 @@ pub enum StartError {
     /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A root lies in another.
+    /// A root is inside another.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// Changes cannot be heard of, now or later.
+    /// Changes cannot be observed, now or later.
     #[error(transparent)]
     Watch(#[from] SourceError),
     /// The socket cannot be made.
@@ -140,7 +139,7 @@ pub enum StartError {
     /// The overlay cannot be mounted.
     #[error("cannot mount the overlay: {0}")]
     Show(#[from] ShowError),
-    /// A thread cannot be started, or what threads need cannot be set up.
+    /// A thread cannot be started, or its resources cannot be set up.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
     /// The indexer ended while the daemon waited for its first scan.
@@ -154,11 +153,11 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug)]
 pub struct Daemon;
 
-/// A running daemon. [`Handle::stop`] ends it cleanly; dropping it ends it, too, but waits for
-/// nothing.
+/// A running daemon. [`Handle::stop`] ends it cleanly. Dropping it ends it as well, but does not
+/// wait.
 #[derive(Debug)]
 pub struct Handle {
-    /// What is in force.
+    /// The present settings.
     config: Config,
     shared: Arc<Shared>,
     log: Arc<Mutex<AlertLog>>,
@@ -167,7 +166,7 @@ pub struct Handle {
     stop: StopFlag,
     indexer: Option<JoinHandle<()>>,
     alerts: Option<JoinHandle<()>>,
-    /// The thread that delivers alerts, and what ends it when it is dropped.
+    /// The thread that delivers alerts, and the sender whose drop ends it.
     delivery: Option<(JoinHandle<()>, Sender<()>)>,
     ending: signal::Sender<bool>,
     runtime: Option<Runtime>,
@@ -181,12 +180,12 @@ pub struct Handle {
 
 impl Daemon {
     /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
-    /// `wait` that is after the first scan, or as soon as a signal asks the daemon to end.
+    /// `wait` that is after the first scan, or when a signal ends the daemon.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         Self::start_for(config, None)
     }
 
-    /// As [`Self::start`]; in system mode with what was had before the fences went up.
+    /// [`Self::start`], in system mode with the resources acquired before the restrictions.
     pub fn start_for(config: &Config, entered: Option<Entered>) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);
@@ -199,7 +198,7 @@ impl Daemon {
         let kept_rules = roots::kept_alert_rules(&index.snapshot()?);
         let source = NotifySource::new(&config.state.join(COOKIES))?;
         let runtime = runtime().map_err(StartError::Thread)?;
-        // From here on a signal ends the daemon cleanly, even in the middle of its start.
+        // From here on a signal ends the daemon cleanly, even during its start.
         let (ended, hung_up) = runtime
             .block_on(async { signals() })
             .map_err(StartError::Thread)?;
@@ -314,7 +313,7 @@ impl Daemon {
     }
 }
 
-/// The threads that answer.
+/// Starts the threads that answer.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -334,7 +333,7 @@ fn open_with_roots(
     let index = open_index(config, path, options)?;
     roots::restore(&index, roots_file);
     let roots = all_roots(config, &index);
-    // Opening does not read all that names the roots: damage there shows here.
+    // Opening does not read all records of the roots: their damage shows here.
     let Some(damage) = index.damage() else {
         return Ok((index, roots?));
     };
@@ -345,13 +344,13 @@ fn open_with_roots(
     Ok((index, roots))
 }
 
-/// Folders that the programs write to, and that no root has.
+/// Returns the folders that the programs write to, which are never indexed.
 fn own_folders(config: &Config) -> Vec<PathBuf> {
     let state = std::iter::once(config.state.clone());
     state.chain(config.cache.clone()).collect()
 }
 
-/// The views, which follow the roots.
+/// Creates the manager of the views, which follow the roots.
 fn overlays_of(
     config: &Config,
     shared: &Arc<Shared>,
@@ -379,7 +378,7 @@ fn overlays_of(
 }
 
 impl Handle {
-    /// Starts the thread that delivers alerts, if they are to go anywhere.
+    /// Starts the thread that delivers alerts, if there are sinks.
     fn start_delivery(&mut self) -> Result<(), StartError> {
         self.shared.set_sinks(Vec::new());
         if self.config.sinks.is_empty() {
@@ -394,7 +393,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Ends the thread that delivers alerts: what is not delivered by now is in the log.
+    /// Ends the thread that delivers alerts: undelivered ones are in the log.
     fn end_delivery(&mut self) {
         if let Some((thread, ends)) = self.delivery.take() {
             drop(ends);
@@ -469,14 +468,14 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(StartError::Thread)
 }
 
-/// Returns when the first scan is done, or when `is_over` says that there is no more reason to
-/// wait.
+/// Returns when the first scan is done, or when `is_over` returns true.
 fn wait_for_first_scan(shared: &Shared, is_over: impl Fn() -> bool) {
     let patience = Duration::from_millis(100);
     while !shared.wait_first_scan(patience) && !is_over() {}
 }
 
-/// Makes the state folder if it is missing. It must be ours, and nobody else may write to it.
+/// Makes the state folder if it is missing. The daemon's user must own it, and no one else may
+/// write to it.
 fn prepare_state(state: &Path) -> Result<(), StartError> {
     places::private_dir(state, rustix::process::geteuid().as_raw())?;
     let mode = fs::metadata(state)
@@ -495,7 +494,7 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The roots that the configuration and the command line name, and those that `watch add` keeps.
+/// Returns the roots of the configuration and the command line, and those of `watch add`.
 fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let scanning = |options: RootOptions, origin| Root {
         options,
@@ -545,7 +544,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         )?;
         all.push(scanning(root, WatchOrigin::Kept));
     }
-    // One that only answers for the catalogues of other machines has enough to do.
+    // A daemon may serve only the catalogues of other machines.
     if all.is_empty() && config.catalogues.is_empty() {
         return Err(StartError::NoRoots);
     }

@@ -9,10 +9,10 @@ use resemble_query::find::{self, Similar, Subject};
 use resemble_relate::AskError;
 use resemble_scan::parts::PartReader;
 
-/// The files that resemble the file at `path` as the index knows it, best first, and how many there
-/// are in all. Files that only a catalogue has are left out: a link to them would lead nowhere.
-/// There are none if the file is not indexed. `part_reader` makes texts of documents again, so that
-/// what they share is proven.
+/// Returns the files that resemble the indexed file at `path`, best first, and their total number.
+/// Files of catalogues are left out, because a link to them would lead nowhere. The result is empty
+/// if the file is not indexed. `part_reader` extracts texts of documents again to prove their
+/// measures.
 pub(crate) fn similar(
     snapshot: &Snapshot,
     path: &Path,

@@ -1,12 +1,12 @@
-//! Small files in the state folder, replaced as wholes.
+//! Replaces small files in the state folder atomically.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Replaces a file, which only its owner may read: whoever reads it, now or after a crash, finds
-/// all of what it was or all of what it is.
+/// Replaces a file that only its owner may read. A reader finds either the old or the new content,
+/// even after a crash.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("json.new");
     let mut file = fs::OpenOptions::new()

@@ -1,13 +1,13 @@
-//! The past of a changed file: as much of it as the assessment needs, without a snapshot.
+//! Records the past state of a changed file for its assessment, without a snapshot.
 //!
-//! A file is assessed some seconds after its change, against the index as it was before. A snapshot
-//! of that would do, but while it lives, no page that it can see is used again: a file that is
-//! rewritten all the time would keep one for ever, and the index would grow with every commit. So
-//! what the assessment asks of the past is taken out of the snapshot soon after the change, as ids,
-//! and the snapshot is let go of.
+//! A file is assessed some seconds after its change, against the index before that. A snapshot
+//! would suffice, but while it exists, no page that it can see is reused. A file that is rewritten
+//! all the time would keep one for ever, and the index would grow with every commit. So the
+//! required facts are read from the snapshot soon after the change, as ids, and the snapshot is
+//! dropped.
 //!
-//! Neighbours are kept as contents, not as files: contents are never changed, and their ids are
-//! never given out again. If a neighbour changed as well, [`Burst`] knows its content from before.
+//! Neighbours are stored as contents, not as files: contents never change, and their ids are not
+//! reused. If a neighbour changed as well, [`Burst`] has its content from before.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -25,22 +25,22 @@ use super::rules::Rules;
 use super::{new_bytes, unshared};
 use crate::acks::Acks;
 
-/// What a path was before its change.
+/// State of a path before its change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// The content that it had; `None` if there was no file, or none that could be read.
+    /// Content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// The contents that it resembled enough for an alert, or held as members. There are none if it
-    /// had no content.
+    /// Contents that it resembled enough for an alert, or held as members; empty without a content.
     pub neighbours: Arc<[ContentId]>,
-    /// How many components the path of the deepest directory above it had that was there.
+    /// Number of components of the deepest existing directory above it.
     pub depth: usize,
-    /// A person has seen it together with a copy: that it has ceased to be one is news.
+    /// True if a person has seen it together with a copy: then the end of that relation deserves an
+    /// alert.
     pub is_seen: bool,
 }
 
 impl Baseline {
-    /// Whether a directory above the path was there.
+    /// Returns whether a directory above the path existed.
     pub fn had_directory(&self, dir: &Path) -> bool {
         dir.components().count() <= self.depth
     }
@@ -67,19 +67,19 @@ impl Baselines {
         }
     }
 
-    /// Goes by the rules of the roots.
+    /// Applies the rules of the roots.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Knows what a person has seen.
+    /// Uses the marks of what a person has seen.
     #[must_use]
     pub fn with_acks(self, acks: Arc<Acks>) -> Self {
         Self { acks, ..self }
     }
 
-    /// Whether the change of a file may be news at all; see `new_bytes` and `unshared`.
+    /// Returns whether the change of a file may deserve an alert; see `new_bytes` and `unshared`.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
@@ -97,7 +97,7 @@ impl Baselines {
         })
     }
 
-    /// What the path was.
+    /// Returns the state of the path.
     pub fn of(&mut self, path: &Path) -> Result<Baseline, AskError> {
         let was = content_at(&self.before, path)?;
         let neighbours = match was {
@@ -135,7 +135,7 @@ impl Baselines {
             .digest(content)?
             .filter(|digest| self.acks.has(*digest))
         {
-            // What it was seen with is news when it has changed.
+            // A changed counterpart of a seen pair deserves an alert again.
             let mut unseen = Vec::new();
             for other in found {
                 let other_digest = self.digest(other)?;
@@ -165,15 +165,15 @@ impl Baselines {
     }
 }
 
-/// How long files of a burst that does not end count as having come together.
+/// Longest time for which files of an endless burst count as simultaneous.
 const TOGETHER: Duration = Duration::from_secs(600);
-/// The most files of one burst that are remembered; they take some tens of megabytes.
+/// Most files of one burst that are remembered; they take some tens of megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
-/// The files that changed since the last quiet moment, but not longer than ten minutes ago, and
-/// what each had before.
+/// The files that changed since the last quiet moment, at most ten minutes ago, and their previous
+/// contents.
 ///
-/// Paths are kept as keyed hashes of 64 bits. If two of them are equal by chance, which is very
+/// Paths are stored as keyed hashes of 64 bits. If two of them are equal by chance, which is very
 /// rare, one alert may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct Burst {
@@ -184,7 +184,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// A file changed, and had this content before. The first change of a burst counts.
+    /// Records a changed file and its previous content. The first change of a burst counts.
     pub fn add(&mut self, path: &Path, was: Option<ContentId>, now: Instant) {
         while self
             .order
@@ -202,23 +202,23 @@ impl Burst {
         }
     }
 
-    /// Whether the file at the path changed.
+    /// Returns whether the file at the path changed.
     pub fn contains(&self, path: &Path) -> bool {
         self.was.contains_key(&self.hasher.hash_one(path))
     }
 
-    /// The content that the file at the path had before; `now`, if it did not change.
+    /// Returns the previous content of the file at the path; `now` if it did not change.
     pub fn content_before(&self, path: &Path, now: Option<ContentId>) -> Option<ContentId> {
         let was = self.was.get(&self.hasher.hash_one(path));
         was.copied().unwrap_or(now)
     }
 
-    /// How many files changed.
+    /// Returns the number of changed files.
     pub fn len(&self) -> usize {
         self.was.len()
     }
 
-    /// Whether no file changed.
+    /// Returns whether no file changed.
     pub fn is_empty(&self) -> bool {
         self.was.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Which changes are worth an alert, by root.
+//! Decides by root which changes deserve an alert.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -9,24 +9,24 @@ use resemble_core::ByteLen;
 use resemble_proto::message::{AlertRow, AlertRules};
 use resemble_proto::number::Fraction;
 
-/// The rules of all roots. A path outside the roots that have rules goes by the usual ones.
+/// The rules of all roots. Paths outside the roots with rules have the default ones.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Arc<BTreeMap<PathBuf, AlertRules>>);
 
 impl Rules {
-    /// Rules by the path of the root.
+    /// Takes the rules by the path of the root.
     pub fn new(of_roots: BTreeMap<PathBuf, AlertRules>) -> Self {
         Self(Arc::new(of_roots))
     }
 
     fn of(&self, path: &Path) -> Option<&AlertRules> {
-        // Roots do not lie in each other, so the nearest one before the path holds it, if any does.
+        // Roots are not nested, so only the nearest one before the path can hold it.
         let below = (Bound::Unbounded, Bound::Included(path));
         let (root, rules) = self.0.range::<Path, _>(below).next_back()?;
         path.starts_with(root).then_some(rules)
     }
 
-    /// The least share of the smaller file.
+    /// Returns the least share of the smaller file.
     pub fn least_share(&self, path: &Path) -> Fraction {
         let rules = self.of(path);
         rules.map_or_else(
@@ -35,13 +35,13 @@ impl Rules {
         )
     }
 
-    /// The least size of the changed file.
+    /// Returns the least size of the changed file.
     pub fn least_size(&self, path: &Path) -> ByteLen {
         let rules = self.of(path);
         ByteLen(rules.map_or(AlertRules::USUAL_SIZE, AlertRules::least_size))
     }
 
-    /// Whether an alert of this kind is told about the file or tree that it is about.
+    /// Returns whether the rules of its file or tree accept an alert of this kind.
     pub fn accept(&self, row: &AlertRow) -> bool {
         let rules = self.of(row.a.as_path());
         let word = row.word();

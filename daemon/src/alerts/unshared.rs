@@ -1,14 +1,13 @@
-//! A small change of a text is no news if nobody else has what it brought.
+//! Dismisses a small change of a text if no other file has what it added.
 //!
-//! Nearly every change is one: a line is added to a text, or a sentence is written anew. To look
-//! for what the file resembles, before and after, reads a posting list for each of its samples,
-//! and most of those are what they were. What another file has in common with this one is
-//! known by chunks and samples. If no other file has any that came with the change, whatever
-//! resembles the file now shared as much with what it was. So only the new ones are looked up,
-//! and neither the past nor the present of the file is.
+//! Nearly every change is of this kind: a line is added to a text, or a sentence is rewritten. A
+//! search for similar files, before and after, reads a posting list for each sample, and most
+//! samples are unchanged. Similarity is known by chunks and samples. If no other file has a new
+//! chunk or sample, every file that resembles this one now shared as much with its previous state.
+//! So only the new ones are looked up, without any search for either state.
 //!
-//! One limit follows, as in [`super::new_bytes`]: a file that shared 79 % of another, and shares
-//! 81 % of it because something else was deleted, is found only if it lost more than a sixteenth.
+//! There is one limit, as in [`super::new_bytes`]. A file may share 79 % of another, and then 81 %
+//! because something else was deleted. That is found only if it lost more than a sixteenth.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,10 +19,10 @@ use resemble_relate::{AskError, bytes_of};
 
 use super::partners::ChangedFile;
 
-/// A larger text whose samples are not all in its signature is looked for as a whole.
+/// A larger text whose samples are not all in its signature is searched for as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
-/// Whether the change of a file may be news: not if it brought nothing that another file has.
+/// Returns whether a change may deserve an alert: not if no other file has what it added.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     let &ChangedFile {
         before,
@@ -64,7 +63,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     Ok(false)
 }
 
-/// Whether it is a text that stands for itself alone.
+/// Returns whether it is a text without other renditions.
 fn is_plain(row: &ContentRow) -> bool {
     row.kind == ContentKind::Text && row.parts == 0 && !row.skipped
 }
@@ -74,8 +73,8 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
     evidence.map(|run| run.hash.posting_key())
 }
 
-/// The samples by which a text is found, at least those that came with a change which left so many
-/// bytes at the beginning and at the end; `None` if they cannot be had.
+/// Returns the samples by which a text is found, at least those of the changed part. `first` and
+/// `last` are the unchanged bytes at both ends. `None` if the samples are not available.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -106,8 +105,7 @@ fn samples_of(
     Ok(Some(new.collect()))
 }
 
-/// Whether another content has one of the keys of a content, which that did not have before.
-/// Boilerplate is no news.
+/// Returns whether another content has one of a content's new keys. Boilerplate does not count.
 fn others_have(
     (before, was): (&Snapshot, ContentId),
     (after, now): (&Snapshot, ContentId),
@@ -172,7 +170,7 @@ pub(super) mod tests {
             self.index.snapshot().unwrap()
         }
 
-        /// Writes files, changes one of them, and says whether that may be news.
+        /// Writes files, changes one of them, and returns whether the change may deserve an alert.
         fn changed(&mut self, files: &[(&str, &str)], name: &str, text: &str) -> bool {
             for (name, text) in files {
                 fs::write(self.root.join(name), text).unwrap();
@@ -186,7 +184,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A text of so many words that no other seed has.
+    /// Returns a text of `words` words that no other seed has.
     pub(in crate::alerts) fn text(seed: u32, words: u32) -> String {
         let word = |n: u32| {
             let letters = (seed * 100_000 + n).wrapping_mul(0x9e37_79b1);
@@ -201,7 +199,7 @@ pub(super) mod tests {
     fn a_line_that_nobody_has_is_no_news_and_one_of_another_file_may_be() {
         for words in [300, 1500] {
             let (mine, other) = (text(1, words), text(2, words));
-            // The two resemble each other, and go on doing so.
+            // The two resemble each other before and after.
             let copy = mine.replace('\n', " \n") + &text(3, 40);
             let files = [("mine", &mine[..]), ("copy", &copy), ("other", &other)];
             let own_line = format!("{mine}{}", text(4, 12));

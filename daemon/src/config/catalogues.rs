@@ -4,26 +4,26 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::pattern::{BadPattern, Patterns};
 
-/// Which files of a folder are catalogues that are to be kept.
+/// A folder, and a pattern for its catalogues that are kept up to date.
 #[derive(Clone, Debug)]
 pub struct CatalogueFolder {
     folder: PathBuf,
     names: Patterns,
 }
 
-/// Why a path names no catalogues.
+/// The reasons why a path names no catalogues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFolder {
     /// Its last part is missing, or a folder above it has wildcards.
     #[error("only its last part may have wildcards, as in /srv/catalogues/*.cat")]
     Form,
-    /// The pattern is none.
+    /// The pattern is invalid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
 }
 
 impl CatalogueFolder {
-    /// By an absolute path whose last part is a pattern as in ignore files.
+    /// Parses an absolute path whose last part is a pattern as in ignore files.
     pub fn of(path: &Path) -> Result<Self, NoFolder> {
         let has_wildcards = |part: &str| part.contains(['*', '?', '[']);
         let (Some(folder), Some(names)) = (path.parent(), path.file_name()) else {
@@ -41,12 +41,12 @@ impl CatalogueFolder {
         })
     }
 
-    /// Where they are.
+    /// Returns the folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether a path is one of them.
+    /// Returns whether a path is one of the catalogues.
     pub(crate) fn names(&self, file: &Path) -> bool {
         let name = file.file_name().map(Path::new);
         file.parent() == Some(&self.folder) && name.is_some_and(|name| self.names.admit(name))

@@ -1,4 +1,4 @@
-//! What is different for a daemon of all users.
+//! Settings that differ for a daemon of all users.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use super::{Config, ConfigError, RootError};
 
-/// Where its state is.
+/// Default state folder.
 const STATE: &str = "/var/lib/resemble";
-/// Where it answers.
+/// Default socket.
 const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
-/// Not among what the daemon may write: root mounts it.
+/// Outside the folders that the daemon may write: root mounts it.
 const VIEW: &str = "/run/resemble-view";
 
-/// The user of the daemon, and the group whose members give it orders, unless they are named.
+/// Default user of the daemon, and default group whose members give it orders.
 const USER: &str = "resembled";
 const CONTROL_GROUP: &str = "resemble";
 
-/// What `ProtectHome=` of a unit hides.
+/// Folders that `ProtectHome=` of a unit hides.
 const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
-/// For system mode.
+/// Settings of system mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemConfig {
-    /// The user and the group that the daemon is.
+    /// User and group of the daemon.
     pub user: (u32, u32),
-    /// The group whose members give orders; `None`: there is none.
+    /// Group whose members give orders; `None` if there is no such group.
     pub control_group: Option<u32>,
 }
 
 impl SystemConfig {
-    /// By the names that were given.
+    /// Looks up the given names.
     pub(super) fn of(user: Option<&str>, group: Option<&str>) -> Result<Self, ConfigError> {
         let name = user.unwrap_or(USER);
         let user = numbers(name)
@@ -55,14 +55,14 @@ impl SystemConfig {
     }
 }
 
-/// `UID:GID`.
+/// Parses `UID:GID`.
 pub(crate) fn numbers(text: &str) -> Option<(u32, u32)> {
     let (uid, gid) = text.split_once(':')?;
     Some((uid.parse().ok()?, gid.parse().ok()?))
 }
 
-/// The line of a name in one of the files of users and groups. A service's user is in the file: its
-/// package or `systemd-sysusers` has written it there.
+/// Returns the line of a name in one of the files of users and groups. A service's user is in the
+/// file: its package or `systemd-sysusers` has added it.
 fn entry(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let is_it = |line: &&str| line.split(':').next() == Some(name);
@@ -74,13 +74,13 @@ fn ids(line: &str) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// The places of system mode where none were given: state, socket and view.
+/// Returns the default places of system mode: state, socket and view.
 pub(super) fn places() -> [PathBuf; 3] {
     [STATE, SOCKET, VIEW].map(PathBuf::from)
 }
 
 impl Config {
-    /// Takes out what system mode does not do, and refuses what was asked for and is not done.
+    /// Disables what system mode does not support, and refuses requests for it.
     pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
         let asked = [
             ("--link", self.link.is_some()),
@@ -104,9 +104,9 @@ impl Config {
     }
 }
 
-/// Refuses a root if somebody could put another in its place: every folder above it belongs to root
-/// or the daemon, and nobody else may write to it. (The right of an access control list to write
-/// shows in the mode of the group.)
+/// Refuses a root that another user could replace. Every folder above it must belong to root or the
+/// daemon, and no one else may write to it. (The write permission of an access control list shows
+/// in the mode of the group.)
 pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
     for above in root.ancestors().skip(1) {
         let meta = fs::symlink_metadata(above).map_err(|source| RootError::Missing {
@@ -129,7 +129,7 @@ pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
     Ok(())
 }
 
-/// Says of a root that is not there that it may be hidden.
+/// Adds to the error of a missing root that it may be hidden.
 pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     match error {
         RootError::Missing { path, .. } if HOMES.iter().any(|home| path.starts_with(home)) => {
@@ -139,8 +139,8 @@ pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     }
 }
 
-/// Refuses a root in which homes are hidden: what lies there would be missing in silence. A folder
-/// that is hidden is an empty one of root's that nobody may enter.
+/// Refuses a root in which homes are hidden: their files would be missing silently. A hidden folder
+/// is an empty one of root's that no one may enter.
 fn all_shown(root: &Path) -> Result<(), RootError> {
     let is_hidden = |home: &&Path| {
         let rights = |meta: fs::Metadata| meta.mode() & 0o777;
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_root_that_others_could_move_is_refused() {
-        // Among the temporary files others may make a folder of that name.
+        // Other users could make a folder of that name among the temporary files.
         let dir = tempfile::tempdir().unwrap();
         let dir = fs::canonicalize(dir.path()).unwrap();
         let loose = |root: &Path| match held_fast(root, 4242) {

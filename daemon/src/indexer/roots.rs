@@ -1,11 +1,10 @@
-//! The list of roots that outlives a run, and the questions about it.
+//! Stores the list of roots from run to run.
 //!
-//! One record of the index lists every root of the last run: the kept ones are watched again, the
-//! others tell the next run what it need not keep any more. The record says whether the first scan
-//! of a root was finished, because only then a changed file is news. It also lists the roots that
-//! `watch remove` took away, so that the configuration does not bring them back; `watch add` does.
-//! A copy is in a file of its own: an index can be made anew from the tree, and what somebody asked
-//! for cannot.
+//! A record of the index lists every root of the last run. Roots of `watch add` are watched again;
+//! the others show the next run what it no longer needs. The record states whether the first scan
+//! of a root was finished, because only then a changed file deserves an alert. It also lists the
+//! roots that `watch remove` took away, so that the configuration does not restore them; `watch
+//! add` does. A file has a copy: an index can be rebuilt from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::state::{Root, Shared};
 use crate::state_file;
 
-/// The record's name.
+/// Name of the record.
 const RECORD: &str = "daemon/roots";
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -32,21 +31,21 @@ struct KeptRoot {
     rules: RootRules,
     #[serde(flatten)]
     alerts: AlertRules,
-    /// Asked for by `watch add`.
+    /// Requested by `watch add`.
     #[serde(default)]
     kept: bool,
-    /// Its first scan was finished.
+    /// True if its first scan was finished.
     #[serde(default)]
     complete: bool,
-    /// It was complete in an index that could not be used any more.
+    /// True if it was complete in an index that became unusable.
     #[serde(default)]
     rebuilding: bool,
-    /// No root any more, by `watch remove`.
+    /// True if `watch remove` took it away.
     #[serde(default)]
     removed: bool,
 }
 
-/// What of a root is looked at, as the protocol says it.
+/// Returns the rules of a root in the form of the protocol.
 pub(crate) fn rules_of(root: &RootOptions) -> RootRules {
     RootRules {
         ignore: root.ignore,
@@ -57,7 +56,7 @@ pub(crate) fn rules_of(root: &RootOptions) -> RootRules {
     }
 }
 
-/// A root with these rules.
+/// Returns a root with these rules.
 pub(crate) fn root_with(path: PathBuf, rules: RootRules) -> RootOptions {
     RootOptions {
         path,
@@ -90,7 +89,7 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
         .unwrap_or_default()
 }
 
-/// The roots that `watch add` asked for.
+/// Returns the roots that `watch add` requested.
 pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
     read(snapshot)
         .into_iter()
@@ -99,19 +98,19 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
         .collect()
 }
 
-/// What is worth an alert in the roots that `watch add` asked for.
+/// Returns the alert rules of the roots that `watch add` requested.
 pub(crate) fn kept_alert_rules(snapshot: &Snapshot) -> Vec<(PathBuf, AlertRules)> {
     let kept = read(snapshot).into_iter().filter(|root| root.kept);
     kept.map(|root| (root.path.into(), root.alerts)).collect()
 }
 
-/// What `watch remove` took away.
+/// Returns the roots that `watch remove` took away.
 pub(crate) fn removed(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
     let removed = read(snapshot).into_iter().filter(|root| root.removed);
     removed.map(|root| root.path.into()).collect()
 }
 
-/// The roots whose first scan is done.
+/// Returns the roots whose first scan is done.
 pub(super) fn complete(shared: &Shared) -> BTreeSet<PathBuf> {
     recorded(shared)
         .into_iter()
@@ -120,14 +119,14 @@ pub(super) fn complete(shared: &Shared) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The roots for which the index is being built anew.
+/// Returns the roots for which the index is being rebuilt.
 pub(crate) fn rebuilding(shared: &Shared) -> impl Iterator<Item = PathBuf> {
     let recorded = recorded(shared).into_iter();
     let rebuilding = recorded.filter(|root| root.rebuilding);
     rebuilding.map(|root| root.path.into())
 }
 
-/// What earlier runs indexed and no root holds now.
+/// Returns indexed paths of earlier runs that no root holds now.
 pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     let roots = shared.root_paths();
     let Ok(snapshot) = shared.snapshot() else {
@@ -135,7 +134,7 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     };
     let mut former = Vec::new();
     for root in read(&snapshot) {
-        // Nothing is left of a removed root, unless the index could not be written at that time.
+        // A removed root has no entries, unless the index could not be written at that time.
         let is_left = || matches!(snapshot.entry(root.path.as_path()), Ok(Some(_)));
         if !root.removed || is_left() {
             outside(&snapshot, root.path.into(), &roots, &mut former);
@@ -144,7 +143,7 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     former
 }
 
-/// The topmost paths at and below `path` that no root holds.
+/// Collects the topmost paths at and below `path` that no root holds.
 fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Vec<PathBuf>) {
     if roots.iter().any(|root| path.starts_with(root)) {
         return;
@@ -153,7 +152,7 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
         found.push(path);
         return;
     }
-    // A present root lies deeper: what lies beside it goes.
+    // A present root is below: its siblings are removed.
     for (name, _) in snapshot.list(&path).unwrap_or_default() {
         outside(snapshot, path.join(name), roots, found);
     }
@@ -204,8 +203,7 @@ pub(super) fn keep(
     index.put_record(RECORD, &text)
 }
 
-/// Gives an index without a list of roots the one of the index before, if there was one. Nothing
-/// was scanned for it.
+/// Copies the stored list of roots into an index without one. None of them counts as scanned.
 pub(crate) fn restore(index: &Index, path: &Path) {
     if !matches!(
         index.snapshot().and_then(|all| all.record(RECORD)),
@@ -230,7 +228,7 @@ pub(crate) fn restore(index: &Index, path: &Path) {
     }
 }
 
-/// A root in pieces for the slow comparison: its own entries, then each of its sub-directories.
+/// Splits a root for the slow comparison: its own entries, then each of its sub-directories.
 pub(super) fn pieces(root: &Path) -> Vec<Target> {
     let mut pieces = vec![Target::entry(root, Cause::Unknown)];
     let Ok(entries) = fs::read_dir(root) else {
@@ -246,7 +244,7 @@ pub(super) fn pieces(root: &Path) -> Vec<Target> {
     pieces
 }
 
-/// Whether a piece belongs to the root.
+/// Returns whether a piece belongs to the root.
 pub(super) fn is_under(piece: &Target, root: &Path) -> bool {
     match piece {
         Target::Path { path, .. } => path.starts_with(root),

@@ -1,4 +1,4 @@
-//! One round of work: everything that is due is gathered and reconciled.
+//! Runs one round of work: collects everything that is due and reconciles it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::state::Topic;
 use crate::state::fresh::MOST_NAMED;
 use crate::watch::MORE_WATCHES;
 
-/// So often a barrier looks again at what changed whenever it was looked at.
+/// Most checks by a barrier of targets that changed at each check.
 const PERSISTENCE: usize = 20;
 
-/// So much is looked at again at a time.
+/// Most targets that are checked again at a time.
 const FEW: usize = 32;
 
 impl Indexer {
@@ -45,7 +45,7 @@ impl Indexer {
         if !self.run_scans() {
             return;
         }
-        // What a barrier waits for is read to its end.
+        // The files of a barrier are read to their ends.
         self.take_turns(!reached);
         if !self.look_at_changes(reached, now) || !self.write_documents() {
             return;
@@ -53,7 +53,7 @@ impl Indexer {
         self.tell_waits();
         self.tell_troubles();
         if self.scans.is_empty() && !self.rescan_source {
-            // What was asked since this round began may have met damage.
+            // Questions since this round began may have met damage.
             if self.mark_syncs() && !(self.persist(Duration::ZERO) && self.is_sound()) {
                 return;
             }
@@ -66,7 +66,7 @@ impl Indexer {
         }
     }
 
-    /// Looks at what changed and what is due; says whether the index is still usable.
+    /// Checks changed and due targets; returns whether the index is still usable.
     fn look_at_changes(&mut self, reached: bool, now: Instant) -> bool {
         let jobs = if reached {
             self.coalescer.drain_all()
@@ -81,10 +81,9 @@ impl Indexer {
             mut entries,
             ..
         } = jobs;
-        // There are two rounds. In a single one, a file that is named would be read before the
-        // listing above it that sets the watch of its directory, and nobody would hear of a write
-        // in between. So whole directories come first, and single entries when everything is
-        // watched.
+        // There are two rounds. In a single one, a named file would be read before the listing
+        // above it that watches its directory, and a write in between would make no event. So whole
+        // directories come first, and single entries when everything is watched.
         self.drop_listed(&subtrees, &mut entries);
         let mut targets: Vec<Target> = Vec::new();
         for (rename, modified) in renames {
@@ -104,7 +103,7 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // A barrier is for writes, and events tell of them all. Files that are read once
+                // A barrier is for writes, and all of these make events. Files that are read once
                 // more only because they had just changed can wait.
                 read_now: false,
             });
@@ -133,7 +132,7 @@ impl Indexer {
         if (reached || is_due) && !self.look_at_unseen() {
             return false;
         }
-        // What is made and unmade all the time must not hold a barrier up for ever.
+        // What is constantly created and removed must not delay a barrier for ever.
         for _ in 0..PERSISTENCE {
             if !reached || self.unresolved.is_empty() {
                 break;
@@ -159,9 +158,8 @@ impl Indexer {
         report.is_some()
     }
 
-    /// Writes the measures that questions have found out since the last time, and makes durable
-    /// what has waited for long. Not at once and not by those who ask: questions come all the time,
-    /// and a durable transaction costs two fsyncs.
+    /// Writes the measures of recent questions, and makes long-pending changes durable. This is not
+    /// done at once for each question, because a durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
@@ -177,8 +175,8 @@ impl Indexer {
         self.verify_index();
     }
 
-    /// Compares a little of the index with what was written to it: of what nobody asks for, damage
-    /// would show only after years.
+    /// Verifies a small part of the index. Otherwise damage in data that no question reads would
+    /// show only after years.
     fn verify_index(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -189,7 +187,7 @@ impl Indexer {
         }
     }
 
-    /// Makes durable what is not since longer than this. Returns `false` if the index is broken.
+    /// Makes changes durable that are older than `age`. Returns `false` if the index is broken.
     fn persist(&mut self, age: Duration) -> bool {
         let Some(index) = self.shared.index() else {
             return true;
@@ -201,8 +199,8 @@ impl Indexer {
             .is_ok()
     }
 
-    /// Gives the room back that the index needs no more, if it is much. Somebody may just be
-    /// asking: then the next round does it.
+    /// Releases unused space of the index, if it is much. A running question prevents that; then
+    /// the next round does it.
     pub(super) fn compact(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -214,7 +212,7 @@ impl Indexer {
         }
     }
 
-    /// Leaves out the entries that a listing finds new and reads anyway.
+    /// Drops the entries that a listing finds new and reads anyway.
     fn drop_listed(&self, subtrees: &BTreeSet<PathBuf>, entries: &mut BTreeMap<PathBuf, Cause>) {
         if subtrees.is_empty() {
             return;
@@ -228,7 +226,7 @@ impl Indexer {
         });
     }
 
-    /// Reconciles the targets of one round; says whether the index is still usable.
+    /// Reconciles the targets of one round; returns whether the index is still usable.
     pub(super) fn look_at(&mut self, targets: &[Target]) -> bool {
         if targets.is_empty() {
             return true;
@@ -240,15 +238,15 @@ impl Indexer {
         }
         let (report, meanwhile) = self.reconcile(targets, true);
         if meanwhile.is_other {
-            // All of them: a look at a single entry lists nothing.
+            // All of them: a check of a single entry lists nothing.
             self.look_again(targets.iter().cloned());
         }
         self.not_before = Instant::now() + BREATH;
         report.is_some()
     }
 
-    /// Looks again at what could not be resolved, a few at a time and whole trees by themselves:
-    /// where mounts come and go all the time, a long look would never be undisturbed.
+    /// Checks unresolved targets again, a few at a time and whole trees one by one. Where mounts
+    /// change all the time, a long check would never be undisturbed.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =
@@ -259,7 +257,7 @@ impl Indexer {
             && others.chunks(FEW).all(|few| self.look_at(few))
     }
 
-    /// [`Self::look_at`], of targets that the index was asked for.
+    /// [`Self::look_at`] for targets found in the index.
     pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
         match targets {
             Ok(targets) => self.look_at(&targets),
@@ -270,7 +268,8 @@ impl Indexer {
         }
     }
 
-    /// Files that went on changing while they were read: a barrier waits for no second look later.
+    /// Adds files that went on changing while they were read: a barrier does not wait for a later
+    /// check.
     fn add_moving(&mut self, targets: &mut Vec<Target>) {
         self.recheck.retain(|path, (_, cause)| {
             let is_moving = *cause == Cause::Modified;
@@ -313,7 +312,7 @@ impl Indexer {
         any
     }
 
-    /// One step of the slow comparison.
+    /// Runs one step of the slow comparison.
     pub(super) fn slow_step(&mut self, now: Instant) {
         if let Some(target) = self.slow.pop_front() {
             self.scan(target, true);
@@ -329,7 +328,7 @@ impl Indexer {
         }
     }
 
-    /// Tells how many files wait to be read, and which wait longer than others.
+    /// Publishes how many files wait to be read, and which wait longer than others.
     pub(super) fn tell_waits(&mut self) {
         let documents = self.ingest.as_ref().map_or(0, Ingest::documents);
         let waiting = self.coalescer.waiting() + self.unfinished.len() + documents;
@@ -354,7 +353,7 @@ impl Indexer {
         }
     }
 
-    /// What cannot be looked at for now, in words.
+    /// Describes the transient failures.
     pub(super) fn why_not(&self) -> String {
         let Some((first, errno)) = self.passing.first() else {
             return String::new();

@@ -69,7 +69,7 @@ fn listings_are_bounded_by_their_bytes() {
     assert_eq!(all.bytes, bytes.sum::<usize>());
 }
 
-/// A watched tree, and what the overlay says of it.
+/// A watched tree, and the overlay's view of it.
 struct Watched {
     tree: TempTree,
     ingest: Ingest,
@@ -112,8 +112,8 @@ impl Watched {
         self.shared.tick();
     }
 
-    /// Whether a file has to be searched for, and what is listed. A listing that was kept is the
-    /// one that would be found.
+    /// Returns whether a file has to be searched for, and the number of rows. A kept listing must
+    /// equal a new one.
     fn ask(&self, name: &str) -> (bool, usize) {
         let path = self.path(name);
         let found = |snapshot: &Snapshot| similar_files(snapshot, &path, None);
@@ -128,7 +128,7 @@ impl Watched {
     }
 }
 
-/// What is committed elsewhere costs a listing nothing, and what is committed near it is in it.
+/// A distant commit does not invalidate a listing, and a near one is in it.
 #[test]
 fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     let mut watched = Watched::new(|_, shared| shared);
@@ -158,7 +158,7 @@ fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     assert_eq!(watched.ask("subject"), (false, 1));
 }
 
-/// What cannot be read now may be readable in the next moment, and the index is not told.
+/// An unreadable file may become readable without notice to the index.
 #[test]
 fn a_listing_with_what_could_not_be_read_stands_for_one_clock() {
     let mut watched = Watched::new(|_, shared| shared);
@@ -199,7 +199,7 @@ fn a_listing_goes_with_the_templates() {
     assert_eq!(watched.ask("subject"), (false, 0));
 }
 
-/// Sees the same at every path.
+/// Returns the same at every path.
 #[derive(Debug)]
 struct Fixed(Seen);
 
@@ -209,7 +209,7 @@ impl Sight for Fixed {
     }
 }
 
-/// Between the look and the opening another file may have come to the path.
+/// The file at the path may be replaced between the check and the opening.
 #[test]
 fn what_was_opened_is_read_only_if_it_is_what_is_seen() {
     let file = tempfile::tempfile().unwrap();

@@ -1,11 +1,11 @@
-//! Answers that are kept while nothing at all changes.
+//! Keeps answers while nothing changes.
 //!
-//! Who asks about a whole tree asks again. While the clock stands the answer is the same, and its
-//! lines go out as they were written: no file is read, and no list. What is true of this moment is
-//! said anew: whether the answer is fresh, and what it may lack.
+//! Questions about whole trees are repeated. While the clock stands, the answer is the same, and
+//! its stored lines are sent without reading a file or a list. The facts of the moment are computed
+//! anew: whether the answer is fresh, and what it may lack.
 //!
-//! Not kept is what somebody is told who does not see everything, and what `covered` says, which
-//! looks at the files as they are now. Answers about single files need no keeping.
+//! Answers to callers who do not see everything are not kept. Neither are those of `covered`, which
+//! reads the present files. Answers about single files need no cache.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use resemble_query::compare::{FindingsCache, MemoryCache};
 use super::asker::Asker;
 use super::context::Context;
 
-/// Where the answer to one question is kept.
+/// The cache entry for the answer to one question.
 #[derive(Debug)]
 pub(super) struct AnswerPlace<'a> {
     cache: &'a MemoryCache,
@@ -25,9 +25,9 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// For a request whose scope is whole, about an index of these roots, at this time; `None`: its
-    /// answer is not kept. The clock is read here, so the index is looked at later: if that changes
-    /// in between, the answer is at worst not found again.
+    /// Returns the entry for a request with its whole scope, about an index of these roots, at this
+    /// time. `None` if its answer is not kept. The clock is read here, before the index. If that
+    /// changes in between, the answer is at worst not found again.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -41,7 +41,7 @@ impl<'a> AnswerPlace<'a> {
                 | Request::Groups(_)
                 | Request::Order(_)
         );
-        // Until the first scan is done, former roots go without a tick.
+        // Until the first scan is done, former roots vanish without a tick.
         if !is_of_trees || asker.sight().is_some() || !context.shared.first_scan_done() {
             return None;
         }
@@ -53,7 +53,7 @@ impl<'a> AnswerPlace<'a> {
         })
     }
 
-    /// What was kept: what holds for the whole answer, how much follows, and the lines.
+    /// Returns what was kept: the header, the end and the lines of the answer.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;
@@ -61,7 +61,7 @@ impl<'a> AnswerPlace<'a> {
         Some((header, sent, kept, begin))
     }
 
-    /// Keeps an answer for as long as there is room.
+    /// Keeps an answer while there is room.
     pub(super) fn put(&self, header: &Header, sent: End, lines: &[u8]) {
         if let Ok(mut kept) = serde_json::to_vec(&(header, sent)) {
             kept.push(b'\n');

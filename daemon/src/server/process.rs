@@ -1,4 +1,4 @@
-//! What the daemon takes of the machine, as the kernel counts it.
+//! Reports the resources of the daemon, by the kernel's counts.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use resemble_proto::VERSION;
 use resemble_proto::message::ProcessStatus;
 use rustix::process::{Resource, getrlimit};
 
-/// The figures of this process. What the kernel does not tell is 0.
+/// Returns the figures of this process. Figures that the kernel does not report are 0.
 pub(super) fn status(uptime: Duration) -> ProcessStatus {
     let told = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kibibytes = |field: &str| {
@@ -20,7 +20,7 @@ pub(super) fn status(uptime: Duration) -> ProcessStatus {
         uptime_seconds: uptime.as_secs(),
         resident_bytes: kibibytes("VmRSS:"),
         peak_bytes: kibibytes("VmHWM:"),
-        // One of them is the folder that is being read.
+        // One of them is the folder being read.
         descriptors: fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64 - 1),
         most_descriptors: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
     }

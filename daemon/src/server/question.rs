@@ -1,5 +1,5 @@
-//! Questions about files: the scope is checked, [`resemble_query::answer`] answers, and rows go out
-//! as they come. No question has code of its own here.
+//! Answers questions about files: checks the scope, calls [`resemble_query::answer`], and sends
+//! rows as they are found. No question has code of its own here.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(super) fn answer(
     match answered {
         Ok(()) => {
             for error in lacking {
-                // Whether the client is gone, the end says as well.
+                // A disconnected client also shows at the end.
                 let _ = lines.error(error);
             }
             lines.end()
@@ -64,7 +64,7 @@ pub(super) fn answer(
     }
 }
 
-/// What the question is answered from.
+/// Returns the data from which a question is answered.
 fn question_context<'a>(
     (context, asker): (&'a Context, &Asker),
     stop: &StopFlag,
@@ -76,8 +76,8 @@ fn question_context<'a>(
     Ok(answer::Context {
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        // Documents are taken apart for a question where nobody but their owner asks: what is at a
-        // path now need not be what this asker was found to see there.
+        // Documents are extracted only if their owner is the only possible caller. The file at a
+        // path may differ now from the one that this caller was allowed to see there.
         part_reader: shared
             .part_reader()
             .filter(|_| asker.sight().is_none())
@@ -89,7 +89,7 @@ fn question_context<'a>(
     })
 }
 
-/// Whether the file at a path is a document that waits to be taken apart.
+/// Returns whether the file at a path is a document that waits for extraction.
 fn is_waiting(context: &Context, path: &Path) -> bool {
     let content = || {
         let snapshot = context.shared.snapshot().ok()?;
@@ -111,8 +111,8 @@ fn failure(error: &AskError) -> Failure {
 
 // ---- the scope ---------------------------------------------------------------------------------
 
-/// The request with its whole scope, if every path that it names is watched: the daemon cannot
-/// answer about a part of them.
+/// Returns the request with its whole scope, if every path that it names is watched: the daemon
+/// cannot answer about a part of them.
 fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
     match &mut request {
         Request::Find(find) => {
@@ -125,8 +125,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             if let Subject::File(path) = &find.subject
                 && is_waiting(context, path.as_path())
             {
-                // Who asks takes it apart: it may wait here for long. To who may not see it that is
-                // said as of any file that is not there.
+                // The caller extracts it, because it may wait here for long. A caller who may not
+                // see the file gets the failure of a missing file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -164,8 +164,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
     Ok(request)
 }
 
-/// Refuses a question about what was not looked at: whoever asks may look there. Where every file
-/// counts, nothing may be left out, either.
+/// Refuses a question about paths that were not indexed: the caller may read them itself. Where
+/// every file counts, nothing may be left out, either.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
     let places = AskedPlaces::of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
@@ -192,8 +192,8 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
     Ok(())
 }
 
-/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns
-/// and a least size do need one: they select among the files of the roots and the catalogues.
+/// Completes a scope. An empty one is about the whole index, which needs no list of its files.
+/// Patterns and a least size need one: they select among the files of the roots and the catalogues.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -203,7 +203,7 @@ fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A scope that names nothing is about all roots. One that is not there is among them.
+/// Completes a scope. An empty one is about all roots, including missing ones.
 fn in_roots(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     fill(scope, context.shared.roots());
@@ -216,7 +216,7 @@ fn fill(scope: &mut Scope, roots: Vec<Root>) {
     }
 }
 
-/// The roots and the catalogues.
+/// Returns the roots and the catalogues.
 fn all_roots(context: &Context) -> Vec<Root> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
@@ -227,7 +227,7 @@ fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 
-/// What a question is about, whose scope is whole; empty: everything.
+/// Returns the paths that a request with its whole scope is about; empty for everything.
 fn within(request: &Request) -> Vec<PathBuf> {
     let paths: Vec<&PathText> = match request {
         Request::Find(find) if find.options.scope.within.is_empty() => Vec::new(),
@@ -277,8 +277,8 @@ fn not_watched(path: &Path) -> Failure {
     Failure::new(FailureKind::NotWatched, text)
 }
 
-/// What an answer may lack, or have as it was. Known before the question is answered, because
-/// scans and readers go on meanwhile.
+/// Returns what an answer may lack, or show in an old state. This is determined before the question
+/// is answered, because scans and readers continue meanwhile.
 fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let mut errors = rebuilding((context, asker), request);
     if asker.hears_all() {
@@ -291,7 +291,7 @@ fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftE
     errors
 }
 
-/// The documents below a root that go into a catalogue without their texts.
+/// Returns an error for the documents below a root that go into a catalogue without their texts.
 fn without_text(context: &Context, root: &Path) -> Option<SoftError> {
     let documents = context.shared.waiting_documents(root);
     (documents > 0).then(|| SoftError {
@@ -304,8 +304,9 @@ fn without_text(context: &Context, root: &Path) -> Option<SoftError> {
     })
 }
 
-/// What of the scope is in an index that is being built anew: what is missing in an answer may be
-/// there. Known before the question is answered, because the scan goes on.
+/// Returns errors for the parts of the scope whose index is being rebuilt: files missing in the
+/// answer may exist. This is determined before the question is answered, because the scan
+/// continues.
 fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let shared = &context.shared;
     let scope: Vec<&PathText> = match request {
@@ -352,15 +353,15 @@ fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<So
 struct Lines<'a> {
     context: &'a Context,
     asker: &'a Asker,
-    /// What the question is about; empty: everything.
+    /// The paths that the question is about; empty for everything.
     within: Vec<PathBuf>,
     out: &'a mut Out,
     sent: End,
-    /// The answer is to be kept.
+    /// True if the answer is to be kept.
     is_kept: bool,
-    /// The header before what is true of the moment alone.
+    /// The header without the facts of the moment.
     head: Header,
-    /// Whether a dump is text: rows carry text as it is, and other bytes as base64.
+    /// True if a dump is text. Rows carry text as it is, and other bytes as base64.
     is_text: bool,
     /// The part of a dump that was not sent yet.
     waiting: Vec<u8>,
@@ -395,7 +396,7 @@ impl<'a> Lines<'a> {
         is_sent.then_some(()).ok_or(AskError::Cancelled)
     }
 
-    /// Keeps what was sent behind the header, if there is a place for it.
+    /// Keeps the lines after the header, if there is an entry for them.
     fn keep(&mut self, place: Option<&AnswerPlace<'_>>) {
         if let (Some(place), Some(lines)) = (place, self.out.take_copy()) {
             place.put(&self.head, self.sent, &lines);
@@ -411,7 +412,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The bytes that one row of a dump carries. Base64 is longer by a third.
+    /// Returns the number of bytes that one row of a dump carries. Base64 is longer by a third.
     const fn piece_size(&self) -> usize {
         if self.is_text {
             DumpRow::PIECE

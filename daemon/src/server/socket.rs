@@ -1,9 +1,9 @@
-//! The socket file: made, guarded, removed.
+//! Creates, protects and removes the socket file.
 //!
-//! Whoever can connect can ask, so a folder that is made here is 0700, the socket is 0600, and the
-//! user of each connection is checked again (`server::connection`). A socket file outlives a killed
-//! process: it is replaced only if it is ours and nobody answers. Two daemons on one state folder
-//! cannot race here, because the index is locked before.
+//! A process that can connect can ask. So a new folder is 0700, the socket is 0600, and the user of
+//! each connection is checked again (`server::connection`). A socket file outlives a killed
+//! process. It is replaced only if this user owns it and no process answers there. Two daemons with
+//! one state folder cannot race here, because the index is locked before.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Why there is no socket.
+/// The reasons why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// Another daemon answers.
@@ -24,12 +24,12 @@ pub enum SocketError {
         /// The socket.
         path: PathBuf,
     },
-    /// Something that is not ours is in the way.
+    /// Another file is in the way.
     #[error("{} is in the way: {what}; remove it or give another --socket", .path.display())]
     InTheWay {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Kind of the file.
         what: &'static str,
     },
     /// The name does not fit into a socket address.
@@ -43,19 +43,19 @@ pub enum SocketError {
     Io {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A listening socket that removes its file when dropped, if the file is still this one.
+/// A listening socket that removes its file when dropped, if the file is still its own.
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
     identity: (u64, u64),
 }
 
-/// Makes the socket and its folder. `for_all`: everybody may connect, and the folder is there.
+/// Makes the socket and its folder. With `for_all` every user may connect, and the folder exists.
 pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), SocketError> {
     let io = |source| SocketError::Io {
         path: path.to_path_buf(),
@@ -117,7 +117,7 @@ impl Drop for Socket {
     }
 }
 
-/// Makes a folder of mode 0700 with all above it; an existing one is left as it is.
+/// Makes a folder of mode 0700 with its parents; an existing one is not changed.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     match fs::DirBuilder::new()
         .recursive(true)

@@ -1,7 +1,7 @@
-//! `status`: figures from the index, states from the indexer.
+//! Answers `status` with figures of the index and states of the indexer.
 //!
 //! The figures of a root are counted by walking the index, which takes a fraction of a second for a
-//! hundred thousand files; they are kept until the clock moves.
+//! hundred thousand files. They are kept until the clock advances.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,8 +29,8 @@ use crate::indexer::roots::rules_of;
 use crate::overlays::Overlays;
 use crate::state::{NoSnapshot, Root, Shared};
 
-/// The state of the daemon now. It is asked for above all when the index cannot be read: then what
-/// is counted there is as it was the last time, or 0, and the reason is listed among the troubles.
+/// Returns the present state of the daemon. It must work when the index cannot be read: then the
+/// counts are the last ones, or 0, and a trouble has the reason.
 pub(super) fn status(context: &Context) -> StatusAnswer {
     let shared = &context.shared;
     let clock = shared.clock();
@@ -42,7 +42,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         Ok((figures, unopened, snapshot.totals()?))
     });
     let (figures, unopened, totals) = counted.unwrap_or_else(|error| {
-        // That the index is closed is among the troubles already: the indexer has told it.
+        // A closed index is a trouble already, recorded by the indexer.
         if let NoSnapshot::Read(error) = error {
             troubles.push(Degraded {
                 path: Path::new("/").into(),
@@ -106,7 +106,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
     }
 }
 
-/// The roots and catalogues that somebody sees.
+/// Returns the roots and catalogues that a peer may see.
 pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, Failure> {
     let mut roots = context.shared.roots();
     roots.extend(context.shared.catalogue_roots());
@@ -123,7 +123,7 @@ pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, F
     Ok(seen.map(|(root, _)| root).collect())
 }
 
-/// The state as somebody may know it who does not see everything: no figure in it is of files.
+/// Returns the state for a peer who does not see everything: no figure in it is about files.
 pub(super) fn for_caller(context: &Context, asker: &Asker) -> Result<StatusAnswer, Failure> {
     let shared = &context.shared;
     let roots = all_roots(context, asker)?;
@@ -181,7 +181,7 @@ fn waits(shared: &Shared) -> Vec<WaitStatus> {
     waits.map(row).collect()
 }
 
-/// A live root with trouble in it is degraded.
+/// Returns the state of a root; a live one with troubles is degraded.
 fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     let path = root.options.path.as_path();
     let troubled = troubles.iter().any(|trouble| {
@@ -216,7 +216,7 @@ fn figures(
     Ok((counted, unopened))
 }
 
-/// The figures of a root. The parts that could not be looked into are added to `unopened`.
+/// Counts the figures of a root. Parts that could not be read are added to `unopened`.
 fn count(
     snapshot: &Snapshot,
     root: &RootOptions,
@@ -288,8 +288,8 @@ fn count(
     failed.map_or(Ok(figures), Err)
 }
 
-/// What kind of trouble there was with parts of a file's content, if there was any. They are added
-/// to `unopened` while there is room.
+/// Returns the kinds of failures with parts of a file's content. The parts are added to `unopened`
+/// while there is room.
 fn skipped_parts(
     snapshot: &Snapshot,
     content: ContentId,

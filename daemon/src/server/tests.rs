@@ -1,4 +1,4 @@
-//! The socket with clients that behave and clients that do not.
+//! Tests the socket with correct and with misbehaving clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -105,7 +105,7 @@ impl Running {
         Client::connect(&self.socket(), Timeouts::default())
     }
 
-    /// A connection whose request is being answered: it follows the alerts.
+    /// Returns a connection whose request is being answered: it follows the alerts.
     fn let_in(&self) -> Rows<AlertRow> {
         let began = Instant::now();
         loop {
@@ -116,7 +116,7 @@ impl Running {
         }
     }
 
-    /// Waits until a client is let in, and then asks it for the status.
+    /// Waits until a client is admitted, and then asks it for the status.
     fn status_when_let_in(&self) -> StatusAnswer {
         let began = Instant::now();
         loop {
@@ -127,10 +127,10 @@ impl Running {
         }
     }
 
-    /// Sends bytes and returns all that is answered after the hello line.
+    /// Sends bytes and returns the answer after the hello line.
     fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // The server may have had enough before all of it is written.
+        // The server may refuse before all of it is written.
         let _sent = stream.write_all(bytes);
         stream.shutdown(std::net::Shutdown::Write).ok();
         // The end may be a reset: the server does not read what it has refused.
@@ -174,7 +174,7 @@ fn questions_are_answered() {
     assert!(running.client().unwrap().alerts().unwrap().rows.is_empty());
 }
 
-/// `status` is what the answer to every other question says to run then.
+/// In that state every other question advises to run `status`.
 #[test]
 fn status_is_answered_without_an_index() {
     let running = start(|_| {});
@@ -220,12 +220,12 @@ fn one_connection_too_many_is_told_so() {
     assert_eq!(refused.failure(), Some(FailureKind::Busy), "{refused}");
     assert!(refused.to_string().contains("busy"), "{refused}");
     drop(waiting);
-    // Their places are free again as soon as the server has seen them go.
+    // Their slots are free again as soon as the server has noticed their end.
     running.status_when_let_in();
 }
 
-/// The place was once free as soon as the client had gone, so that any number of questions of
-/// nobody could be computed.
+/// The slot was once freed when the client disconnected. So any number of abandoned questions could
+/// run.
 #[test]
 fn a_question_takes_its_place_until_it_ends() {
     if in_a_process_of_its_own(
@@ -263,7 +263,7 @@ fn a_question_takes_its_place_until_it_ends() {
     }
     // Before it reads the files it would end with its client.
     hung.wait_until_asked();
-    // Whoever asks for it hears that the first of the two is being read.
+    // A client that wants progress is informed that the first of the two files is being read.
     let mut lines = BufReader::new(asked.try_clone().unwrap()).lines();
     let told = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("progress")));
     let told = told.unwrap().unwrap();
@@ -272,7 +272,7 @@ fn a_question_takes_its_place_until_it_ends() {
         "{told}"
     );
     drop(lines);
-    // The only other connection is taken, so that the next one is let in when the server has seen
+    // The only other connection is used, so the next one is admitted when the server has noticed
     // that the client of the question is gone.
     let other = running.let_in();
     drop(asked);
@@ -284,8 +284,8 @@ fn a_question_takes_its_place_until_it_ends() {
     }
 }
 
-/// Connections that say nothing, and such as say the beginning of a request, once took all places
-/// until their time was over.
+/// Connections without a request, or with the beginning of one, once took all slots until their
+/// time was over.
 #[test]
 fn unfinished_requests_take_nobodys_place() {
     let running = start(|limits| {
@@ -295,21 +295,21 @@ fn unfinished_requests_take_nobodys_place() {
     let mut first = running.connect();
     let mut half: Vec<UnixStream> = (0..50).map(|_| running.connect()).collect();
     for stream in &mut half {
-        // Some are sent away before they have said anything.
+        // Some are closed before they have sent anything.
         let _sent = stream.write_all(b"{\"request\":");
         running.client().unwrap().status().unwrap();
     }
     let mut told = String::new();
     first.read_to_string(&mut told).unwrap();
     assert!(told.contains("\"busy\""), "{told}");
-    // More bytes than there is room for: the request has to go, and the next one is answered.
+    // More bytes than there is room for: the request is closed, and the next one is answered.
     let told = running.say(&vec![b'x'; 2 << 20]);
     assert!(told.is_empty() || told.contains("\"busy\""), "{told}");
     running.client().unwrap().status().unwrap();
 }
 
-/// A client that takes its time between the greeting and its question loses its place to others,
-/// and gets another one.
+/// A client that pauses between the greeting and its question loses its slot to others, and gets
+/// another one.
 #[test]
 fn a_client_that_lost_its_place_asks_all_the_same() {
     let running = start(|limits| limits.unfinished = 1);
@@ -346,7 +346,7 @@ fn a_client_that_does_not_read_holds_up_nobody_else() {
     for _ in 0..10 {
         running.client().unwrap().status().unwrap();
     }
-    // In the end it is let go in the middle of its answer.
+    // Finally it is closed in the middle of its answer.
     let hang_up = &mut [PollFd::new(&slow, PollFlags::empty())];
     let patience = Timespec {
         tv_sec: 30,
@@ -410,7 +410,7 @@ fn a_barrier_tells_how_far_the_scan_is_and_what_is_left_to_read() {
         .client()
         .unwrap()
         .sync(None, &mut |now| {
-            // The state is another one after each line that says all that is to be said of it.
+            // The state changes after each line with complete progress.
             match (now.bytes.is_some(), now.all, now.done) {
                 (true, None, _) => return,
                 (true, ..) => {
@@ -506,7 +506,7 @@ fn followers_hear_of_the_end() {
     ));
 }
 
-/// What waits to be read elsewhere makes no answer old.
+/// Files that wait elsewhere do not make an answer stale.
 #[test]
 fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     let running = start(|_| {});
@@ -526,7 +526,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     };
     assert_eq!(asked("a"), (true, 0));
     shared.set_pending(2);
-    // Which files these are is not known.
+    // It is not known which files these are.
     assert_eq!(asked("a"), (false, 2));
     let waiting = ["a/x", "ab/y"].map(|name| root.join(name));
     shared.set_waiting(Some(waiting.to_vec()));
@@ -534,7 +534,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     assert_eq!(asked("a/x"), (false, 1));
     assert_eq!(asked("b"), (true, 0));
     assert_eq!(asked(""), (false, 2));
-    // A scan of another root concerns nobody here.
+    // A scan of another root does not matter here.
     shared.set_waiting(Some(Vec::new()));
     shared.set_scan(Some(Path::new("/elsewhere")));
     shared.set_progress(&Progress {

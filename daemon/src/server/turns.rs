@@ -1,7 +1,7 @@
-//! Shares of what is bounded: of those who ask nobody takes it all.
+//! Divides limited resources fairly: no client can take all of a resource.
 //!
-//! In a daemon of one user there is nobody to share with, and each has the whole. In system mode an
-//! account has at most a quarter of the answers under way and of the questions that are computed.
+//! In a daemon of one user each request may use the whole. In system mode an account has at most a
+//! quarter of the running answers and of the running questions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-/// Places, of which each of those who ask may take so many.
+/// Slots, with a limit for each client.
 #[derive(Debug)]
 pub(super) struct Turns {
     all: Arc<Semaphore>,
@@ -17,10 +17,10 @@ pub(super) struct Turns {
     of_each: Mutex<HashMap<i64, Arc<Semaphore>>>,
 }
 
-/// A place that is taken; free again when this is dropped.
+/// A slot in use; it is freed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
-    // The place of all is given back first.
+    // The common slot is released first.
     _of_all: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
 }
@@ -34,14 +34,14 @@ impl Turns {
         }
     }
 
-    /// How many places are free.
+    /// Returns the number of free slots.
     pub(super) fn free(&self) -> usize {
         self.all.available_permits()
     }
 
     fn own(&self, one: i64) -> Arc<Semaphore> {
         let mut of_each = self.of_each.lock();
-        // Who has all of his places back needs no entry.
+        // A client that has released all its slots needs no entry.
         if of_each.len() > 1024 {
             of_each.retain(|_, own| Arc::strong_count(own) > 1);
         }
@@ -51,7 +51,7 @@ impl Turns {
         Arc::clone(own)
     }
 
-    /// A place, if there is one for this one now.
+    /// Returns a slot, if there is one for this client now.
     pub(super) fn try_take(&self, one: i64) -> Result<Turn, TryAcquireError> {
         let own = self.own(one).try_acquire_owned()?;
         let of_all = Arc::clone(&self.all).try_acquire_owned()?;
@@ -61,8 +61,8 @@ impl Turns {
         })
     }
 
-    /// A place, as soon as there is one. One after the other: who has asked for many waits for his
-    /// own before he waits among all.
+    /// Waits for a slot. A client with many requests waits first for its own slots and then for the
+    /// common ones.
     pub(super) async fn take(&self, one: i64) -> Option<Turn> {
         let own = self.own(one).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

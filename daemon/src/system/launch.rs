@@ -1,10 +1,10 @@
-//! How the indexer of system mode begins: it gets what it needs, then gives up what it has.
+//! Starts the indexer of system mode: acquires its resources, then drops its rights.
 //!
-//! Two ways lead to the same end. **Started as root**, it makes its folders, starts the checker and
-//! the starter of readers and makes the mount by itself, and becomes its user. **Started by the
-//! service manager** as its user with one capability, it finds checker, starter and mount helper at
-//! their sockets, which are units of their own. After that both are the same process: one
-//! capability, no way to another, both fences up. All of it is done by the only thread there is.
+//! There are two ways. **Started as root**, it makes its folders, starts the checker and the
+//! starter of readers, mounts the view itself, and becomes its user. **Started by the service
+//! manager** as its user with one capability, it finds checker, starter and mount helper at their
+//! sockets, which are separate units. The resulting process is the same: one capability, no way to
+//! get another, and both restrictions installed. The only thread does all of it.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -24,22 +24,22 @@ use rustix::thread::CapabilitySet;
 use super::{System, fences, starter_fence};
 use crate::config::{Config, SystemConfig, held_fast, numbers};
 
-/// The first word of the command line of a checker.
+/// First argument of a checker.
 const CHECKER: &str = "--checker";
-/// The first word of the command line of a starter of readers. Started as root, it becomes the user
-/// who is named after [`WHILE_HELD`].
+/// First argument of a starter of readers. Started as root, it becomes the user named after
+/// [`WHILE_HELD`].
 const STARTER: &str = "--starter";
-/// The second one of both, if it is to end when the other end of its standard output is closed.
-/// (The kernel would not let the daemon end it, who is another user by then.)
+/// Second argument of both, if they are to end when the other end of their standard output is
+/// closed. (The kernel would not let the daemon end them, since it is another user by then.)
 const WHILE_HELD: &str = "--while-held";
-/// The first word of the command line of a mount helper; the mount point follows.
+/// First argument of a mount helper; the mount point follows.
 const MOUNT_HELPER: &str = "--mount-helper";
-/// Where the units' checker, starter and mount helper answer.
+/// Sockets of the units' checker, starter and mount helper.
 const CHECKER_SOCKET: &str = "/run/resemble-checker.socket";
 const STARTER_SOCKET: &str = "/run/resemble-starter.socket";
 const MOUNT_SOCKET: &str = "/run/resemble-mount.socket";
 
-/// Why system mode cannot begin.
+/// The reasons why system mode cannot start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each says what could not be had
 pub enum SystemError {
@@ -72,14 +72,14 @@ pub enum SystemError {
     Fence(String),
 }
 
-/// What the daemon has of the world outside its fences.
+/// The daemon's connections to the outside of its restrictions.
 #[derive(Debug)]
 pub struct Entered {
-    /// Who sees what.
+    /// Decides who may see what.
     pub system: System,
     /// The connection of the mounted view.
     pub device: Option<OwnedFd>,
-    /// Where workers that read documents are started.
+    /// Socket at which workers that read documents are started.
     pub starter: PathBuf,
 }
 
@@ -94,13 +94,13 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     let (checker, starter, device);
     let mut held = Vec::new();
     if is_root {
-        // Before anything of it is taken away.
+        // Before any resource is replaced.
         if UnixStream::connect(&config.socket).is_ok() {
             let path = config.socket.clone();
             return Err(SystemError::InUse { path });
         }
         folder(&config.state, 0o700, system, system.user)?;
-        // Nothing in it can be exchanged while root works there.
+        // Its entries cannot be exchanged while root works there.
         folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
         held.push(start_helper(CHECKER, &checker, system)?);
@@ -126,7 +126,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     }
     rights::keep_only(CapabilitySet::DAC_READ_SEARCH).map_err(SystemError::Rights)?;
     let read: Vec<PathBuf> = config.roots.iter().map(|root| root.path.clone()).collect();
-    // Behind the fences it cannot be read.
+    // Behind the restrictions it cannot be read.
     let accounts = Accounts::of_machine();
     fences::put_up(&read, &[&config.state, runtime]).map_err(SystemError::Fence)?;
     let path = checker.clone();
@@ -161,14 +161,14 @@ fn folder(
         return Err(failed(io::Error::other(text)));
     }
     chown(path, Some(uid), Some(gid)).map_err(failed)?;
-    // The mode of a folder that was made is less what the mask takes away.
+    // The umask reduces the mode of a new folder.
     fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Refuses a place that somebody could lead elsewhere while root works there.
+/// Refuses a place that another user could redirect while root works there.
 fn only_root_above(path: &Path) -> Result<(), SystemError> {
-    // What is not there yet is made by root. The place itself is not touched: it may be a mount
-    // that does not answer.
+    // Root makes what does not exist yet. The place itself is not accessed: it may be a mount that
+    // does not answer.
     let mut above = path.ancestors().skip(1);
     let there = above.find(|at| at.exists()).unwrap_or(Path::new("/"));
     let place = there.join("made");
@@ -177,8 +177,8 @@ fn only_root_above(path: &Path) -> Result<(), SystemError> {
     })
 }
 
-/// Starts a helper that ends with this process (what is returned is closed then), behind a socket
-/// for nobody but the daemon.
+/// Starts a helper behind a socket that only the daemon can use. It ends with this process, which
+/// then closes the returned stream.
 fn start_helper(
     what: &'static str,
     socket: &Path,
@@ -205,7 +205,7 @@ fn start_helper(
     start().map_err(|source| SystemError::Helper { what, source })
 }
 
-/// Mounts the view for everybody, in the place of one that a former daemon left behind.
+/// Mounts the view for all users, replacing one that a former daemon left behind.
 fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     only_root_above(point)?;
     match DirBuilder::new().recursive(true).mode(0o755).create(point) {
@@ -220,8 +220,8 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Is the checker or the mount helper, if the command line says so. What it said when it ended
-/// without having done its work.
+/// Runs the checker or the mount helper, if the command line requests it. Returns the message of a
+/// helper that failed.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,
 ) -> Option<Result<(), String>> {
@@ -248,7 +248,7 @@ pub fn helper(
                 MOST_WORKERS,
                 refuse_worker,
                 |connection| {
-                    // An asker that says what is wrong, or hangs up, is told nothing.
+                    // A caller with an error, or one that disconnects, gets no reply.
                     let _over = start_worker(connection);
                 },
             )

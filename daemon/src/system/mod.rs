@@ -6,7 +6,7 @@
 //!                                             └── System ─► the checker, another process
 //! ```
 //!
-//! Documents are read by processes that the starter starts, a third one: the daemon may start none.
+//! Documents are read by processes of the starter, a third process: the daemon may start none.
 
 mod fences;
 mod launch;
@@ -23,20 +23,20 @@ use resemble_callers::{Caller, Sight};
 
 pub use launch::{Entered, SystemError, enter, helper};
 
-/// Who may see and do what, while the daemon runs.
+/// Decides who may see and do what, while the daemon runs.
 #[derive(Debug)]
 pub struct System {
     checker: Arc<Checker>,
-    /// Whoever is in it gives orders as root does.
+    /// Members of this group give orders as root does.
     control_group: Option<u32>,
-    /// Who is counted as one.
+    /// The accounts to which limits apply.
     accounts: Accounts,
-    /// The helpers that were started for it end when these are closed.
+    /// The helpers of the daemon end when these are closed.
     _held: Vec<UnixStream>,
 }
 
 impl System {
-    /// With the checker that answers at this socket.
+    /// Uses the checker that answers at this socket.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl System {
         })
     }
 
-    /// With what keeps its helpers alive.
+    /// Keeps its helpers alive with these streams.
     fn holding(self, held: Vec<UnixStream>) -> Self {
         Self {
             _held: held,
@@ -58,17 +58,17 @@ impl System {
         }
     }
 
-    /// The eyes of a caller.
+    /// Returns the access checks of a caller.
     pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn Sight> {
         self.checker.sight(caller)
     }
 
-    /// The account that a user is counted as, wherever something is bounded for each.
+    /// Returns the account of a user, to which limits apply.
     pub(crate) fn account(&self, uid: u32) -> Account {
         self.accounts.account(uid)
     }
 
-    /// Whether he may give orders, and hear of what concerns all.
+    /// Returns whether a caller may give orders, and see information about all users.
     pub(crate) fn is_in_control(&self, caller: &Caller) -> bool {
         let is_it = |group: u32| Some(group) == self.control_group;
         caller.uid == 0 || is_it(caller.gid) || caller.groups.iter().copied().any(is_it)

@@ -1,7 +1,7 @@
-//! The set that gathers hints: pure, without a clock or a thread.
+//! The set that collects hints: pure, without a clock or a thread.
 //!
-//! The thread that reads the kernel's queue calls the methods of [`Dirty`] under a lock that is
-//! only ever held for an insertion or a swap, so that the queue stays short.
+//! The thread that reads the kernel's queue calls the methods of [`Dirty`] under a lock. The lock
+//! is only held for an insertion or a swap, so the queue stays short.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// If more hints and renames than this gather between two takes, they are dropped, as the kernel
-/// drops events when its queue is full: looking at everything costs less than remembering every
-/// name of a large tree.
+/// If more hints and renames than this collect between two takes, they are dropped, as the kernel
+/// drops events when its queue is full. A full scan costs less than recording every name of a large
+/// tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// Hints since the last take, and half renames.
@@ -24,14 +24,14 @@ pub struct Dirty {
 }
 
 impl Dirty {
-    /// Something happened to the path.
+    /// Records an event of the path.
     pub fn mark(&mut self, path: &Path, marks: Marks, now: Instant) {
         if self.has_room() {
             note(&mut self.batch.hints, path, marks, now);
         }
     }
 
-    /// The first half of a rename.
+    /// Records the first half of a rename.
     pub fn renamed_from(&mut self, path: PathBuf, cookie: usize, now: Instant) {
         if !self.has_room() {
             return;
@@ -42,7 +42,7 @@ impl Dirty {
         }
     }
 
-    /// The second half of a rename; without a first one the entry came from outside.
+    /// Records the second half of a rename; without a first one the entry came from outside.
     pub fn renamed_to(&mut self, path: &Path, cookie: usize, now: Instant) {
         if !self.has_room() {
             return;
@@ -58,7 +58,7 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Whether one more change is remembered. None is when everything is to be looked at anyway.
+    /// Returns whether one more change is recorded. After an overflow none is.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {
@@ -67,14 +67,14 @@ impl Dirty {
         !self.batch.overflow
     }
 
-    /// A barrier was reached. No second half will come for the half renames before it: both halves
-    /// of a rename that was made before the barrier are queued before it.
+    /// Records a barrier. No second half will follow for the half renames before it: both halves of
+    /// an earlier rename are queued before the barrier.
     pub fn cookie(&mut self, cookie: Cookie) {
         self.end_halves(None);
         self.batch.cookies.push(cookie);
     }
 
-    /// Events were lost. What was heard before is dropped, too: everything will be looked at.
+    /// Records that events were lost, and drops the earlier ones: everything will be scanned.
     pub fn overflow(&mut self) {
         self.batch.overflow = true;
         self.batch.hints.clear();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(late.again, None);
     }
 
-    /// Once a write was told under the name that its folder had before, where nothing is.
+    /// A write was once reported under the former name of its folder, where nothing is.
     #[test]
     fn marks_move_with_their_parents() {
         let now = Instant::now();
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
     }
 
-    /// Nobody takes hints while the index is broken or a first scan runs.
+    /// Hints are not taken while the index is broken or a first scan runs.
     #[test]
     fn beyond_the_limit_hints_and_renames_are_dropped_and_the_loss_is_told() {
         let now = Instant::now();
@@ -237,7 +237,7 @@ mod tests {
         let batch = dirty.take(now, false);
         assert!(batch.overflow && batch.hints.is_empty());
         assert_eq!(batch.cookies, [Cookie(1)]);
-        // Two names that change places again and again are two hints, but ever more renames.
+        // Two names that change places repeatedly are two hints, but ever more renames.
         for n in 0..MOST_HINTS {
             let (from, to) = if n % 2 == 0 {
                 ("/r/a", "/r/b")

@@ -1,4 +1,4 @@
-//! SIGHUP: what a new configuration changes without a restart.
+//! SIGHUP: tests what a new configuration changes without a restart.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Daemon, PATIENCE, Place, status_when, wire};
 
-/// Sends the signal, and waits until the answer is as it should be.
+/// Sends the signal, and waits until the status satisfies `is_so`.
 fn reloaded(daemon: &Daemon<'_>, is_so: impl Fn(&StatusAnswer) -> bool) -> StatusAnswer {
     daemon.signal(Signal::HUP);
     status_when(daemon, is_so)
@@ -38,7 +38,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     let daemon = place.start_with(&["--config", "config.toml"]);
     daemon.sync();
     assert!(daemon.dump().contains("b.iso"));
-    // A root more that `watch add` keeps is none of the configuration's business.
+    // The configuration does not affect an additional root of `watch add`.
     let client = daemon.client();
     client
         .watch_add(wire(&third), RootRules::default(), AlertRules::default())
@@ -70,7 +70,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         daemon.sync();
     }
 
-    // A root less, and a key that cannot be changed.
+    // One root fewer, and a key that cannot be changed.
     configure(format!(
         "boilerplate = 7\nchunk-size = 2000\n[[root]]\npath = \"{root}\"\n"
     ));
@@ -86,7 +86,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     assert!(!daemon.dump().contains("a.txt"));
     assert!(!status.is_live(), "a restart is due");
 
-    // Nonsense changes nothing.
+    // An invalid file changes nothing.
     configure("[[root]\n".to_owned());
     let wrong = |status: &StatusAnswer| {
         status
@@ -101,7 +101,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         "{status:?}"
     );
 
-    // As it was at the start: all is well, and the root is there again.
+    // As at the start: there is no trouble, and the root is back.
     configure(format!(
         "[[root]]\npath = \"{root}\"\n[[root]]\npath = \"{second}\"\n"
     ));

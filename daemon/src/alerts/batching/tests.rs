@@ -90,7 +90,7 @@ fn a_copied_tree_is_one_alert_however_long_it_takes() {
             identical: 312
         }]
     );
-    // A late file of the same tree is counted, not told.
+    // A late file of the same tree is counted, not reported.
     let late = start + Duration::from_secs(70);
     read(&mut batching, "/r/proj2/late", late);
     assert_eq!(run(&mut batching, late + SETTLE, &original), []);
@@ -169,7 +169,7 @@ fn quiet_verdicts_say_nothing() {
     assert!(batching.is_idle());
 }
 
-/// A log, a database, a page that a program writes again and again.
+/// A log, a database or a page that a program writes repeatedly.
 #[test]
 fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
     let start = Instant::now();

@@ -39,7 +39,7 @@ impl Scene {
         self.tree.path(name)
     }
 
-    /// Different seeds have nothing in common.
+    /// Files of different seeds share nothing.
     fn write(&self, name: &str, seed: u32, lines: u32, ending: &str) {
         let text = prose::lines(seed.into(), lines as usize);
         self.tree.write(name, text + ending);
@@ -171,8 +171,8 @@ fn what_builds_make_counts_in_a_tree_only() {
     );
 }
 
-/// Otherwise whoever may write into a watched tree could make the daemon read any file of any size,
-/// and learn from the alerts what is in it.
+/// Otherwise a user who may write into a watched tree could make the daemon read any file of any
+/// size, and learn from the alerts what is in it.
 #[test]
 fn ignore_files_are_not_read_through_links() {
     let mut tree = Scene::new();
@@ -192,7 +192,7 @@ fn ignore_files_are_not_read_through_links() {
         )
     };
     assert!(is_news(&verdict), "{verdict:?}");
-    // No rule of a file that is too large counts: its last line, cut by the bound, could be another
+    // A file that is too large has no rules: its last line, cut by the limit, could be another
     // rule.
     fs::remove_file(tree.path("p/.gitignore")).unwrap();
     tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
@@ -239,7 +239,7 @@ fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
     );
 }
 
-/// Each copy once looked up all others and was compared with them: five hundred copies were 250,000
+/// Each copy once looked up all others and was compared with them: five hundred copies took 250,000
 /// paths.
 #[test]
 fn many_copies_of_a_file_are_looked_up_once() {

@@ -1,4 +1,4 @@
-//! A file of JSON lines.
+//! A sink that writes a file of JSON lines.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use resemble_notify::{News, Sent, Sink};
 
-/// Appends to a file, which it makes if it is not there: one JSON object a line, as `resemble
-/// alerts --format jsonl` prints it. Whoever moves the file away gets a new one.
+/// Appends one JSON object a line to a file, as `resemble alerts --format jsonl` prints it. The
+/// file is created if it is missing, or has been moved away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSink {
     /// The file.

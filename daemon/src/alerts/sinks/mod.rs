@@ -1,7 +1,7 @@
-//! Where alerts go besides the log: one thread that delivers them, to each sink at its own pace.
+//! Delivers alerts from the log to sinks: one thread, with a pace for each sink.
 //!
-//! What is delivered, and when, is decided in `resemble_notify`; here are the sinks that only a
-//! daemon has, and the thread. A sink that fails or hangs holds up no other.
+//! `resemble_notify` decides what is delivered, and when. This module has the thread, and the sinks
+//! that only a daemon has. A sink that fails or hangs delays no other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ pub mod journal;
 pub use file::FileSink;
 pub use journal::Journal;
 
-/// The file of the places in the state folder.
+/// File of the positions, in the state folder.
 pub const PLACES_FILE: &str = "sinks.json";
 
-/// A sink as the configuration has it.
+/// A sink of the configuration.
 #[derive(Clone, Debug)]
 pub struct SinkConfig {
-    /// What `status` and the file of the places call it.
+    /// Name of the sink in `status` and in the file of the positions.
     pub name: String,
-    /// What it wants.
+    /// Selects its alerts.
     pub filter: Filter,
-    /// How much at a time.
+    /// Limits its rate.
     pub pace: Pace,
-    /// What it is.
+    /// Kind of the sink.
     pub kind: SinkKind,
 }
 
@@ -61,7 +61,7 @@ impl SinkKind {
     }
 }
 
-/// The outlets of a daemon, and where they are kept.
+/// The outlets of a daemon, and their stored positions.
 #[derive(Debug)]
 pub struct Delivery {
     log: Arc<Mutex<AlertLog>>,
@@ -70,8 +70,8 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Sinks that have not run yet. A new one begins with the next alert of the log, so this comes
-    /// before whatever makes alerts.
+    /// Prepares the sinks. A new one begins with the next alert of the log, so this must precede
+    /// all sources of alerts.
     pub fn new(sinks: &[SinkConfig], log: &Arc<Mutex<AlertLog>>, state: &Path) -> Self {
         let last = log.lock().last();
         let mut places = Places::open(&state.join(PLACES_FILE));
@@ -81,7 +81,7 @@ impl Delivery {
             Outlet::new(&sink.name, filter, sink.pace, kind, place)
         };
         let outlets: Vec<Outlet> = sinks.iter().map(outlet).collect();
-        // A new sink has a place from now on, so that a restart loses nothing.
+        // A new sink has a position from now on, so that a restart loses nothing.
         keep(&mut places, &outlets);
         Self {
             log: Arc::clone(log),
@@ -90,7 +90,7 @@ impl Delivery {
         }
     }
 
-    /// How each sink is.
+    /// Returns the status of each sink.
     pub fn statuses(&self) -> Vec<SinkStatus> {
         let now = Instant::now();
         let statuses = self.outlets.iter().map(|outlet| outlet.status(now));
@@ -116,7 +116,7 @@ impl Delivery {
         }
     }
 
-    /// Does what is due, and says when something is due again without a new alert.
+    /// Delivers what is due, and returns the time of the next delivery without a new alert.
     fn step(&mut self) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         for outlet in &mut self.outlets {
@@ -146,7 +146,7 @@ fn keep(places: &mut Places, outlets: &[Outlet]) {
     }
 }
 
-/// Writes to the journal which sinks have begun or ceased to fail.
+/// Logs which sinks have begun or ceased to fail.
 fn tell_failures(before: &[SinkStatus], after: &[SinkStatus]) {
     for sink in after {
         let before = before.iter().find(|other| other.name == sink.name);

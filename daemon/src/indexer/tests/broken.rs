@@ -1,4 +1,4 @@
-//! An index that cannot be written any more, on a file system that became read-only.
+//! Tests an index that cannot be written any more, on a file system that became read-only.
 
 use resemble_index::Options as IndexOptions;
 use resemble_testutil::prose::prose;
@@ -12,7 +12,7 @@ const OPTIONS: IndexOptions = IndexOptions {
     boilerplate_limit: 1000,
 };
 
-/// A question meets the damage, and the thread of the index is told; it once heard nothing.
+/// A question that meets damage signals the index thread; once it did not.
 #[test]
 fn damage_that_a_question_meets_leads_to_a_new_index() {
     let (dir, root) = tree();
@@ -26,7 +26,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; len as usize - 12288], 12288).unwrap();
     let asked = generation.list(&root);
     assert!(asked.is_err(), "{asked:?}");
-    // `sync` waits for the new one.
+    // `sync` waits for the new index.
     running.sync();
     assert_eq!(running.dump(), before);
     assert!(running.shared.fresh());
@@ -49,18 +49,18 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     running.assert_converged();
     let before = running.dump();
     fill(&disk.path("filler"));
-    // The folder is mounted over itself: what is open stays writable, what is opened from now on
-    // is on the new mount.
+    // The folder is mounted over itself: open files stay writable, newly opened ones are on the new
+    // mount.
     rustix::mount::mount_bind(&disk.0, &disk.0).unwrap();
     let upper = Mounted(disk.0.clone());
     upper.remount("bind,ro");
-    // More than what the file has room for as it is.
+    // More than fits into the file at its present size.
     for n in 0..1000 {
         let path = root.join(format!("d/{n}"));
         fs::write(&path, prose(n, 4000)).unwrap();
         running.script.tell(&path, Marks::APPEARED);
     }
-    // Small changes are written together, a minute later, unless somebody waits for them.
+    // Small changes are written together, a minute later, unless a barrier waits for them.
     let (answer, _waits) = oneshot::channel();
     running.commands.send(Command::Sync(answer)).unwrap();
     let began = Instant::now();
@@ -75,7 +75,7 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
         "{trouble:?}"
     );
     assert!(!running.shared.fresh());
-    // It goes on as soon as the index can be written.
+    // Work continues as soon as the index can be written.
     drop(upper);
     fs::remove_file(disk.path("filler")).unwrap();
     while !running.shared.fresh() {
