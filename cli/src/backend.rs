@@ -1,16 +1,15 @@
-//! Who answers: the daemon, or this process from its own cache.
+//! Chooses who answers: the daemon, or this process from its own cache.
 //!
-//! The rule of the contract: the daemon answers if there is one at the socket and it watches every
-//! path that the question names; else the command itself does. Both give proto answers about real
-//! paths, so the rest of the program cannot tell them apart, and neither can the reader of its
-//! output.
+//! The daemon answers if there is one at the socket and it watches every path that the question
+//! names. Otherwise the command itself does. Both give proto answers about real paths, so neither
+//! the rest of the program nor the reader of its output can see a difference.
 //!
 //! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or the
-//!    variable of either, it is an error if that daemon does not answer.
-//! 2. A question that names nothing to look in (`find FILE`, `dump`) is about the daemon's roots.
+//!    variable of either, it must answer.
+//! 2. A question that names no place to look in (`find FILE`, `dump`) is about the daemon's roots.
 //!    Without a daemon it has no answer.
-//! 3. A daemon that speaks another protocol counts as none, unless one was named. So
-//!    does one whose index has another chunk size than `--chunk-size` asks for. `-v` says so.
+//! 3. A daemon with another protocol counts as absent, unless one was named. So does one whose
+//!    index has another chunk size than `--chunk-size`. `-v` reports that.
 
 mod daemon;
 pub mod local;
@@ -58,7 +57,7 @@ use resemble_relate::given::GivenPairs;
 use resemble_relate::parallel::{CurrentStep, relay, watched};
 use resemble_relate::renditions::{self, Rendition};
 
-/// The one that answers: the daemon or this process.
+/// The daemon or this process.
 #[derive(Debug)]
 pub enum Backend {
     /// The daemon.
@@ -72,19 +71,19 @@ pub enum Backend {
     Local(Box<Local>),
 }
 
-/// The subject of `find`: what the files that it lists are similar to.
+/// The subject of `find`.
 #[derive(Clone, Debug)]
 pub enum Sought {
     /// A file.
     File(Named),
     /// A member of an archive or a mail.
     Member(NamedMember),
-    /// What standard input held.
+    /// The bytes of standard input.
     Stdin(Box<Incoming>),
 }
 
 impl Sought {
-    /// The subject of the question, called `name`.
+    /// Returns the subject of the question, called `name`.
     pub fn subject(&self, name: &PathText) -> Subject {
         match self {
             Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
@@ -93,7 +92,7 @@ impl Sought {
         }
     }
 
-    /// Where the bytes themselves can be read again.
+    /// Returns a path at which the bytes can be read again.
     fn on_disk(&self) -> Option<&Path> {
         match self {
             Self::File(file) => Some(&*file.real).filter(|_| !file.is_catalogued()),
@@ -101,7 +100,7 @@ impl Sought {
         }
     }
 
-    /// The real path of the file, or of the file that the member is in.
+    /// Returns the real path of the file, or of the file that the member is in.
     pub fn file(&self) -> Option<PathText> {
         match self {
             Self::File(file) => Some(PathText::from(file.real.as_path())),
@@ -121,7 +120,7 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        // The daemon knows the catalogues that were imported, and no others.
+        // The daemon knows only imported catalogues.
         let is_file = |one: &Named| {
             matches!(
                 catalogued::source_of(&one.real),
@@ -148,7 +147,7 @@ impl Backend {
             }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                // A busy daemon is there: reading everything beside it would make it busier.
+                // A busy daemon exists: reading everything beside it would make it busier.
                 Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
@@ -173,7 +172,7 @@ impl Backend {
         Ok(Self::Local(Box::new(local)))
     }
 
-    /// The daemon, if it can answer a question about these paths with these parameters.
+    /// Returns the daemon, if it can answer a question about these paths with these parameters.
     fn ask_daemon(
         ui: &mut Ui,
         client: Client,
@@ -207,7 +206,7 @@ impl Backend {
         Ok(Some(Self::Daemon { client, params }))
     }
 
-    /// The parameters that contents are digested with.
+    /// Returns the parameters of content digests.
     pub fn params(&self) -> &Params {
         match self {
             Self::Daemon { params, .. } => params,
@@ -215,7 +214,7 @@ impl Backend {
         }
     }
 
-    /// Looks at every path of the question anew, if this process answers; the daemon watches its
+    /// Scans every path of the question again, if this process answers; the daemon watches its
     /// paths all the time.
     ///
     /// The answers that follow, and [`Self::dump`], name what could not be read.
@@ -226,8 +225,8 @@ impl Backend {
         }
     }
 
-    /// Asks a question about paths that were refreshed. The progress display says meanwhile what is
-    /// being done.
+    /// Asks a question about paths that were refreshed. The progress display shows the current
+    /// step.
     pub fn ask<Q: Question + Clone>(
         &mut self,
         ui: &Ui,
@@ -246,7 +245,7 @@ impl Backend {
         }
     }
 
-    /// Compares two trees as they are now; they need not be refreshed before.
+    /// Compares the present state of two trees; they need not be refreshed before.
     pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.compare(ui, &request)?
@@ -256,7 +255,7 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Whether a directory can go as it is now; the paths need not be refreshed before.
+    /// Checks whether a directory can be removed now; the paths need not be refreshed before.
     pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.covered(ui, &request)?
@@ -266,7 +265,7 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Sets of identical files as they are now; the paths need not be refreshed before.
+    /// Returns the present sets of identical files; the paths need not be refreshed before.
     pub fn identical(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Whole<Groups>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.identical(ui, &request)?
@@ -276,7 +275,7 @@ impl Backend {
         self.ask(ui, "grouping", request)
     }
 
-    /// The groups of the candidates that are given. Only this process answers that.
+    /// Returns the groups of external candidate pairs. Only this process answers that.
     pub fn groups_of_pairs(
         &mut self,
         ui: &Ui,
@@ -291,11 +290,11 @@ impl Backend {
         watched(&progress.steps(), || local.groups_of_pairs(request, given))
     }
 
-    /// The files similar to `sought`, which the rows call `name`.
+    /// Returns the files similar to `sought`, which the rows call `name`.
     ///
     /// # Errors
     ///
-    /// The inner error says that this subject cannot be read; others may still be.
+    /// The inner error means that this subject cannot be read; others may still be readable.
     pub fn find(
         &mut self,
         sought: &Sought,
@@ -344,7 +343,7 @@ impl Backend {
         Ok(Ok(answer))
     }
 
-    /// The files that may hold a part of the file at `real`.
+    /// Returns the files that may hold a part of the file at `real`.
     pub fn holders(
         &mut self,
         sought: &holders::Sought,
@@ -360,13 +359,13 @@ impl Backend {
         })
     }
 
-    /// Where what was at these paths went.
+    /// Returns the destinations of what was at these paths.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }
 
-    /// When and as what the contents of files were first seen, by path; no more than the daemon
-    /// knows. A command that looks for itself has seen nothing before.
+    /// Returns when and under which names contents were first seen, by path; no more than the
+    /// daemon knows. A command that reads files itself has no history.
     pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
         if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
             return Ok(HashMap::new());
@@ -375,24 +374,24 @@ impl Backend {
         Ok(rows.map(|row| (row.path, row.first_seen)).collect())
     }
 
-    /// Whether the daemon of another machine answers.
+    /// Returns whether the daemon of another machine answers.
     fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Daemon { client, .. } if client.is_remote())
     }
 
-    /// Whether it is the daemon that answers.
+    /// Returns whether a daemon answers.
     pub const fn is_daemon(&self) -> bool {
         matches!(self, Self::Daemon { .. })
     }
 
-    /// Puts the cache in order, after the answer was printed.
+    /// Maintains the cache, after the answer was printed.
     pub fn close(self, ui: &mut Ui) {
         if let Self::Local(local) = self {
             local.close(ui);
         }
     }
 
-    /// Hands a dump of these roots to `sink`, piece by piece. No roots mean all of the daemon's.
+    /// Sends a dump of these roots to `sink`, piece by piece. No roots mean all of the daemon's.
     pub fn dump(
         &mut self,
         roots: Vec<PathText>,
@@ -423,7 +422,7 @@ impl Backend {
     }
 }
 
-/// Shows how far the daemon is.
+/// Shows the daemon's progress.
 fn relayed(progress: StepProgress) {
     relay(CurrentStep {
         number: progress.step,
@@ -433,7 +432,7 @@ fn relayed(progress: StepProgress) {
     });
 }
 
-/// The sentence for a question about the daemon's roots without a daemon.
+/// Returns the message for a question about the daemon's roots without a daemon.
 fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> String {
     if global.local {
         return "nothing to look in: with --local, name directories (find: --in DIR)".to_owned();
@@ -468,8 +467,8 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Whether a question failed because whoever answers does not have the file that it is about. Then
-/// this process can read the file itself, or say more exactly why it cannot.
+/// Returns whether a question failed because the daemon or the cache does not have its file. Then
+/// this process can read the file itself, or report the failure more exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(
@@ -483,8 +482,8 @@ fn is_of_subject(error: &CliError) -> bool {
     }
 }
 
-/// The subject of a question about content that this process has read, from `file` if that is where
-/// it can be read again.
+/// Returns a subject with content that this process has read. `file` is set if it can be read there
+/// again.
 fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
     Subject::Content {
         digest: Box::new(WireDigest::from(&read.digest)),
@@ -507,7 +506,7 @@ fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
     }
 }
 
-/// A rendition of a file as it is sent to the daemon; `None` for one that is not sent.
+/// Returns a rendition in the form for the daemon; `None` for one that is not sent.
 fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
     Some(WireRendition {
         stands: rendition.stands_as()?,
@@ -515,7 +514,7 @@ fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRenditi
     })
 }
 
-/// The reader of the parts of documents and archives in this process, if `text` asks for one.
+/// Returns a reader of documents and archives in this process, if `text` is set.
 pub(crate) fn formats(text: bool) -> Option<Formats> {
     text.then(|| Formats::new(Limits::default(), Vec::new()))
 }
@@ -551,7 +550,7 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
     }
 }
 
-/// The soft error of a member that its file does not have.
+/// Returns the soft error of a member that its file does not have.
 fn no_member(sought: &Sought) -> SoftError {
     let path = match sought {
         Sought::Member(member) => renditions::shown(&member.file.shown, &member.names),
@@ -561,7 +560,7 @@ fn no_member(sought: &Sought) -> SoftError {
     SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
 }
 
-/// The soft error of a subject that cannot be read, under the name that the user gave.
+/// Returns the soft error of an unreadable subject, under the name that the user gave.
 pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     let error = match error {
         AskError::Unreadable { source, .. } => source,
@@ -570,7 +569,7 @@ pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     SoftError::of_io(PathText::from(file.shown.as_path()), &error)
 }
 
-/// The inode that a path leads to.
+/// Returns the inode that a path leads to.
 pub fn inode_of(path: &Path) -> Option<Inode> {
     let meta = std::fs::metadata(path).ok()?;
     Some(Inode {

@@ -6,9 +6,9 @@
 //!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
 //! ```
 //!
-//! 1. **Colours cycle, numbers do not.** Six colours of the 256, each with a contrast of at least
-//!    3.5 to 1 to black and to white; the number of the run beside the line says the same to those
-//!    who see no colours. Text that only one file has is plain.
+//! 1. **Colours cycle, numbers do not.** There are six colours of the 256, each with a contrast of
+//!    at least 3.5 to 1 to black and to white. The number of the run beside the line gives the same
+//!    information without colours. Text that only one file has is plain.
 //! 2. **Without colours** the differing stretches of a line that is partly shared are put in
 //!    `[-…-]` and `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
 //! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs
@@ -28,18 +28,18 @@ use crate::ui::{Tint, Ui};
 /// Blue, orange, green, pink, olive, purple, from the colour cube of 6 × 6 × 6.
 const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
 
-/// The width if neither `COLUMNS` nor the terminal gives one.
+/// Width if neither `COLUMNS` nor the terminal gives one.
 const WIDTH: usize = 80;
 
-/// The least width of the text of one side, in columns, however narrow the terminal is.
+/// Least width of the text of one side, in columns, for any width of the terminal.
 const LEAST_TEXT: usize = 10;
 
 const TAB: usize = 8;
 
-/// The most moved runs that are named above the columns.
+/// Most moved runs that are named above the columns.
 const NAMED: usize = 8;
 
-/// The columns of the terminal: `COLUMNS`, or what the terminal says, or 80.
+/// Returns the width of the terminal: `COLUMNS`, or the terminal's own, or 80.
 pub(crate) fn width() -> usize {
     let variable = std::env::var("COLUMNS")
         .ok()
@@ -52,7 +52,7 @@ pub(crate) fn width() -> usize {
         .clamp(40, 1000)
 }
 
-/// Bytes in a row of the hex dump that fit on each side.
+/// Returns the bytes in a row of the hex dump that fit on each side.
 pub(crate) fn hex_bytes(width: usize) -> usize {
     // Each of the two sides has an offset, the number of a run, and 3 1/4 characters per byte.
     if width >= 140 {
@@ -125,7 +125,7 @@ pub(crate) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
     })
 }
 
-/// How the stretches of a line that differ are marked without colours.
+/// Marks of the differing stretches of a line without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     None,
@@ -133,15 +133,15 @@ enum Marks {
     Right,
 }
 
-/// What does not change from row to row: whether there are colours, and the widths.
+/// Settings for all rows: colours and widths.
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
     color: bool,
-    /// Whether rows show bytes; then their numbers are offsets.
+    /// True if rows show bytes; then their numbers are offsets.
     hex: bool,
-    /// The width of a line number, in columns.
+    /// Width of a line number, in columns.
     number: usize,
-    /// The width of the number of a run, in columns.
+    /// Width of the number of a run, in columns.
     run: usize,
 }
 
@@ -154,32 +154,32 @@ pub(crate) struct Piece {
     pub(crate) run: Option<u32>,
 }
 
-/// One line on the screen of a row, which may have several.
+/// One screen line of a row, which may have several.
 #[derive(Clone, Debug)]
 pub(crate) enum RowLine {
-    /// What both sides have, left out.
+    /// Text of both sides, left out.
     Across(String),
     /// Both sides, with the sign between them.
     Sides(Option<SideLine>, char, Option<SideLine>),
 }
 
-/// One side of a line on the screen.
+/// One side of a screen line.
 #[derive(Clone, Debug)]
 pub(crate) struct SideLine {
-    /// The number of the line or the offset of the bytes, padded.
+    /// Padded line number, or offset of the bytes.
     pub(crate) number: String,
-    /// The run whose number is printed next to it.
+    /// Run whose number is printed next to it.
     pub(crate) run: Option<u32>,
     /// The text.
     pub(crate) pieces: Vec<Piece>,
-    /// It stands for a stretch that is left out.
+    /// True if it represents an omitted stretch.
     pub(crate) is_fold: bool,
-    /// The blanks that fill its width.
+    /// Blanks that fill its width.
     pub(crate) padding: usize,
 }
 
 impl Paper {
-    /// The paper for a view.
+    /// Returns the settings for a view.
     pub(crate) fn of(view: &View, color: bool) -> Self {
         let hex = !view.text;
         let lines = view.rows.iter().flat_map(|row| [&row.left, &row.right]);
@@ -229,7 +229,7 @@ impl Paper {
         Style::new().fg_color(color)
     }
 
-    /// The number of a run in its colour.
+    /// Returns the number of a run in its colour.
     fn run_mark(&self, run: Option<u32>) -> String {
         let number = self.run_number(run);
         match run {
@@ -238,7 +238,7 @@ impl Paper {
         }
     }
 
-    /// Lines that say where the moved runs went, so that the reader need not search.
+    /// Returns lines with the new places of moved runs, so that the reader need not search.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs
@@ -272,7 +272,7 @@ impl Paper {
         text
     }
 
-    /// The columns of the text of each side, on a screen of `width` columns.
+    /// Returns the text columns of each side, on a screen of `width` columns.
     pub(crate) fn text_width(&self, width: usize) -> usize {
         // A side is number, blank, run, bar and text; three columns lie between the sides.
         (width.saturating_sub(3) / 2)
@@ -280,18 +280,18 @@ impl Paper {
             .max(LEAST_TEXT)
     }
 
-    /// The columns in front of the text of a side.
+    /// Returns the columns in front of the text of a side.
     pub(crate) const fn gutter(&self) -> usize {
         self.number + self.run + 2
     }
 
-    /// The number of a run, padded to its width; blanks if there is no run.
+    /// Returns the number of a run, padded to its width; blanks if there is no run.
     pub(crate) fn run_number(&self, run: Option<u32>) -> String {
         let width = self.run;
         run.map_or_else(|| " ".repeat(width), |run| format!("{run:>width$}"))
     }
 
-    /// The lines on the screen of a row whose sides have `width` columns of text.
+    /// Returns the screen lines of a row whose sides have `width` columns of text.
     pub(crate) fn lines(&self, row: &Row, width: usize) -> Vec<RowLine> {
         let sign = match (&row.left, &row.right) {
             (Some(RowSide::Fold(one)), Some(RowSide::Fold(_))) if one.what == Folded::Equal => {
@@ -335,7 +335,7 @@ impl Paper {
         text
     }
 
-    /// The lines on the screen of one side; those of the left side are padded to its full width.
+    /// Returns the screen lines of one side; those of the left side are padded to its full width.
     fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<SideLine> {
         let (number, run, lines) = match side {
             None => return Vec::new(),
@@ -393,17 +393,17 @@ impl Paper {
     }
 }
 
-/// The colour of a run, one of the 256.
+/// Returns the colour of a run, one of the 256.
 pub(crate) const fn color_of(run: u32) -> u8 {
     PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()]
 }
 
-/// The run whose number is printed next to a line: the first on it.
+/// Returns the run whose number is printed next to a line: the first on it.
 fn run_of(line: &Line) -> Option<u32> {
     line.spans.iter().find_map(|span| span.run)
 }
 
-/// The spans of a line with tabs expanded.
+/// Returns the spans of a line with tabs expanded.
 fn pieces(line: &Line) -> Vec<Piece> {
     let mut column = 0;
     line.spans
@@ -428,7 +428,7 @@ fn pieces(line: &Line) -> Vec<Piece> {
         .collect()
 }
 
-/// Puts what differs in brackets.
+/// Puts the differing pieces in brackets.
 fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     let (open, close) = match marks {
         Marks::None => return pieces,
@@ -441,9 +441,9 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     pieces
 }
 
-/// Wraps pieces into lines of at most `width` columns, each with the columns that it uses; there is
-/// at least one line. A line is broken after a blank if there is one in its last third, so that
-/// words stay whole where that costs little.
+/// Wraps pieces into lines of at most `width` columns, each with its used columns. There is at
+/// least one line. A line is broken after a blank if there is one in its last third, so most words
+/// stay whole.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     let all: Vec<(char, usize, Option<u32>)> = pieces
         .iter()
@@ -459,7 +459,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     loop {
         let (mut used, mut fits) = (0, 0);
         for (_, wide, _) in rest {
-            // A letter that is wider than the line is put on a line of its own all the same.
+            // A letter that is wider than the line gets a line of its own.
             if used + wide > width && fits > 0 {
                 break;
             }
@@ -480,7 +480,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     }
 }
 
-/// Joins characters into pieces of one run each; returns these and the columns that they use.
+/// Joins characters into pieces of one run each; returns these and their columns.
 fn joined(line: &[(char, usize, Option<u32>)]) -> (Vec<Piece>, usize) {
     let mut pieces: Vec<Piece> = Vec::new();
     for (c, _, run) in line {
@@ -524,7 +524,7 @@ mod tests {
             wrapped("words that are here", 10),
             ["words that", " are here"]
         );
-        // Two columns each; combining marks none.
+        // Two columns each; combining marks take none.
         assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(
             wrapped("e\u{301}e\u{301}e\u{301}", 2),

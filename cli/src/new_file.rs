@@ -1,7 +1,7 @@
-//! Files that are complete, or not there.
+//! Writes files that are either complete or absent.
 //!
-//! What is written goes into a new file next to the one that was named, which is replaced only when
-//! the new one is complete and on the disk. A disk that fills up leaves what was there before.
+//! Output goes into a new file next to the named one. That is replaced only when the new one is
+//! complete and on the disk. A full disk leaves the old file as it was.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{CliError, CliResult};
 
-/// Tells the files of this process apart.
+/// Numbers the files of this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A file that replaces another once it is complete. If it is never kept, it is removed.
+/// A file that replaces another once it is complete. Unless it is kept, it is removed.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     path: PathBuf,
@@ -26,9 +26,9 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// A file that is to replace `target`, with its permissions.
+    /// Starts a file that is to replace `target`, with its permissions.
     pub(crate) fn next_to(target: &Path) -> CliResult<Self> {
-        // What a link leads to is replaced, and never a device or a directory.
+        // The target of a link is replaced, but never a device or a directory.
         let real = fs::canonicalize(target);
         if real.is_err() && target.is_symlink() {
             let source = io::Error::other("it is a link that leads to no file");
@@ -63,7 +63,7 @@ impl NewFile {
         Ok(new)
     }
 
-    /// Puts a file of these bytes at `target`.
+    /// Writes a file of these bytes at `target`.
     pub(crate) fn put(target: &Path, bytes: &[u8]) -> CliResult<()> {
         let mut file = Self::next_to(target)?;
         file.write(bytes)?;
@@ -71,7 +71,7 @@ impl NewFile {
         file.keep()
     }
 
-    /// What writes to it.
+    /// Returns the writer of the file.
     pub(crate) const fn writer(&mut self) -> &mut BufWriter<File> {
         &mut self.file
     }
@@ -80,7 +80,7 @@ impl NewFile {
         CliError::file(verb, &self.target)
     }
 
-    /// Where it is until it is kept.
+    /// Returns its temporary path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -90,7 +90,7 @@ impl NewFile {
         written.map_err(self.fails("write"))
     }
 
-    /// Writes for whoever can only be told to stop: [`Self::complete`] says why.
+    /// Writes for a producer that can only be stopped: [`Self::complete`] returns the failure.
     pub(crate) fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
         match self.file.write_all(piece) {
             Ok(()) => ControlFlow::Continue(()),
@@ -101,7 +101,7 @@ impl NewFile {
         }
     }
 
-    /// All of it is on the disk; its size.
+    /// Writes everything to the disk; returns the size.
     pub(crate) fn complete(&mut self) -> CliResult<u64> {
         let failed = self.failed.take().map_or(Ok(()), Err);
         let done = failed
@@ -111,12 +111,12 @@ impl NewFile {
         Ok(done.map_err(self.fails("write"))?.len())
     }
 
-    /// Puts it in its place, when it is complete.
+    /// Moves the complete file to its place.
     pub(crate) fn keep(mut self) -> CliResult<()> {
         fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
         self.is_kept = true;
-        // The new name goes to the disk, too. Where a folder cannot be synchronised, the system
-        // will write it later.
+        // The new name is synchronised, too. Where a folder cannot be synchronised, the system will
+        // write it later.
         if let Ok(folder) = File::open(folder_of(&self.target)) {
             folder.sync_all().ok();
         }
@@ -124,7 +124,7 @@ impl NewFile {
     }
 }
 
-/// The folder that a path leads into, as it can be opened.
+/// Returns the parent folder of a path in a form that can be opened.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,7 +1,7 @@
-//! Whose the files of an answer are.
+//! Looks up the owners of the files of an answer.
 //!
-//! The command looks, with the rights of its user, and at the files that are shown alone: so an
-//! answer of a daemon that sees more says nothing more.
+//! The command does that itself, with the rights of its user, and only for displayed files. So an
+//! answer of a daemon that sees more reveals no more.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,7 +13,7 @@ use resemble_relate::renditions::ways_into;
 
 use crate::args::Global;
 
-/// Whether rows say whose the files are: in JSON, and with `-v`, unless another machine answers.
+/// Returns whether rows show owners: in JSON, and with `-v`, unless another machine answers.
 pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
     let is_remote = global.socket.as_deref().is_some_and(is_remote);
     !is_remote && (is_json || global.verbose)
@@ -22,14 +22,14 @@ pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
 /// The owners of files, each looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct FileOwners {
-    /// The names of users by their numbers, once they are read.
+    /// Names of users by their numbers, once they are read.
     names: Option<HashMap<u32, String>>,
     known: HashMap<PathText, Option<String>>,
 }
 
 impl FileOwners {
-    /// The name of a file's owner, or the owner's number if it has no name; of a member that of
-    /// the file it lies in. `None`: no file of this machine is there.
+    /// Returns the name of a file's owner, or the number if it has no name. A member has the owner
+    /// of its file. `None` if no file of this machine is there.
     pub(crate) fn of(&mut self, path: &PathText) -> Option<String> {
         if let Some(known) = self.known.get(path) {
             return known.clone();
@@ -48,7 +48,7 @@ impl FileOwners {
     }
 }
 
-/// The names of the users of this machine, as far as `/etc/passwd` lists them.
+/// Returns the names of the users of this machine, from `/etc/passwd`.
 fn users() -> HashMap<u32, String> {
     let list = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let user = |line: &str| {

@@ -1,15 +1,15 @@
-//! How every question is asked and its answer printed.
+//! Asks questions and prints their answers.
 //!
-//! A verb says what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
-//! the same for all of them, and is here:
+//! A verb defines what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
+//! the same for all verbs, and is here:
 //!
 //! 1. A path that is named and does not exist is a soft error. If no named path exists, the answer
 //!    is empty: it must not become a question about all that the daemon watches.
-//! 2. The named paths decide who answers. If this process does, it looks at them anew
-//!    ([`Backend`]).
+//! 2. The named paths decide who answers. If this process does, it scans them again ([`Backend`]).
 //! 3. Rows and errors name files as the arguments lead to them.
 //! 4. The output is opened when the answer is complete: a question that fails leaves no empty file.
-//! 5. After the answer, standard error says what the answer leaves out, and then lists the errors.
+//! 5. After the answer, standard error reports what the answer leaves out, and then lists the
+//!    errors.
 //!
 //! A saved report is an earlier answer: it is printed by steps 4 and 5.
 
@@ -33,31 +33,30 @@ use crate::lists::{self, NOTHING};
 use crate::names::{self, Named, ShownNames};
 use crate::ui::Ui;
 
-/// What a question names.
+/// The paths of a question.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// Where the question looks; rows name files as these paths lead to them.
+    /// Paths in which the question looks; rows name files as these paths lead to them.
     pub named: Vec<Named>,
-    /// What else must be known to whoever answers: the path of `--of`.
+    /// Further paths that the daemon must watch: that of `--of`.
     pub also: Vec<Named>,
-    /// What else is looked at anew if this process answers. Unlike the others, these paths have no
-    /// say in who answers.
+    /// Paths that are also scanned if this process answers. They do not influence who answers.
     pub looked_at: Vec<PathText>,
-    /// So many of the first named paths are what is asked about. In the other ones something is
-    /// only looked for: trouble below them leaves the question answered, and is only reported.
+    /// Number of the first named paths that are the subject. The others are only searched: errors
+    /// below them leave the question answered, and are only reported.
     pub about: usize,
-    /// Nothing that is looked in is asked about, also where no path is named.
+    /// True if all places are only searched, even if no path is named.
     pub only_looks: bool,
     /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
-    /// Whether there is something to look in: a named path, or all that the daemon watches.
+    /// True if there is a place to look in: a named path, or all that the daemon watches.
     pub anything: bool,
-    /// Made of the named paths when the first row is shown.
+    /// Made from the named paths when the first row is shown.
     pub(crate) shown: OnceCell<ShownNames>,
 }
 
 impl Asked {
-    /// A question about these paths, all of which exist.
+    /// Returns a question about these paths, all of which exist.
     pub fn about(named: Vec<Named>) -> Self {
         Self {
             about: named.len(),
@@ -67,7 +66,7 @@ impl Asked {
         }
     }
 
-    /// A question about the files at or below those of these paths that exist.
+    /// Returns a question about the files at or below those of these paths that exist.
     pub fn among(paths: &[PathBuf]) -> Self {
         let (named, missing) = names::resolve(paths);
         Self {
@@ -79,7 +78,7 @@ impl Asked {
         }
     }
 
-    /// The same as [`Self::among`]; without paths it is about all that the daemon watches.
+    /// [`Self::among`]; without paths it is about all that the daemon watches.
     pub fn within(paths: &[PathBuf]) -> Self {
         let among = Self::among(paths);
         Self {
@@ -88,7 +87,7 @@ impl Asked {
         }
     }
 
-    /// The same; it is not asked if paths are missing that it cannot do without.
+    /// Adds missing paths. If the question needs them, it is not asked.
     #[must_use]
     pub fn unless(mut self, missing: Option<Vec<SoftError>>) -> Self {
         let missing = missing.unwrap_or_default();
@@ -97,9 +96,8 @@ impl Asked {
         self
     }
 
-    /// Refuses a question that names files and no directory, where these are too few to be compared
-    /// with each other: no more than `most`. One container is enough for a question about its
-    /// members.
+    /// Refuses a question that names only files, at most `most`: too few to compare with each
+    /// other. One container is enough for a question about its members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)
@@ -118,8 +116,8 @@ impl Asked {
         }
     }
 
-    /// A question that names nothing to look in is about what the daemon watches; where there is
-    /// none, about the current directory.
+    /// Completes a question without a place: it is about what the daemon watches, or without a
+    /// daemon about the current directory.
     #[must_use]
     pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
         let is_there = || match backend::daemon(env, global) {
@@ -139,7 +137,7 @@ impl Asked {
         }
     }
 
-    /// Nothing but the first of the named paths are asked about.
+    /// Makes only the first of the named paths the subject.
     #[must_use]
     pub fn only_about(self, first: usize) -> Self {
         Self {
@@ -149,13 +147,13 @@ impl Asked {
         }
     }
 
-    /// Whether an error leaves a gap in the answer, so that it changes the exit code.
+    /// Returns whether an error leaves a gap in the answer, and so changes the exit code.
     fn is_gap(&self, error: &SoftError) -> bool {
         let path = error.path.as_path();
         let (about, looked_in) = self.named.split_at(self.about);
         match error.kind {
             SoftErrorKind::LeftOut => return false,
-            // Of a document that the daemon watches somewhere.
+            // An error of a document elsewhere below the daemon's roots.
             SoftErrorKind::Unread if self.only_looks && path.is_absolute() => {
                 return self.looked_at.iter().any(|file| path == file.as_path());
             }
@@ -165,23 +163,23 @@ impl Asked {
             || self.named.iter().any(|named| path == named.real)
             || self.looked_at.iter().any(|file| path == file.as_path())
             || !looked_in.iter().any(|tree| {
-                // What a catalogue does not have is missing in the answer.
+                // Content that a catalogue lacks is missing in the answer.
                 !tree.is_catalogued() && path.starts_with(&tree.real)
             })
     }
 
-    /// The real paths of the scope.
+    /// Returns the real paths of the scope.
     pub fn scope(&self) -> Vec<PathText> {
         names::real_paths(&self.named)
     }
 
-    /// A path of the answer as the arguments lead to it.
+    /// Returns a path of the answer as the arguments lead to it.
     pub fn shown(&self, real: &PathText) -> PathText {
         let shown = self.shown.get_or_init(|| ShownNames::of(&self.named));
         shown.path(real)
     }
 
-    /// All errors of an answer, sorted, with paths as the arguments lead to them.
+    /// Returns all errors of an answer, sorted, with paths as the arguments lead to them.
     pub fn errors(&self, mut found: Vec<SoftError>) -> Vec<SoftError> {
         found.extend(self.missing.iter().cloned());
         names::tidy(found, &ShownNames::of(self.named.iter().chain(&self.also)))
@@ -198,7 +196,7 @@ impl Asked {
         Backend::choose(ui, env, global, answering, &self.all())
     }
 
-    /// Chooses who answers; if it is this process, looks at the paths anew.
+    /// Chooses who answers; if it is this process, scans the paths again.
     pub fn open(
         &self,
         ui: &mut Ui,
@@ -223,16 +221,16 @@ pub trait Verb {
     /// The answer as it is in the document.
     type Body: Body + Default;
 
-    /// Who may answer.
+    /// Returns who may answer.
     fn answering(&self) -> Answering;
 
-    /// Whether the paths are looked at before the question is asked. Otherwise whoever answers
-    /// looks at them.
+    /// Returns whether the paths are scanned before the question is asked. Otherwise the daemon or
+    /// the cache scans them.
     fn is_refreshed(&self) -> bool {
         true
     }
 
-    /// Makes as many requests as the question takes, and puts their answers together.
+    /// Sends the required requests, and combines their answers.
     fn ask(
         &mut self,
         ui: &mut Ui,
@@ -243,10 +241,10 @@ pub trait Verb {
     /// Names the files of the answer as the arguments lead to them.
     fn show(&self, body: &mut Self::Body, asked: &Asked);
 
-    /// What was asked, for the document.
+    /// Returns the parameters of the question, for the document.
     fn parameters(&self, asked: &Asked, params: &Params) -> <Self::Body as Body>::Parameters;
 
-    /// Adds what a page shows besides the answer.
+    /// Adds what only a page shows.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -258,10 +256,10 @@ pub trait Verb {
         Ok(())
     }
 
-    /// The file to write into instead of standard output.
+    /// Returns the file to write into instead of standard output.
     fn output(&self) -> Option<&Path>;
 
-    /// The file of the saved report that is printed again.
+    /// Returns the file of the saved report that is printed again.
     fn from(&self) -> Option<&Path> {
         None
     }
@@ -274,25 +272,25 @@ pub trait Verb {
         extras: &Extras<'_>,
     ) -> CliResult<()>;
 
-    /// The value of `--top`.
+    /// Returns the value of `--top`.
     fn top(&self) -> Option<u64> {
         None
     }
 
-    /// The note on standard error about an answer without rows.
+    /// Returns the note on standard error about an answer without rows.
     fn nothing(&self, body: &Self::Body) -> &'static str {
         let _ = body;
         NOTHING
     }
 
-    /// Whether the document says what was looked at. The note on standard error says it in any
-    /// case.
+    /// Returns whether the document has the number of scanned files. The note on standard error has
+    /// it in any case.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let _ = backend;
         true
     }
 
-    /// Whether the asked-for state holds.
+    /// Returns whether the requested state holds.
     fn holds(&self, document: &Document<Self::Body>) -> bool {
         document.header.total > 0
     }
@@ -303,16 +301,16 @@ pub trait Verb {
 pub struct Answered<B: Body> {
     /// The answer.
     pub report: Saved<B>,
-    /// What was looked at.
+    /// Numbers of scanned files.
     looked: Option<Looked>,
-    /// Who answered, if the question was asked.
+    /// The daemon or this process, if the question was asked.
     backend: Option<Backend>,
-    /// Whether something is missing in the answer.
+    /// True if something is missing in the answer.
     has_gaps: bool,
 }
 
 impl<B: Body> Answered<B> {
-    /// Puts the cache in order, if this process answered.
+    /// Maintains the cache, if this process answered.
     pub fn close(self, ui: &mut Ui) {
         if let Some(backend) = self.backend {
             backend.close(ui);
@@ -421,7 +419,7 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     lists::note_nothing(ui, &asked, verb.nothing(&document.body));
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
     let mut limited = header.clone();
-    // Near-copies are left out of new answers alone.
+    // Near-copies are left out only of new answers.
     if verb.from().is_some() && verb.top().is_none() && header.shown < header.total {
         let (shown, total) = (human_count(header.shown), human_count(header.total));
         ui.note(&format!(
@@ -438,7 +436,7 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     Ok(Outcome::of(verb.holds(document)).with_errors(has_gaps))
 }
 
-/// The directory that relative names start from.
+/// Returns the directory that relative names start from.
 pub fn base() -> Option<PathText> {
     std::env::current_dir().ok().map(PathText::from)
 }

@@ -1,16 +1,16 @@
-//! The only place that prints.
+//! Prints everything; no other module does.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. What
 //! depends on a terminal is decided here, once: quoting of names, padding of columns, colours and
 //! progress.
 //!
-//! 1. The file of `-o` is made when the first byte is written, after the files were looked at: it
-//!    must not be found by its own search. It has its name when it is complete (`NewFile`); a
-//!    command that fails leaves what was there before.
-//! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
-//!    a lost last page.
+//! 1. The file of `-o` is made when the first byte is written, after the files were scanned: its
+//!    own search must not find it. It has its name when it is complete (`NewFile`). A command that
+//!    fails leaves the old file.
+//! 2. Output is buffered and flushed by [`Ui::finish`], so a full disk is an error and not a lost
+//!    last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
-//!    spelled out, and whatever is printed on standard error goes through [`harmless`].
+//!    spelled out, and all text for standard error goes through [`harmless`].
 
 mod interrupt;
 mod pager;
@@ -42,7 +42,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::local_time;
 use crate::new_file::NewFile;
 
-/// The most documents that could not be read in full that are named.
+/// Most partly read documents that are named.
 const UNREAD: usize = 10;
 
 /// How much is printed on standard error.
@@ -53,7 +53,7 @@ enum Talk {
     Details,
 }
 
-/// Where results go.
+/// The destination of results.
 enum Target {
     Stream(Box<dyn Write>),
     /// The terminal, a screen at a time.
@@ -68,7 +68,7 @@ enum Target {
 enum Output {
     /// A regular file, which gets its name at the end.
     New(NewFile),
-    /// A device or a pipe, which has it.
+    /// A device or a pipe, which has its name.
     Open(BufWriter<File>),
 }
 
@@ -89,7 +89,7 @@ impl Output {
         }
     }
 
-    /// All of it was written.
+    /// Ends the output after all of it was written.
     fn finish(self, path: &Path) -> CliResult<()> {
         match self {
             Self::New(mut file) => {
@@ -106,21 +106,21 @@ impl Output {
 pub struct Ui {
     out: Target,
     err: Box<dyn Write>,
-    /// Standard output is a terminal, and results go there.
+    /// True if standard output is a terminal, and results go there.
     terminal: bool,
-    /// Its columns.
+    /// Width of that terminal.
     columns: Option<usize>,
-    /// The columns of standard error, if it is a terminal.
+    /// Width of standard error, if it is a terminal.
     err_columns: Option<usize>,
     err_terminal: bool,
     color: bool,
     talk: Talk,
-    /// Long output may go through a pager.
+    /// True if long output may go through a pager.
     may_page: bool,
     /// Messages for standard error that wait until the pager has ended, because it would draw over
     /// them.
     after: String,
-    /// Where a screen reads what is being done.
+    /// Shows a screen the current step.
     board: Option<ProgressBoard>,
 }
 
@@ -161,7 +161,7 @@ impl Ui {
         }
     }
 
-    /// Prints nothing: a screen is there. `board` has the progress displays.
+    /// Prints nothing, because a screen is displayed. `board` has the progress displays.
     pub fn of_screen(board: ProgressBoard) -> Self {
         let sink = || Box::new(io::sink());
         Self {
@@ -179,8 +179,8 @@ impl Ui {
         }
     }
 
-    /// From here on output that is longer than the terminal goes through the user's pager, if
-    /// standard output is a terminal.
+    /// Sends later output that is longer than the terminal through the user's pager, if standard
+    /// output is a terminal.
     pub fn page(&mut self) {
         if self.may_page
             && matches!(self.out, Target::Stream(_))
@@ -202,17 +202,17 @@ impl Ui {
         }
     }
 
-    /// Whether results go to a terminal.
+    /// Returns whether results go to a terminal.
     pub const fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Whether results are coloured.
+    /// Returns whether results are coloured.
     pub const fn has_color(&self) -> bool {
         self.color
     }
 
-    /// Whether `-v` was given.
+    /// Returns whether `-v` was given.
     pub fn is_verbose(&self) -> bool {
         self.talk >= Talk::Details
     }
@@ -233,8 +233,8 @@ impl Ui {
         }
     }
 
-    /// Writes results that programs read, with every byte of a name; on a terminal, where no
-    /// program reads them, with what it would obey spelled out.
+    /// Writes results for programs, with every byte of a name. On a terminal, where no program
+    /// reads them, control characters are spelled out.
     pub fn write_data(
         &mut self,
         body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -255,7 +255,7 @@ impl Ui {
         self.write(|out| out.flush())
     }
 
-    /// How results are laid out: for a terminal or not, coloured or not.
+    /// Returns the layout of results: for a terminal or not, coloured or not.
     pub fn style(&self) -> TextStyle {
         TextStyle {
             terminal: self.terminal,
@@ -266,7 +266,7 @@ impl Ui {
         }
     }
 
-    /// A name as a cell: quoted on a terminal, raw elsewhere.
+    /// Returns a name as a cell: quoted on a terminal, raw elsewhere.
     pub fn name(&self, name: &PathText, tint: Tint) -> Cell {
         self.style().name(name, tint)
     }
@@ -299,8 +299,8 @@ impl Ui {
         }
     }
 
-    /// Names the files that could not be looked at, and the first of the documents that could not
-    /// be read in full: a collection may have thousands of these.
+    /// Prints the files that could not be read, and the first of the partly read documents: a
+    /// collection may have thousands of these.
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
         let mut unread = 0;
         let mut left_out = 0;
@@ -336,13 +336,13 @@ impl Ui {
         }
     }
 
-    /// A progress display. It shows nothing unless standard error is a terminal and a second has
-    /// passed.
+    /// Returns a progress display. It shows nothing unless standard error is a terminal and a
+    /// second has passed.
     pub fn progress(&self, what: &str) -> Progress {
         self.progress_through(what, Vec::new())
     }
 
-    /// The same of work that goes through all files at and below these paths.
+    /// [`Self::progress`] for work on all files at and below these paths.
     pub fn progress_through(&self, what: &str, paths: Vec<PathBuf>) -> Progress {
         let is_shown = self.err_terminal && self.talk >= Talk::Notes;
         let progress = Progress::new(what, paths, is_shown);
@@ -353,7 +353,7 @@ impl Ui {
     }
 
     fn say(&mut self, text: &str) {
-        // If standard error is closed, there is nobody left to tell.
+        // If standard error is closed, the message is lost.
         let mut line = format!("resemble: {}", harmless(text));
         if let Some(columns) = self.err_columns {
             line = wrap(&line, columns, 0, 2);
@@ -370,7 +370,7 @@ impl Ui {
     pub fn finish(&mut self, result: CliResult) -> ExitCode {
         let out = std::mem::replace(&mut self.out, Target::Stream(Box::new(io::sink())));
         let flushed = match out {
-            // What was printed before an error stays printed.
+            // Output before an error stays printed.
             Target::Stream(mut stream) => stream.flush().map_err(CliError::Output),
             Target::Paged(mut pager) => pager
                 .finish(&mut io::stdout().lock())
@@ -396,14 +396,13 @@ impl Ui {
     }
 }
 
-/// How wide a terminal is; `None` for anything else, or if it does not say.
+/// Returns the width of a terminal; `None` for anything else, or if it is unknown.
 fn columns(stream: impl AsFd) -> Option<usize> {
     let columns = rustix::termios::tcgetwinsize(stream).ok()?.ws_col;
     (columns > 0).then(|| usize::from(columns))
 }
 
-/// Prints what clap has to say: help and version on standard output (0), usage on standard
-/// error (2).
+/// Prints clap's message: help and version on standard output (0), usage on standard error (2).
 pub fn print_usage(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {

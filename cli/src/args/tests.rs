@@ -27,8 +27,7 @@ fn clap_finds_nothing_wrong() {
     Cli::command().debug_assert();
 }
 
-/// Bounds the number of options in the `--help` of a command: whoever adds one looks for
-/// another that can go.
+/// Limits the number of options in the `--help` of a command: a new one should replace another.
 #[test]
 fn commands_have_few_options() {
     let mut root = Cli::command();

@@ -1,13 +1,11 @@
-//! The command as its own daemon: looks at the named paths, then answers from its index.
+//! Scans the named paths, then answers from this process's index.
 //!
-//! 1. The subjects of a find are looked at together with the directories, so that a hard link of an
-//!    indexed file is known to be that file, and a second question about a large file reads
-//!    nothing.
-//! 2. Files and directories that cannot be read are named by the answers themselves, which know
-//!    what `--exclude` leaves out; what the index has no place for is added here.
-//! 3. A cache that cannot be used costs time and nothing else; one line says why it is not used. If
-//!    it turns out to be damaged while a question is answered, another one takes its place, and the
-//!    question is asked again (`Local::on_sound`).
+//! 1. The subjects of a find are scanned together with the directories. So a hard link of an
+//!    indexed file is recognized, and a second question about a large file reads nothing.
+//! 2. Answers themselves name unreadable files and directories, because they know what `--exclude`
+//!    leaves out. Errors that the index cannot store are added here.
+//! 3. An unusable cache only costs time, and one line has the reason. If damage shows during a
+//!    question, the cache is replaced, and the question is asked again (`Local::on_sound`).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -49,16 +47,16 @@ pub struct Local {
     templates: Option<Store>,
     params: Params,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// The folder for what does not fit into memory.
+    /// Folder for data that does not fit into memory.
     scratch: PathBuf,
-    /// What could not be read or reached at the last refresh.
+    /// Read and lookup errors of the last refresh.
     errors: Vec<SoftError>,
-    /// How many files changed while they were read.
+    /// Number of files that changed while they were read.
     moving: u64,
 }
 
 impl Local {
-    /// Opens the index whose file is `cache`, or makes one in memory.
+    /// Opens the index in the file `cache`, or makes one in memory.
     pub fn open(
         ui: &mut Ui,
         env: &Env,
@@ -97,7 +95,7 @@ impl Local {
             index,
             templates,
             params: *params,
-            // The scan takes each file apart once, questions may do so for each of their subjects.
+            // The scan extracts each file once, questions may do so for each of their subjects.
             part_reader: part_reader.map(|reader| Arc::new(RecentParts::new(reader)) as _),
             scratch,
             errors: Vec::new(),
@@ -105,17 +103,17 @@ impl Local {
         })
     }
 
-    /// Whether the cache had outgrown its limit and was started anew.
+    /// Returns whether the cache had outgrown its limit and was restarted.
     pub const fn is_outgrown(&self) -> bool {
         self.index.is_outgrown()
     }
 
-    /// The parameters that contents are digested with.
+    /// Returns the parameters of content digests.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Looks at every path anew: see [`super::Backend::refresh`].
+    /// Scans every path again: see [`super::Backend::refresh`].
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_path().to_owned()).collect();
         let mut shown = Shown(ui.progress_through("looking at the files", paths.clone()));
@@ -150,8 +148,8 @@ impl Local {
         Ok(())
     }
 
-    /// What `work` makes of the index. If the cache turns out to be damaged, that is made once
-    /// more, of a new one: an answer may be wrong, and an error says nothing about the question.
+    /// Applies `work` to the index. If that reveals damage, it is repeated with a new cache: an
+    /// answer may be wrong, and an error may not be about the question.
     fn on_sound<T>(&mut self, mut work: impl FnMut(&mut Self) -> CliResult<T>) -> CliResult<T> {
         let done = work(self);
         if !self.index.is_damaged() {
@@ -163,7 +161,7 @@ impl Local {
         work(self)
     }
 
-    /// The answer to a question about what was looked at.
+    /// Returns the answer to a question about scanned paths.
     pub(super) fn ask<Q: Question + Clone>(&mut self, question: &Q) -> CliResult<Whole<Q::Body>> {
         self.on_sound(|this| {
             let mut collected = Collected::<Q>(Whole::fresh());
@@ -184,7 +182,7 @@ impl Local {
         })
     }
 
-    /// The groups of what was looked at, of the candidates that are given.
+    /// Returns the groups among the scanned files, with external candidate pairs.
     pub(super) fn groups_of_pairs(
         &mut self,
         request: &GroupsRequest,
@@ -206,8 +204,8 @@ impl Local {
         })
     }
 
-    /// The answer to a question that only the laboratory asks. The path that the question gets is a
-    /// folder for scratch files.
+    /// Returns the answer to a question that only the laboratory asks. Its path is a folder for
+    /// scratch files.
     pub fn answer<R, E>(
         &mut self,
         question: impl Fn(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
@@ -224,8 +222,8 @@ impl Local {
         })
     }
 
-    /// The comparison of two trees without the index. `None` if the index knows both trees: then it
-    /// has looked at them anew and is to be asked.
+    /// Compares two trees without the index. `None` if the index has both trees: then it has
+    /// scanned them again and must be used.
     pub(super) fn compare(
         &mut self,
         ui: &Ui,
@@ -247,8 +245,8 @@ impl Local {
         Ok(Some(compared?))
     }
 
-    /// Whether a directory can go, with nothing of it in the index but what nothing covers. `None`
-    /// if the index knows the directory: then it has looked at everything anew and is to be asked.
+    /// Checks whether a directory can be removed, and indexes only its uncovered files. `None` if
+    /// the index has the directory: then it has scanned everything again and must be used.
     pub(super) fn covered(
         &mut self,
         ui: &Ui,
@@ -299,8 +297,8 @@ impl Local {
         Ok(Some(covered?))
     }
 
-    /// The sets of identical files, without the index. `None` if the index knows the paths of the
-    /// question: then it has looked at them anew and is to be asked.
+    /// Returns the sets of identical files, without the index. `None` if the index has the paths of
+    /// the question: then it has scanned them again and must be used.
     pub(super) fn identical(
         &mut self,
         ui: &Ui,
@@ -328,7 +326,7 @@ impl Local {
         })
     }
 
-    /// A snapshot of the index. What a person marked as a template is no evidence in it.
+    /// Returns a snapshot of the index, without the text of marked templates.
     fn snapshot(&self, with_lists: bool) -> CliResult<Snapshot> {
         let snapshot = if with_lists {
             self.index.snapshot()?
@@ -342,8 +340,8 @@ impl Local {
         })
     }
 
-    /// A dump is handed on as it is made, so nobody may meet damage half-way: all of the cache is
-    /// verified before.
+    /// Dumps the roots. The whole cache is verified first, because a dump is sent as it is made and
+    /// must not meet damage half-way.
     pub(super) fn dump(
         &mut self,
         roots: Vec<PathText>,
@@ -367,7 +365,7 @@ impl Local {
         Ok(dumped)
     }
 
-    /// Puts the cache in order, after the answer was printed. A note says if it was replaced.
+    /// Maintains the cache, after the answer was printed. A note reports a replacement.
     pub fn close(mut self, ui: &mut Ui) {
         if let Some(note) = self.index.take_note() {
             ui.note(&note);
@@ -375,8 +373,8 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds to an answer what only the last refresh knows: how many files changed while they were
-    /// read, and what could not be looked at or has vanished and is not `named` by the answer.
+    /// Adds to an answer what only the last refresh knows. This is the number of files that changed
+    /// while they were read, and errors and vanished files that are not `named` by the answer.
     fn add_own(
         &self,
         snapshot: &Snapshot,
@@ -391,8 +389,8 @@ impl Local {
     }
 }
 
-/// Whether a question looks up which contents have a piece. Those about all files of a scope count
-/// the pieces themselves, unless the groups of one are to be made in little memory.
+/// Returns whether a question looks up the holders of a piece. Questions about all files of a scope
+/// count the pieces themselves, except the groups of one in little memory.
 const fn reads_lists(request: &Request) -> bool {
     match request {
         Request::Dirs(dirs) => dirs.memory.is_some(),
@@ -401,12 +399,12 @@ const fn reads_lists(request: &Request) -> bool {
     }
 }
 
-/// Whether the index has a file at a path: a question of the library names those alone.
+/// Returns whether the index has a file at a path: library questions name only files.
 fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
     !matches!(snapshot.file_at(path), Ok(None))
 }
 
-/// Puts an answer together from its rows.
+/// Collects an answer from its rows.
 struct Collected<Q: Question>(Whole<Q::Body>);
 
 impl<Q: Question> Reply for Collected<Q> {
@@ -428,10 +426,10 @@ impl<Q: Question> Reply for Collected<Q> {
     }
 }
 
-/// Hands a dump to the sink until the sink fails.
+/// Sends a dump to the sink until the sink fails.
 struct Pieces<'a> {
     sink: &'a mut dyn FnMut(&[u8]) -> CliResult<()>,
-    /// What is said of the dump.
+    /// Header of the dump.
     dumped: Whole<()>,
     result: CliResult<()>,
 }
@@ -461,9 +459,9 @@ impl Reply for Pieces<'_> {
     }
 }
 
-/// The folder for scratch files. It is that of the cache: the system's folder for temporary files
-/// is often in memory, and scratch files are there to save memory. If there is no folder of a cache
-/// that can be written to, the system's is used all the same.
+/// Returns the folder for scratch files. It is that of the cache: the system's temporary folder is
+/// often in memory, and scratch files are meant to save memory. Without a writable cache folder it
+/// is the system's.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -473,8 +471,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// The state folder and the folder of the cache, whether or not they are used: a daemon leaves them
-/// out, and so does this process. A folder is not left out if the user names it or something in it.
+/// Returns the state folder and the cache folder, used or not: neither a daemon nor this process
+/// indexes them. A folder is kept if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());
@@ -485,7 +483,7 @@ fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     .collect()
 }
 
-/// What could not be read or reached, by path.
+/// Returns the read and lookup errors, by path.
 fn errors_of(report: &Report) -> Vec<SoftError> {
     let unread = report.errors.iter().map(|error| {
         let source = io::Error::from_raw_os_error(error.errno);
@@ -498,7 +496,7 @@ fn errors_of(report: &Report) -> Vec<SoftError> {
     errors
 }
 
-/// Hands the progress of the reading to the display.
+/// Sends the progress of reading to the display.
 struct Shown(Progress);
 
 impl Observer for Shown {
@@ -507,7 +505,7 @@ impl Observer for Shown {
     }
 }
 
-/// The templates that were marked. Without a state folder none can have been.
+/// Returns the store of marked templates. Without a state folder there is no store.
 pub(crate) fn templates(ui: &mut Ui, env: &Env, global: &Global, params: &Params) -> Option<Store> {
     let state = places::state_dir(env, global.state.as_deref()).ok()?;
     let store = Store::new(&state, params);
@@ -530,7 +528,7 @@ mod tests {
 
     use super::*;
 
-    /// What vanished or failed while it was looked at is no error if `--exclude` takes it away.
+    /// A file that vanished or failed during the scan is no error if `--exclude` matches it.
     #[test]
     fn what_is_excluded_is_not_missed() {
         let temp = tempfile::tempdir().expect("a folder");

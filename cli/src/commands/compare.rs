@@ -1,7 +1,7 @@
 //! `resemble compare`: two directories or files by content.
 //!
-//! No more rows are asked for than are printed: two trees of 100,000 files that are nearly the same
-//! have nearly 100,000 rows `same`, which text shows only when asked to.
+//! It requests no more rows than it prints: two nearly equal trees of 100,000 files have nearly
+//! 100,000 rows `same`, which text shows only on request.
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ pub(super) fn answer(
     question::answer(ui, env, global, &asked, &mut Compare { args, classes })
 }
 
-/// What is asked.
+/// Returns the question.
 fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
     // The parser has already refused a call without A and B.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
@@ -102,7 +102,7 @@ fn check(args: &CompareArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// The classes of the rows that will be printed; empty means all.
+/// Returns the classes of the rows that will be printed; empty means all.
 fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
     if args.new_only {
         return vec![CompareClass::OnlyB];
@@ -150,7 +150,7 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
     )))
 }
 
-/// Says what a comparison of a directory with one inside it leaves out.
+/// Reports what a comparison of a directory with one inside it leaves out.
 fn note_nested(ui: &mut Ui, named: &[Named; 2]) {
     let [a, b] = named;
     let (outer, inner, side) = match (b.real.starts_with(&a.real), a.real.starts_with(&b.real)) {
@@ -181,7 +181,7 @@ impl Verb for Compare<'_> {
         }
     }
 
-    /// Whoever answers looks at both trees while it compares them.
+    /// The daemon or the cache scans both trees while it compares them.
     fn is_refreshed(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
-//! Where a catalogue goes: to a file, or to standard output.
+//! The destination of a catalogue: a file, or standard output.
 //!
-//! It is complete, and has been read back by whoever knows what it is, before a byte of it goes
-//! there: a reader at the other end of a pipe could not be asked to forget it.
+//! It is complete and has been read back by its producer before a byte is sent there. A reader at
+//! the other end of a pipe could not be asked to forget it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -11,17 +11,18 @@ use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
 
-/// Where a file goes.
+/// The destination of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination<'a> {
-    /// To this path, in the place of what is there.
+    /// This path, replacing an existing file.
     File(&'a Path),
-    /// To standard output.
+    /// Standard output.
     Output,
 }
 
 impl<'a> Destination<'a> {
-    /// `-` is standard output, which must not be a terminal: these files are no text.
+    /// Parses a path. `-` is standard output, which must not be a terminal: these files are not
+    /// text.
     pub(super) fn of(path: &'a Path) -> CliResult<Self> {
         if path != Path::new("-") {
             return Ok(Self::File(path));
@@ -34,7 +35,7 @@ impl<'a> Destination<'a> {
         Ok(Self::Output)
     }
 
-    /// What people call it.
+    /// Returns its name for messages.
     pub(super) fn name(self) -> &'a Path {
         match self {
             Self::File(path) => path,
@@ -42,7 +43,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// A file that goes there, or helps to make the one that does.
+    /// Starts a file for this destination, or one that helps to make it.
     pub(super) fn begin(self) -> CliResult<NewFile> {
         match self {
             Self::File(path) => NewFile::next_to(path),
@@ -50,7 +51,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Puts a complete file there.
+    /// Writes a complete file to the destination.
     pub(super) fn put(self, ui: &mut Ui, file: NewFile) -> CliResult<()> {
         match self {
             Self::File(_) => file.keep(),

@@ -117,7 +117,7 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
     }
 }
 
-/// What is asked, and by whom.
+/// Returns the question, and who answers it.
 pub(super) fn question<'a>(
     global: &Global,
     args: &'a GroupsArgs,
@@ -185,12 +185,12 @@ pub(super) fn check(global: &Global, args: &GroupsArgs) -> CliResult<()> {
 pub(super) struct Grouping<'a> {
     args: &'a GroupsArgs,
     of: Option<Named>,
-    /// The groups say whose the files are.
+    /// True if the groups show owners.
     has_owners: bool,
 }
 
 impl Grouping<'_> {
-    /// Whether a person asks about a whole collection, and for no details.
+    /// Returns whether a person asks about a whole collection, without details.
     fn is_first_look(&self, ui: &Ui) -> bool {
         let args = self.args;
         !args.all && args.of.is_none() && args.selection.top.is_none() && !ui.is_verbose()
@@ -219,15 +219,15 @@ impl Verb for Grouping<'_> {
         } else {
             backend.identical(ui, request)?
         };
-        // A plan looks at its files by itself, and a list of names has no totals.
+        // A plan checks its files itself, and a list of names has no totals.
         if self.args.plan.is_none() && self.args.output.format != ReportFormat::Fdupes {
             blocks::note(&mut answer.body);
         }
         Ok(answer)
     }
 
-    /// Whoever answers looks at the files itself where no content is compared. A page has similar
-    /// directories beside the sets, and these take an index.
+    /// If no contents are compared, the daemon or the cache scans the files itself. A page has
+    /// similar directories beside the sets, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
@@ -264,8 +264,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// Adds the similar directories of the same files, which a page or a workbook shows first, and
-    /// for a page the best pairs side by side.
+    /// Adds the similar directories of the same files, which a page or a workbook shows first. A
+    /// page also gets the best pairs side by side.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -325,12 +325,12 @@ impl Verb for Grouping<'_> {
     }
 }
 
-/// Whether the report is a page or a workbook, with more in it than the answer.
+/// Returns whether the report is a page or a workbook, which has more than the answer.
 const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }
 
-/// The groups that are printed: no others are made.
+/// Returns the groups that are printed: no others are made.
 fn only(args: &GroupsArgs) -> OnlyGroups {
     let is_of_copies = args.plan.is_some() && args.superseded.is_none();
     let is_of_sets = args.filter.relation == [PairRelation::Identical];

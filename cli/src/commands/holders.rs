@@ -1,7 +1,7 @@
-//! `resemble find --holders`: every file that holds some of a FILE's content.
+//! `resemble find --holders`: lists every file that holds some of a FILE's content.
 //!
-//! Whoever answers names the candidates. This process reads them, with the rights of the user who
-//! asks, and keeps those that their bytes prove. So the daemon and `--local` give the same rows.
+//! The daemon or the cache nominates candidates. This process reads them, with the rights of its
+//! user, and keeps those that their bytes prove. So the daemon and `--local` give the same rows.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(super) fn run(
     }
     let (files, missing) = names::resolve(files);
     asked.missing.extend(missing);
-    // The FILEs are looked at too, so that their hard links are known to be the same files.
+    // The FILEs are scanned too, so that their hard links are known to be the same files.
     asked.looked_at = names::real_paths(&files);
     if files.is_empty() {
         asked.anything = false;
@@ -122,7 +122,7 @@ impl Verb for Holding<'_> {
             found.errors.extend(unread);
             let total = rows.len() as u64;
             rows.truncate(selection.top.map_or(usize::MAX, |top| top as usize));
-            // Only reading the candidates tells how many rows there are.
+            // The number of rows is known only after reading the candidates.
             found.header = found.header.and(Header {
                 total,
                 shown: rows.len() as u64,
@@ -137,7 +137,7 @@ impl Verb for Holding<'_> {
         Ok(found)
     }
 
-    /// Adds the owners too, which must be looked up while the rows still have the real paths.
+    /// Also adds the owners, which must be looked up while the rows still have the real paths.
     fn show(&self, body: &mut Holders, asked: &Asked) {
         let mut owners = FileOwners::default();
         for row in &mut body.holders {

@@ -1,7 +1,7 @@
-//! `resemble measure`: measures the pairs that it is told, for engines that have found them.
+//! `resemble measure`: measures listed pairs, for engines that have found them.
 //!
-//! Programs talk here, some million pairs at a time, so both sides are bytes: docs/scale.md has
-//! their layout.
+//! Its callers are programs with millions of pairs, so input and output are bytes: docs/scale.md
+//! has their layout.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -13,10 +13,10 @@ use resemble_relate::listed::{ListedFile, ListedProver};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::links::numbers;
 
-/// Pairs that are measured at a time.
+/// Number of pairs that are measured at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// Bytes of a path at most, and the one that ends it.
+/// Most bytes of a path, including its terminator.
 const LONGEST: u64 = 4096;
 
 pub(super) fn run() -> CliResult {
@@ -43,7 +43,7 @@ pub(super) fn run() -> CliResult {
     }
 }
 
-/// The next file of the list: a digest of 32 bytes, and a path that ends with a zero.
+/// Reads the next file of the list: a digest of 32 bytes, and a path that ends with a zero.
 fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
     if from.fill_buf().map_err(failed)?.is_empty() {
         return Ok(None);

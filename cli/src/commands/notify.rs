@@ -1,7 +1,7 @@
-//! `resemble notify`: tells a person about alerts, in that person's session.
+//! `resemble notify`: shows alerts to a person, in that person's session.
 //!
-//! One thread follows the daemon; this one delivers, as the daemon's own sinks are delivered to: by
-//! number, each at least once, from where an earlier run stopped.
+//! One thread follows the daemon. This one delivers alerts like the daemon's own sinks: by number,
+//! each at least once, starting where an earlier run stopped.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ use crate::ui::Ui;
 
 mod dbus;
 
-/// The file in the state folder that says what was told.
+/// File of the delivery position, in the state folder.
 const PLACES_FILE: &str = "notify.json";
-/// How long a program may take.
+/// Time limit of a program.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The pause between two mails.
+/// Pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) -> CliResult {
@@ -48,7 +48,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
         rows: rows.into_iter().filter(|row| row.seq > after).collect(),
         failing: None,
     };
-    // A new one has a place from now on, so that a restart loses nothing.
+    // A new one has a position from now on, so that a restart loses nothing.
     teller.keep(&mut places)?;
     if args.once {
         return teller.tell_once(ui, &mut places);
@@ -75,14 +75,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
     teller.tell(ui, &mut places, &heard)
 }
 
-/// What the thread that follows says.
+/// Events of the following thread.
 enum Event {
     Row(Box<AlertRow>),
     Note(String),
     End(String),
 }
 
-/// The outlet, and the alerts that it may still have to take.
+/// The outlet, and the alerts that are not delivered yet.
 struct Teller {
     outlet: Outlet,
     rows: Vec<AlertRow>,
@@ -106,7 +106,7 @@ impl Teller {
         }
     }
 
-    /// Delivers what is there, as far as it can be delivered now.
+    /// Delivers the pending alerts that can be delivered now.
     fn tell_once(&mut self, ui: &mut Ui, places: &mut Places) -> CliResult {
         while let Some(next) = self.step(ui, places)? {
             let pause = next.saturating_duration_since(Instant::now());
@@ -216,7 +216,7 @@ impl Sink for Desktop {
     }
 }
 
-/// What stands above the sentence.
+/// Returns the title above the sentence.
 fn title(row: &AlertRow) -> String {
     let name = row
         .a

@@ -1,16 +1,16 @@
-//! `resemble setup`: from an installed program to a daemon that watches.
+//! `resemble setup`: sets up a watching daemon after the installation.
 //!
 //! 1. At most three questions, and none whose answer would change nothing; `--yes` asks none.
 //!    Everything else has one sensible answer.
-//! 2. **Nothing that is there is changed**: a configuration, a unit and a link that somebody else
-//!    made stay as they are, and one line says so.
-//! 3. What is done is written down ([`record`]), so `--undo` takes back just that, and a file only
-//!    if it still is as it was written.
+//! 2. **Existing files are not changed**: a configuration, a unit or a link of other origin stays
+//!    as it is, and one line reports that.
+//! 3. Each step is recorded ([`record`]). `--undo` reverts just these, and removes a file only if
+//!    it is unchanged.
 //! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
-//!    it is started in the background, and a line says that this ends with the machine.
-//! 5. **The system's daemon is none of the user's**: it watches shared folders, and takes no orders
-//!    from him.
-//! 6. Where no view can be mounted the daemon runs without one, and a line says what is missing.
+//!    it is started in the background. A line says that it will not survive a reboot.
+//! 5. **The system's daemon does not belong to the user**: it watches shared folders, and takes no
+//!    orders from them.
+//! 6. Where no view can be mounted the daemon runs without one, and a line names the missing part.
 
 mod ask;
 mod record;
@@ -35,16 +35,16 @@ use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 
-/// The name under which the view is reached, in the home folder.
+/// Name of the link to the view, in the home folder.
 const LINK: &str = "Similar";
 
 /// The daemon answers within this time, unless something is wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Between two attempts to reach it.
+/// Pause between two attempts to reach it.
 const PACE: Duration = Duration::from_millis(50);
 
-/// What the user wants.
+/// The user's answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
     dirs: Vec<PathBuf>,
@@ -96,13 +96,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
     Ok(Outcome::Holds)
 }
 
-/// Whether there is a screen for notifications.
+/// Returns whether there is a screen for notifications.
 fn has_desktop() -> bool {
     let mut desktop = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
     desktop.any(|name| std::env::var_os(name).is_some())
 }
 
-/// The program `resembled`: beside this one, else one of the PATH.
+/// Returns the program `resembled`: beside this one, else one of the PATH.
 fn daemon_program() -> CliResult<PathBuf> {
     const NAME: &str = "resembled";
     let in_path = || {
@@ -116,7 +116,7 @@ fn daemon_program() -> CliResult<PathBuf> {
     })
 }
 
-/// The steps of a setup, each of which says what it did.
+/// The steps of a setup; each reports what it did.
 struct Steps<'a> {
     ui: &'a mut Ui,
     env: &'a Env,
@@ -137,7 +137,7 @@ impl Steps<'_> {
             }
             Err(_) => self.start(wanted.login)?,
         };
-        // A daemon that ran before knows nothing of a configuration that is new.
+        // A daemon that ran before has not read a new configuration.
         self.add(&client, dirs, has_written)?;
         if wanted.told {
             self.tell()?;
@@ -184,7 +184,7 @@ impl Steps<'_> {
             .lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n')
     }
 
-    /// Writes the configuration, if there is none.
+    /// Writes the configuration, if it is missing.
     fn configure(&mut self, home: &Path, dirs: &[PathBuf]) -> CliResult<bool> {
         let path = places::config_dir(self.env)?.join("resembled.toml");
         if path.exists() {
@@ -265,7 +265,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Starts a unit of systemd, which is written if it is not there.
+    /// Starts a unit of systemd, which is written if it is missing.
     fn start_unit(&mut self, unit: &Unit, at_login: bool) -> CliResult<()> {
         if let Some(path) = service::install(self.env, unit)? {
             self.record.wrote(&path)?;
@@ -275,8 +275,8 @@ impl Steps<'_> {
         service::start(unit, at_login)
     }
 
-    /// Adds the folders that the daemon does not watch yet. Of the others it says so, unless the
-    /// configuration that was just written names them.
+    /// Adds the folders that the daemon does not watch yet. The others are reported, unless the new
+    /// configuration names them.
     fn add(&mut self, client: &Client, dirs: &[PathBuf], are_configured: bool) -> CliResult<()> {
         for dir in dirs {
             if client.covers_all(vec![dir.as_path().into()], false)? {
@@ -306,7 +306,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Lets a person be told of alerts.
+    /// Starts the notifications of alerts.
     fn tell(&mut self) -> CliResult<()> {
         if !self.has_desktop {
             return self.say(
@@ -319,7 +319,7 @@ impl Steps<'_> {
     }
 }
 
-/// Where the link to a view shows the first of these folders that it shows.
+/// Returns the path below the link of a view at which the first of these folders is shown.
 fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     let link = mount.link.as_ref()?.as_path();
     let place = dirs.iter().find_map(|dir| {
@@ -333,7 +333,7 @@ fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
     Some(link.components().chain(below.components()).collect())
 }
 
-/// What a daemon that ended at once said last.
+/// Returns the last message of a daemon that ended at once.
 fn ended(log: &Path) -> String {
     let said = fs::read_to_string(log).unwrap_or_default();
     let last = said.lines().last().unwrap_or_default();
@@ -344,7 +344,7 @@ fn ended(log: &Path) -> String {
     )
 }
 
-/// Takes back what is recorded.
+/// Reverts what is recorded.
 fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
     let record = Record::load(env, global)?;
     if record.is_empty() {

@@ -1,8 +1,8 @@
-//! `resemble templates`: text that is no evidence because the user says so.
+//! `resemble templates`: marks text that does not count as evidence.
 //!
-//! Marking asks a question (what do these files have in common?), which is answered like any other.
-//! Listing and unmarking only need the file of the templates: the daemon's if one answers,
-//! otherwise the one in the state folder.
+//! Marking asks a question (what do these files share?), which is answered like any other. Listing
+//! and unmarking only need the file of the templates: the daemon's if one answers, otherwise the
+//! one in the state folder.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// What the arguments of `mark` mean.
+/// The parsed arguments of `mark`.
 struct Meant {
     files: Vec<Named>,
     roots: Vec<Named>,
@@ -75,7 +75,8 @@ struct Meant {
 }
 
 impl Meant {
-    /// A name that exists is a file or a directory; one name may be the id of a cluster instead.
+    /// Parses arguments. An existing name is a file or a directory; one name may be the id of a
+    /// cluster instead.
     fn of(what: &[PathBuf]) -> CliResult<Self> {
         let mut meant = Self {
             files: Vec::new(),
@@ -113,14 +114,15 @@ impl Meant {
     }
 }
 
-/// The id of a cluster that an argument can be. Anything else is the name of a file, so a file that
-/// is not there is told as such, before anybody is asked.
+/// Returns the id of a cluster that an argument can be. All others are names of files, so a missing
+/// file is reported before any question is asked.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     is_cluster_id(text).then(|| text.to_owned())
 }
 
-/// The daemon, if one answers; `None` if the templates are to be read from the state folder.
+/// Returns the daemon, if one answers; `None` if the templates are to be read from the state
+/// folder.
 fn daemon(ui: &mut Ui, env: &Env, global: &Global) -> CliResult<Option<Client>> {
     if global.local {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! A question in a process of its own.
+//! Asks a question in a process of its own.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -7,22 +7,22 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// A longer answer of the command is none of this server: it asks for the first rows.
+/// Most bytes of an answer; the server requests only the first rows, so its answers are shorter.
 const LONGEST: u64 = 256 << 20;
 
-/// The longest part of a message that is passed on.
+/// Most bytes of a message that are passed on.
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
-/// What the command line is asked.
+/// A command line and its input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Invocation {
     pub(super) arguments: Vec<OsString>,
-    /// What it gets on standard input.
+    /// The bytes for standard input.
     pub(super) input: Option<String>,
 }
 
-/// Asks, and returns the document of the answer; or why there is none. Dropped, it ends the
-/// process.
+/// Runs the command and returns its document, or an error message. If the future is dropped, the
+/// process ends.
 pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<Value, String> {
     let mut command = Command::new("/proc/self/exe");
     command
@@ -46,7 +46,7 @@ pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<
     );
     let write = async {
         if let (Some(mut input), Some(text)) = (input, asked.input) {
-            // It may have ended before it read all.
+            // The process may have ended before it read all.
             drop(input.write_all(text.as_bytes()).await);
         }
     };

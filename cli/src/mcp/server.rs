@@ -1,4 +1,4 @@
-//! The protocol's side: lists tools, answers calls, tells progress, ends what is cancelled.
+//! Implements the protocol: lists tools, answers calls, sends progress, and ends cancelled calls.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,10 +21,10 @@ use super::places::Roots;
 use super::tools::{self, Call, ToolKind};
 use super::{answers, asking};
 
-/// Questions that are asked at once; more wait.
+/// Most questions at once; more wait.
 const AT_ONCE: usize = 4;
 
-/// The time between two messages about the progress of a question.
+/// Time between two messages about the progress of a question.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 const MOVED: &str = "a root of this server is not where it was";
@@ -34,11 +34,11 @@ const INSTRUCTIONS: &str = "Finds near-duplicates, versions, quotations and copi
                             new file or function, ask `find` with its text: what it lists can be \
                             reused. `groups_of` says which version is the newest.";
 
-/// Answers calls about what lies beneath some roots.
+/// Answers calls about files below some roots.
 #[derive(Clone)]
 pub(super) struct Server {
     roots: Arc<Roots>,
-    /// Options for the processes that ask.
+    /// Options for the question processes.
     options: Arc<Vec<OsString>>,
     turns: Arc<Semaphore>,
 }
@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// The answer to a call, or one sentence about why there is none.
+    /// Returns the answer to a call, or an error message in one sentence.
     async fn answer(&self, kind: ToolKind, arguments: Option<JsonObject>) -> Result<Value, String> {
         let call = Call::of(kind, arguments, &self.roots)?;
         let Ok(_turn) = self.turns.acquire().await else {
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// A message of the command, unless it names a path outside the roots.
+    /// Returns a message of the command, unless it names a path outside the roots.
     fn harmless(&self, said: &str) -> String {
         let is_outside = |word: &str| {
             let path = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/');
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// The same, with word of the progress to a caller who asked for it, until it is cancelled.
+    /// [`Self::answer`], with progress messages on request, until it is cancelled.
     async fn answer_in(
         &self,
         context: &RequestContext<RoleServer>,
@@ -115,7 +115,7 @@ impl Server {
                 let seconds = began.elapsed().as_secs_f64();
                 let progress = ProgressNotificationParam::new(token.clone(), seconds);
                 let progress = progress.with_message("looking at the files");
-                // A caller who does not listen gets the answer all the same.
+                // A caller who does not read progress still gets the answer.
                 drop(context.peer.notify_progress(progress).await);
             }
         };
@@ -192,7 +192,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// A part of a URI without its `%20`; `None`: it is no text then.
+/// Decodes `%20` and the like in a part of a URI; `None` if the result is no text.
 fn unescaped(escaped: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(escaped.len());
     let mut rest = escaped.as_bytes();

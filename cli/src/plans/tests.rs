@@ -1,5 +1,5 @@
-//! Scripts are run with `sh` and every other shell that is installed, on names and files that are
-//! meant to break them.
+//! Runs scripts with `sh` and every other installed shell, on names and files that are meant to
+//! break them.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -39,7 +39,7 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// A copy, newer than all that were made before it: the first one is the oldest, and so the one
+    /// Makes a copy that is newer than all before it: the first one is the oldest, and so the one
     /// that stays.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
@@ -93,7 +93,7 @@ impl Scene {
         path
     }
 
-    /// Whether the script has left no temporary file behind.
+    /// Returns whether the script has left no temporary file behind.
     fn is_tidy(&self) -> bool {
         let mut folders = vec![self.path("")];
         while let Some(folder) = folders.pop() {
@@ -129,7 +129,7 @@ fn code(output: &Output, code: i32) -> String {
     out + &err
 }
 
-/// The shells of this machine that call themselves POSIX.
+/// Returns the POSIX shells of this machine.
 fn shells() -> Vec<&'static str> {
     let found: Vec<&str> = ["sh", "dash", "bash", "ksh", "mksh", "zsh"]
         .into_iter()
@@ -173,7 +173,7 @@ fn a_plan_does_nothing_until_told() {
     }
 }
 
-/// Every byte that a name can have, and names that mean something to shells and to programs.
+/// Every byte that a name can have, and names with a meaning for shells and programs.
 #[test]
 fn hostile_names() {
     let mut names: Vec<Vec<u8>> = vec![
@@ -236,7 +236,7 @@ fn hostile_names() {
     }
 }
 
-/// What changed after the plan was made is left alone, and the exit code says so.
+/// Files that changed after the plan was made are not touched, and the exit code reports that.
 #[test]
 fn changed_files_are_skipped() {
     type Change = fn(&Path, &Path);
@@ -246,7 +246,7 @@ fn changed_files_are_skipped() {
             let mut bytes = TEXT.to_vec();
             bytes[5] ^= 1;
             fs::write(copy, bytes).unwrap();
-            // Even the time is put back: only the bytes tell.
+            // Even the time is restored: only the bytes differ.
             set_time(copy, time);
         }),
         ("the one that stays has other bytes", |keep, _| {
@@ -311,7 +311,7 @@ fn changed_files_are_skipped() {
     }
 }
 
-/// One step that cannot be done does not keep the others from being done.
+/// A failed step does not prevent the others.
 #[test]
 fn the_rest_is_done() {
     let mut scene = Scene::new();
@@ -356,8 +356,8 @@ fn stat_of(command: &mut Command) -> String {
     String::from_utf8(command.env("LC_ALL", "C").output().unwrap().stdout).unwrap()
 }
 
-/// The file of a set that has the most hard links stays; of several, the oldest. A file whose
-/// replacement would free nothing, or that cannot be replaced, is left out with the reason.
+/// The file of a set with most hard links stays; of several, the oldest. A file whose replacement
+/// would free nothing, or that cannot be replaced, is left out with the reason.
 #[test]
 fn who_stays_and_what_is_left_out() {
     let mut scene = Scene::new();
@@ -443,7 +443,7 @@ fn a_plan_for_what_is_covered() {
         files: 3,
         bytes: 0,
         linked: vec![pair(&linked, &equal)],
-        // The last is wrong on purpose: an equal inside the directory is no cover.
+        // The last is wrong on purpose: an equal file inside the directory does not cover it.
         copies: vec![pair(&copy, &equal), pair(&inside, &copy)],
         ..Coverage::default()
     };
@@ -463,7 +463,7 @@ fn a_plan_for_what_is_covered() {
     assert_eq!(inode(&linked), inode(&equal));
 }
 
-/// A copy becomes a clone if the file system of the temporary folder has clones; elsewhere every
+/// A copy becomes a clone if the file system of the temporary folder has clones. Elsewhere every
 /// step is skipped and nothing is changed.
 #[test]
 fn clones_keep_what_is_theirs() {
@@ -494,7 +494,7 @@ fn clones_keep_what_is_theirs() {
     assert!(scene.is_tidy());
 }
 
-/// A page may be old: what it named as several files may have become one since.
+/// A page may be old: several files that it named may have become one since.
 #[test]
 fn marks_of_what_has_become_one_file() {
     let mut scene = Scene::new();

@@ -1,7 +1,7 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
-//! One thread reads keys, one asks the question, one lays files side by side and one writes a plan;
-//! all of them send into one channel. What has arrived is taken at once and drawn once, so that a
+//! One thread reads keys, one asks the question, one compares files side by side and one writes a
+//! plan. All of them send into one channel. Pending messages are taken at once and drawn once, so a
 //! slow line draws less often and not later.
 
 use std::path::Path;
@@ -32,21 +32,21 @@ use crate::new_file::NewFile;
 use crate::plans;
 use crate::ui::ProgressBoard;
 
-/// The time between two looks at how far the question is.
+/// Time between two updates of the question's progress.
 const PACE: Duration = Duration::from_millis(250);
 
-/// The rows that the wheel goes.
+/// Rows that the mouse wheel scrolls.
 const WHEEL: isize = 3;
 
-/// What arrives.
+/// The messages.
 enum Arrival {
     Input(Event),
     Asked(CliResult<Collection>),
     Done(News),
 }
 
-/// Shows a screen until it is left. `ask` finds out what is on it, and says on the board how far
-/// that is. Returns whether there was something to look at.
+/// Shows a screen until the user leaves it. `ask` computes its content and puts the progress on the
+/// board. Returns whether there was anything to show.
 pub(crate) fn run(
     (title, doing): (String, &str),
     look: &Look,
@@ -60,7 +60,7 @@ pub(crate) fn run(
         let screen = Screen::new(title, doing, (size.width, size.height));
         show(&mut terminal, screen, look, board, ask)
     });
-    // The terminal may be gone: there is nobody left to tell.
+    // The terminal may be gone; then the failure does not matter.
     execute!(std::io::stdout(), DisableMouseCapture).unwrap_or_default();
     ratatui::restore();
     shown
@@ -75,7 +75,7 @@ fn show(
 ) -> CliResult<bool> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
-    // Whoever left the screen hears nothing more; the threads end with the process.
+    // After the screen has ended, messages are not read any more; the threads end with the process.
     let asking = send.clone();
     thread::spawn(move || asking.send(Arrival::Asked(ask())).unwrap_or_default());
     let doing = send.clone();
@@ -94,7 +94,7 @@ fn show(
         let first = match (arrivals.recv_timeout(PACE), &screen.collection) {
             (Ok(first), _) => Some(first),
             (Err(RecvTimeoutError::Timeout), None) => None,
-            // Nothing changes by itself any more.
+            // No more messages arrive by themselves.
             (Err(_), _) => arrivals.recv().ok(),
         };
         for arrival in first.into_iter().chain(arrivals.try_iter()) {
@@ -165,7 +165,7 @@ fn of_keyboard(key: KeyEvent) -> Option<Key> {
     })
 }
 
-/// Lays files side by side. Of several pairs that wait only the last one is still looked at.
+/// Compares files side by side. Of several pending pairs only the last one is compared.
 fn compare(orders: &Receiver<(PathText, PathText)>, done: &Sender<Arrival>) {
     let reader = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let reader = reader.as_ref().map(|formats| formats as &dyn PartReader);
@@ -177,7 +177,7 @@ fn compare(orders: &Receiver<(PathText, PathText)>, done: &Sender<Arrival>) {
     }
 }
 
-/// What `resemble why` shows of two files.
+/// Returns what `resemble why` shows of two files.
 fn findings(
     a: &PathText,
     b: &PathText,
@@ -200,7 +200,7 @@ fn findings(
     })
 }
 
-/// Writes a plan into a new file, and says what it will do. The only place that makes one.
+/// Writes a plan into a new file, and returns what it will do. Plans are made only here.
 fn write_plan(order: &PlanOrder) -> CliResult<String> {
     let path = &order.file;
     if Path::symlink_metadata(path).is_ok() {

@@ -1,9 +1,9 @@
-//! Progress on standard error, for work that takes more than a second.
+//! Shows progress on standard error, for work that takes more than a second.
 //!
-//! A thread of its own draws: reading reports figures a few times a second, but comparing, or
-//! waiting for the daemon, reports nothing, and a line that stands still looks like a program that
-//! hangs. Another one counts what there is to look at, so that the line can say how much is left;
-//! it begins when the line does, as what takes less than a second needs no such figure.
+//! A thread of its own draws. Reading reports figures a few times a second, but comparing and
+//! waiting for the daemon report nothing, and a static line looks like a program that hangs.
+//! Another thread counts the files, so that the line can show how much is left. It starts with the
+//! line, because work of less than a second needs no such figure.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -22,28 +22,28 @@ use resemble_scan::tally::Tally;
 
 use super::interrupt;
 
-/// Nothing is shown before this time: a line that appears and vanishes at once only flickers.
+/// Time before anything is shown: a line that appears and vanishes at once only flickers.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time between two redraws.
+/// Time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
-/// A file costs as much as so many of its bytes, besides these.
+/// A file costs as much as this many bytes, in addition to its own.
 const BYTES_OF_A_FILE: u64 = 16 << 10;
-/// With less of the work done, nothing is said of the time left.
+/// With less of the work done, the time left is not shown.
 const ENOUGH: f64 = 0.03;
 
-/// A line that says what is going on. It is removed when this is dropped.
+/// A line that shows the current work. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     state: Arc<State>,
     drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
-/// Where another thread reads the line of the progress display under way, shown or not.
+/// Gives another thread the line of the current progress display, shown or not.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressBoard(Arc<Mutex<Weak<State>>>);
 
 impl ProgressBoard {
-    /// What is being done; `None` between two displays.
+    /// Returns the current line; `None` between two displays.
     pub fn line(&self) -> Option<String> {
         let state = self.0.lock().upgrade()?;
         Some(state.line())
@@ -58,25 +58,25 @@ impl ProgressBoard {
 struct State {
     what: String,
     began: Instant,
-    /// What is done, and all that is to do, if whoever works knows that.
+    /// Finished work, and the total if that is known.
     figures: Mutex<Option<(Amount, Option<Amount>)>>,
-    /// Where the work is, and how much there is.
+    /// Paths of the work, and the count of their files.
     paths: Vec<PathBuf>,
     tally: Tally,
-    /// How far a question is that is asked meanwhile.
+    /// Progress of the current question.
     steps: Arc<Steps>,
-    /// What the daemon says it does, and the number of that step.
+    /// The daemon's current step, and its number.
     daemon: Mutex<Option<(u64, String)>>,
-    /// How the step went that was drawn last.
+    /// State of the last drawn step.
     drawn: Mutex<Option<Drawn>>,
 }
 
-/// A step as it was drawn first. It may have begun before that.
+/// A step when it was first drawn. It may have begun before that.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     number: u64,
     at: Instant,
-    /// How much work was done.
+    /// Finished work.
     done: f64,
 }
 
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// The work that was done when this step was drawn first, and the time since.
+    /// Returns the work that was done when this step was first drawn, and the time since.
     fn pace(&self, number: u64, done: f64) -> Pace {
         let mut drawn = self.drawn.lock();
         let first = drawn.filter(|drawn| drawn.number == number);
@@ -113,16 +113,16 @@ impl State {
     }
 }
 
-/// The work that was done at some time, and how long that is ago.
+/// Finished work at some time, and the time since.
 type Pace = (f64, Duration);
 
-/// So many files and bytes as work.
+/// Converts files and bytes to an amount of work.
 fn work(amount: Amount) -> f64 {
     (amount.bytes + amount.files * BYTES_OF_A_FILE) as f64
 }
 
 impl Progress {
-    /// `paths`: what there is at and below them is all that there is to do.
+    /// Starts a display. `paths` are those whose files are all of the work.
     pub(super) fn new(what: &str, paths: Vec<PathBuf>, shown: bool) -> Self {
         let state = Arc::new(State {
             what: what.to_owned(),
@@ -142,17 +142,17 @@ impl Progress {
         Self { state, drawing }
     }
 
-    /// Shows how far the question is that these are the steps of, while it is asked.
+    /// Returns the steps whose progress is shown while a question is asked.
     pub fn steps(&self) -> Arc<Steps> {
         Arc::clone(&self.state.steps)
     }
 
-    /// Shows how much is done, of how much if that is known.
+    /// Shows how much is done, and the total if that is known.
     pub fn update(&mut self, done: Amount, all: Option<Amount>) {
         *self.state.figures.lock() = Some((done, all));
     }
 
-    /// Shows what the daemon says of how far it is.
+    /// Shows the daemon's progress.
     pub fn hear(&mut self, now: StepProgress) {
         let Some(bytes) = now.bytes else {
             self.state.steps.relay(CurrentStep {
@@ -163,7 +163,7 @@ impl Progress {
             });
             return;
         };
-        // It is no step of a question any more.
+        // The question has no current step any more.
         self.state.steps.relay(CurrentStep::none());
         let done = Amount {
             files: now.done,
@@ -194,8 +194,8 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The template is a constant. If it were wrong, the plain spinner would do as well.
-    // What is wider than the terminal is cut: a second line would be left behind.
+    // The template is a constant. If it were wrong, the plain spinner would do as well. A message
+    // that is wider than the terminal is cut: a second line would be left behind.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -216,9 +216,9 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     });
 }
 
-/// What is done of all, and the time left at the pace so far.
+/// Returns the finished and total work, and the time left at the pace up to now.
 fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
-    // Files that came meanwhile: there is no telling how many more will.
+    // Files were added meanwhile: it is unknown how many more will be.
     let all = all.filter(|all| done.files <= all.files && done.bytes <= all.bytes);
     let Some(all) = all else {
         let (files, bytes) = (human_count(done.files), human_size(done.bytes));
@@ -238,7 +238,7 @@ fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// What is done of a step, and the time left of it.
+/// Returns the finished part of a step, and its time left.
 fn step_line(step: &CurrentStep, pace: Pace) -> String {
     let (done, all) = (human_count(step.done), human_count(step.all));
     let mut parts = vec![format!("{}: {done} of {all}", harmless(&step.doing))];
@@ -246,7 +246,7 @@ fn step_line(step: &CurrentStep, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// The time left at the pace so far, if enough was done at that to say it.
+/// Returns the time left at the pace up to now, if enough was done to estimate it.
 fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     let since = done - before;
     let left = || elapsed.mul_f64(((all - done) / since).max(0.0));
@@ -254,7 +254,7 @@ fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     (since > 0.0 && since >= ENOUGH * all).then(|| format!("{} left", rough(seconds())))
 }
 
-/// A time as a person says it.
+/// Returns a time in rounded words.
 fn rough(seconds: u64) -> String {
     match (seconds.div_ceil(60), seconds) {
         (_, 0..90) => format!("{seconds} s"),

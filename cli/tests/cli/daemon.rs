@@ -1,4 +1,4 @@
-//! How the command deals with a daemon that behaves well or badly.
+//! Tests the command with daemons that behave well or badly.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -41,7 +41,7 @@ impl Daemon {
                 }
                 if !line.is_empty() {
                     let request = serde_json::from_str(&line).unwrap();
-                    // The command may go away before it has read everything.
+                    // The command may disconnect before it has read everything.
                     stream
                         .write_all(answer(&request).as_bytes())
                         .unwrap_or_default();
@@ -240,7 +240,7 @@ fn a_dead_socket_that_was_named_is_refused() {
     by_variable("RESEMBLE_SOCKET", dead, &["pairs", "docs", "--local"]).is(0, found, "");
 }
 
-/// A state folder names a daemon: one that keeps its state elsewhere does not answer for it.
+/// A state folder names a daemon: one with another state folder does not answer for it.
 #[test]
 fn the_daemon_of_another_state_folder_is_refused() {
     let env = environment();
@@ -271,7 +271,7 @@ fn the_daemon_of_another_state_folder_is_refused() {
         assert!(ran.err.contains("keeps its state in "), "{}", ran.err);
         assert!(ran.err.contains("not in other"), "{}", ran.err);
     }
-    // What is kept in the state folder itself needs no daemon.
+    // The state folder itself can be read without a daemon.
     let listed = env.run(["templates", "list", "--state", "other"]);
     assert!(listed.code < 2, "{}", listed.err);
     daemon.stop();
@@ -300,7 +300,7 @@ fn another_protocol_counts_as_none_and_is_said_with_v() {
     daemon.stop();
 }
 
-/// "No daemon answers" was once said of a busy daemon, and files were read beside it.
+/// A busy daemon was once reported as absent, and files were read beside it.
 #[test]
 fn a_busy_daemon_is_told_in_one_sentence() {
     let env = environment();
@@ -311,7 +311,7 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     });
     let listener = listener.unwrap();
     let thread = std::thread::spawn(move || {
-        // The last command looks first whether a daemon is there.
+        // The last command first checks for a daemon.
         for _ in 0..4 {
             let (mut stream, _) = listener.accept().unwrap();
             stream
@@ -329,7 +329,7 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     thread.join().unwrap();
 }
 
-/// The textfile collector has to learn that nobody answers.
+/// The textfile collector must record that no daemon answers.
 #[test]
 fn without_a_daemon_there_is_a_metric_and_a_doctor() {
     let env = environment();
@@ -417,7 +417,7 @@ fn status_sync_and_alerts() {
     let versions: Vec<_> = of_daemon
         .filter(|check| check["check"] == "version")
         .collect();
-    // This daemon does not tell its version.
+    // This daemon does not report its version.
     assert_eq!(versions[0]["state"], "wrong");
     env.run(["sync"]).is(0, "", "");
     env.run(["sync", "--timeout", "1s"]).is(1, "", "");
@@ -500,8 +500,8 @@ fn with_local_no_daemon_is_asked_for_its_roots() {
     assert!(asked.is_empty(), "{asked:?}");
 }
 
-/// An empty answer needs no second question: the command used to ask for the status as well, for
-/// which the daemon walked through all rows of the index.
+/// An empty answer needs no second question. The command once asked for the status as well, for
+/// which the daemon read all rows of the index.
 #[test]
 fn nothing_found_is_one_question() {
     let env = environment();

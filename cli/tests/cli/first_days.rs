@@ -1,4 +1,4 @@
-//! What a person meets in the first days: each a small promise.
+//! Tests the first experiences of a user: each is a small promise.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +11,7 @@ use resemble_testutil::{Environment, Ran, finish, office, pack};
 use crate::environment;
 use crate::streams::on_terminal;
 
-/// Writes a file that was changed last at this time.
+/// Writes a file with this modification time.
 pub(crate) fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
     let path = env.write(name, bytes);
     let file = File::options().write(true).open(path).unwrap();
@@ -33,8 +33,8 @@ fn versions() -> Environment {
     env
 }
 
-/// On a terminal versions come first, then what holds the file, then what lies in it; in a pipe the
-/// score alone decides. The newest version is marked, unless it is FILE.
+/// On a terminal versions come first, then files that hold FILE, then files within it; in a pipe
+/// the score alone decides. The newest version is marked, unless it is FILE.
 #[test]
 fn a_terminal_gets_versions_first_with_sizes_and_dates() {
     let env = environment();
@@ -163,8 +163,8 @@ fn versions_of_a_file_come_by_their_dates() {
     assert!(listed.contains("  versions "), "{listed}");
 }
 
-/// `--top` is for a reader: what is alike and differs comes before what is the same, the larger
-/// first. A score that is named sorts by that score.
+/// `--top` is for readers: similar but different files precede equal ones, the larger first. A
+/// named score sorts by that score.
 #[test]
 fn the_first_pairs_are_worth_reading() {
     let env = environment();
@@ -203,7 +203,7 @@ fn the_first_pairs_are_worth_reading() {
         "docs/same-0.txt",
         "all rows by the score, as ever"
     );
-    // One relation alone, and the header counts what is left.
+    // One relation alone, and the header counts the remaining rows.
     assert_eq!(
         first(&["--only", "near"]),
         ["docs/small-1.txt", "docs/large-1.txt"]
@@ -255,10 +255,10 @@ fn rows_are_filtered_by_the_relation() {
         paths(&find, "identical,near"),
         ["identical docs/copy.txt", "near docs/edited.txt"]
     );
-    // Seen from the file that is asked about.
+    // The relation is seen from the subject.
     assert_eq!(paths(&find, "contained"), ["contained docs/long.txt"]);
     assert_eq!(paths(&find, "contains"), Vec::<String>::new());
-    // In a pair none of the two is that.
+    // A pair has no subject, so both directions match.
     let pairs = ["pairs", "docs"];
     assert_eq!(paths(&pairs, "contains"), paths(&pairs, "contained"));
     assert_eq!(paths(&pairs, "contains").len(), 4);
@@ -372,7 +372,7 @@ fn the_page_of_covered_makes_a_disk_safe() {
     assert_eq!((none.code, &none.out[..]), (0, &b""[..]));
 }
 
-/// Where no daemon runs, its log has the alerts, with times by the clock of the reader.
+/// Without a daemon its log has the alerts, with times by the clock of the reader.
 #[test]
 fn alerts_without_a_daemon_are_those_of_its_log() {
     let env = environment();
@@ -420,14 +420,14 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     let json = ask(&["--format", "json"]).json();
     assert_eq!(json["alerts"][1]["time"], 951_780_600);
-    // There is nothing to follow, and a daemon that was named is not another one's log.
+    // A log cannot be followed, and a named daemon has no other daemon's log.
     for args in [&["--follow"][..], &["--socket", "dead"]] {
         let ran = ask(args);
         assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
     }
 }
 
-/// What a person sees first has no words of our own.
+/// The first screens use no words of our own.
 #[test]
 fn first_screens_have_no_jargon() {
     let env = environment();
@@ -458,13 +458,13 @@ fn first_screens_have_no_jargon() {
         "{nothing:?}"
     );
     assert!(!nothing.err.contains(" run "), "{nothing:?}");
-    // In full it is said what was not compared.
+    // The full answer reports what was not compared.
     let whole = env.run(["groups", "pages", "--all"]).text();
     assert!(
         whole.contains("not every two files of 1 cluster with more than 48 files"),
         "{whole}"
     );
-    // Of one file the links of its group are counted, and not those of the collection.
+    // For one file only the links of its group are counted, not those of the collection.
     for (args, most) in [
         (&["--of", "book/0.html"][..], 10),
         (&["--of", "pages/0.txt", "--family"], 60),
@@ -477,7 +477,7 @@ fn first_screens_have_no_jargon() {
     }
 }
 
-/// A size says what K and KB are, in the help of each option and where one is refused.
+/// The help of each option, and each refusal of a size, define K and KB.
 #[test]
 fn sizes_say_what_they_mean() {
     let env = environment();
@@ -501,7 +501,7 @@ fn sizes_say_what_they_mean() {
         let text = text.split("\n      --").next().unwrap().to_owned();
         assert!(text.contains("1024"), "{verb} {option}: {text}");
     }
-    // An option that catalogues need is no secret.
+    // An option that catalogues need is documented.
     assert!(
         env.run(["pairs", "--help"])
             .text()
@@ -510,9 +510,9 @@ fn sizes_say_what_they_mean() {
     assert!(!env.run(["pairs", "-h"]).text().contains("--chunk-size"));
 }
 
-/// Of documents that all state a date the youngest by these is the newest version, whatever the
-/// times of the files; in groups, families, versions and from catalogues. If one states none, the
-/// files' times tell.
+/// If all documents state a date, the latest of these marks the newest version, regardless of the
+/// files' times. That holds in groups, families, versions and catalogues. If one states none, the
+/// files' times decide.
 #[test]
 fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     let env = environment();
@@ -572,7 +572,8 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
 }
 
-/// Rows of an archive are about the archive. What resembles one member is found by the member.
+/// Rows of an archive are about the archive. Files that resemble one member are found by the
+/// member.
 #[test]
 fn find_of_an_archive_is_about_all_that_it_holds() {
     let env = environment();

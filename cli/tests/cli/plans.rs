@@ -1,4 +1,4 @@
-//! Plans on trees that change between the plan and its run, and that are put back by `--undo`.
+//! Runs plans on trees that change between the plan and its run, and that `--undo` restores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use resemble_testutil::{Environment, Ran, asked_for, finish};
 
 use super::environment;
 
-/// What is at a path: type and mode, time, owner, bytes or target, and the inode.
+/// The state of a path: type and mode, time, owner, bytes or target, and the inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     mode: u32,
@@ -27,7 +27,7 @@ pub(super) struct State {
 
 pub(super) type Snapshot = BTreeMap<PathBuf, State>;
 
-/// Everything below a folder but folders.
+/// Returns everything below a folder except folders.
 pub(super) fn snapshot(root: &Path) -> Snapshot {
     let (mut found, mut folders) = (Snapshot::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -55,14 +55,14 @@ pub(super) fn snapshot(root: &Path) -> Snapshot {
     found
 }
 
-/// The bytes of all regular files.
+/// Returns the bytes of all regular files.
 fn contents(snapshots: &[&Snapshot]) -> BTreeSet<Vec<u8>> {
     let all = snapshots.iter().flat_map(|snapshot| snapshot.values());
     let files = all.filter(|state| state.mode & 0o170_000 == 0o100_000);
     files.map(|state| state.bytes.clone()).collect()
 }
 
-/// A shell in which plans find their home and the program.
+/// Returns a shell in which plans find their home and the program.
 pub(super) fn shell(env: &Environment, shell: &str) -> Command {
     let mut command = Command::new(shell);
     command.env("HOME", env.home()).env_remove("XDG_DATA_HOME");
@@ -86,7 +86,7 @@ pub(super) fn set_time(path: &Path, seconds: u64, nanos: u32) {
         .unwrap();
 }
 
-/// A name with what names may have.
+/// Returns a name with unusual bytes.
 pub(super) fn name(random: &mut Random, number: usize) -> OsString {
     let odd: [&[u8]; 10] = [
         b"plain",
@@ -105,8 +105,8 @@ pub(super) fn name(random: &mut Random, number: usize) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Files with copies in three folders, some of them with further names. `near`: or with versions,
-/// each of which holds those before.
+/// Makes files with copies in three folders, some of them with hard links. With `near` they have
+/// versions, each of which holds the earlier ones.
 fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     let (mut number, folders) = (0, ["one", "two", "two/deep"]);
     for set in 0..2 + random.below(2) {
@@ -238,7 +238,7 @@ fn change(env: &Environment, tree: usize, random: &mut Random) -> Vec<PathBuf> {
     names
 }
 
-/// How much of a log is there after a crash while the last step was under way.
+/// Truncates a log as after a crash during the last step.
 fn crash(env: &Environment, random: &mut Random) {
     let log = env.path("plan.sh.log");
     let Ok(text) = fs::read(&log) else { return };
@@ -343,7 +343,7 @@ fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
     );
 }
 
-/// 100 trees, or as many as are asked for.
+/// Number of trees: 100, or as requested.
 #[test]
 fn plans_survive_what_happens_to_their_trees() {
     const AT_ONCE: usize = 25;
@@ -371,8 +371,8 @@ fn plans_survive_what_happens_to_their_trees() {
     });
 }
 
-/// What is missing is copied, with its owner, mode, time and attributes, and removed again only
-/// while what it was made of is there.
+/// Missing files are copied, with owner, mode, time and attributes. They are removed again only
+/// while their source exists.
 #[test]
 fn what_is_missing_is_copied() {
     let env = environment();
@@ -428,7 +428,7 @@ fn what_is_missing_is_copied() {
     assert_eq!(fs::read(&to).unwrap(), text(2).as_bytes());
 }
 
-/// Which copy stays, and the one sentence about a rule that is none.
+/// Tests which copy stays, and the message about an invalid rule.
 #[test]
 fn rules_choose_what_stays() {
     let env = environment();

@@ -82,7 +82,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["find", "--exlude", "x"],
             "a similar argument exists: '--exclude'",
         ),
-        // Nobody is asked about a file that is not there, though a daemon could know a cluster.
+        // A missing file is refused before a daemon is asked, though the name could be a cluster.
         (
             &["templates", "mark", "absent"],
             "absent: No such file or directory",
@@ -149,7 +149,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
-        // Once told among the errors, below an answer about nothing.
+        // Once reported among the errors, below an answer about nothing.
         (
             &["covered", ".", "--by", "a.txt"],
             "cannot look into a.txt: not a directory",
@@ -449,7 +449,7 @@ fn completions_and_manual_pages() {
     let find = std::fs::read_to_string(env.path("pages/resemble-find.1")).unwrap();
     assert!(find.contains(".TH resemble-find 1"), "{find}");
     assert!(find.contains("\\fBresemble find\\fR"), "{find}");
-    // Every verb about files shows how it is used.
+    // Every verb about files shows its usage.
     for verb in [
         "find", "pairs", "compare", "covered", "dirs", "groups", "why",
     ] {
@@ -474,8 +474,8 @@ fn the_reference_is_up_to_date() {
     page_is_up_to_date(path, &resemble_cli::reference::page());
 }
 
-/// `--text off` asks for bytes, of plain texts too, in all its forms and in every verb: one pair,
-/// one figure.
+/// `--text off` asks for bytes, also of plain texts, in all its forms and in every verb: one pair
+/// has one figure.
 #[test]
 fn text_off_asks_every_verb_for_bytes() {
     let env = environment();
@@ -517,7 +517,7 @@ fn text_off_asks_every_verb_for_bytes() {
         for (forms, unit, expected) in [(&off[..], "bytes", &bytes), (&on[..], "words", &words)] {
             for options in forms {
                 let (found, mut shares) = figures(question, options);
-                // Which of two is first in a group depends on more than their names.
+                // The order of two in a group depends on more than their names.
                 if question[0] == "groups" && &shares != expected {
                     shares.reverse();
                 }
@@ -527,7 +527,7 @@ fn text_off_asks_every_verb_for_bytes() {
             }
         }
     }
-    // A folder of such a name is no value where the option is followed by none.
+    // A folder of such a name is no value if the option has none.
     env.run(["pairs", "--text", "./off"]).exits(1);
     env.run(["pairs", "--text=all", "--", "off"]).exits(1);
 }

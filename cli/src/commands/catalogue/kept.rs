@@ -1,4 +1,4 @@
-//! The catalogues that are kept: by the daemon or, if there is no daemon, in the state folder.
+//! The imported catalogues: those of the daemon, or without a daemon those in the state folder.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::args::Global;
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 
-/// Returns what the daemon watches; without a daemon the catalogues in the state folder, unless
-/// there are none.
+/// Returns what the daemon watches. Without a daemon it returns the catalogues in the state folder,
+/// or an error if that is empty.
 pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<WatchRow>> {
     if global.local {
         return Ok(kept(env, global));
@@ -26,7 +26,7 @@ pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<
     }
 }
 
-/// Forgets a catalogue: the daemon's or, if there is no daemon, the one in the state folder.
+/// Forgets a catalogue of the daemon, or without a daemon one in the state folder.
 pub(in crate::commands) fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
     if !global.local {
         match backend::daemon(env, global) {
@@ -45,7 +45,7 @@ pub(in crate::commands) fn forget(env: &Env, global: &Global, label: &str) -> Cl
     Ok(Outcome::Holds)
 }
 
-/// The catalogues in the state folder, as the daemon would list them.
+/// Returns the catalogues in the state folder, as the daemon would list them.
 pub(in crate::commands) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
     let folder = folder(env, global).unwrap_or_default();
     let row = |label: String| WatchRow {
@@ -57,7 +57,7 @@ pub(in crate::commands) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
     catalogue::kept(&folder).into_iter().map(row).collect()
 }
 
-/// Where catalogues are kept.
+/// Returns the folder of imported catalogues.
 pub(in crate::commands) fn folder(env: &Env, global: &Global) -> CliResult<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref())?;
     Ok(places::catalogues_dir(&state))

@@ -1,7 +1,7 @@
 //! Pairs of contents that are meant to be alike.
 //!
 //! Each line has the digests of two contents, the lesser first, and the names that they had. When a
-//! content changes, its pairs are news again.
+//! content changes, its pairs are reported again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ use resemble_report::quote::quoted;
 use crate::error::{CliError, CliResult};
 use crate::new_file::{NewFile, folder_of};
 
-/// The accepted pairs, each with the names of the line.
+/// The accepted pairs, each with the names of its line.
 #[derive(Default)]
 pub(super) struct Baseline(pub(super) BTreeMap<String, String>);
 
 impl Baseline {
-    /// Reads a baseline; `may_be_new`: it need not be there.
+    /// Reads a baseline; with `may_be_new` it may be missing.
     pub(super) fn read(path: &Path, may_be_new: bool) -> CliResult<Self> {
         if may_be_new && !path.exists() {
             return Ok(Self::default());
@@ -46,8 +46,8 @@ impl Baseline {
         Ok(Self(pairs))
     }
 
-    /// Adds pairs to the one that is there, and tells how many are new. Others who add some at the
-    /// same time wait.
+    /// Adds pairs to the file, and returns how many are new. Concurrent writers wait for each
+    /// other.
     pub(super) fn add(pairs: BTreeMap<String, String>, path: &Path) -> CliResult<u64> {
         let folder = folder_of(path);
         // Until it is closed.
@@ -70,7 +70,7 @@ impl Baseline {
     }
 }
 
-/// The pair of two contents, whichever is asked about.
+/// Returns the key of a pair of contents, in either order.
 pub(super) fn pair_of(one: &ContentDigest, other: &ContentDigest) -> String {
     format!("{} {}", one.min(other), one.max(other))
 }

@@ -1,4 +1,4 @@
-//! The kernel's limits, the fences of the processes that read documents, the overlay and the unit.
+//! Checks the kernel's limits, the restrictions of document readers, the overlay and the unit.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +11,16 @@ use resemble_scan::parts::{Formats, Limits};
 use super::Check;
 use crate::commands::setup::service;
 
-/// So many watches are usual where nobody has said otherwise; a larger number costs nothing before
-/// it is used.
+/// Usual default limit of watches; a larger number costs nothing before it is used.
 const WATCHES: u64 = 1_048_576;
-/// Other programs (editors, desktops) want some, too.
+/// Other programs (editors, desktops) need some, too.
 const INSTANCES: u64 = 128;
 /// With fewer events lost events, and with them scans, are frequent.
 const QUEUE: u64 = 16_384;
-/// The index, the socket and the processes that read documents need some hundreds.
+/// The index, the socket and the document readers need some hundreds.
 const FILES: u64 = 1024;
 
-/// The limits of inotify and of open files. `sys` is `/proc/sys`.
+/// Checks the limits of inotify and of open files. `sys` is `/proc/sys`.
 pub(super) fn limits(sys: &Path, status: Option<&StatusAnswer>) -> Vec<Check> {
     let read = |name: &str| -> Option<u64> {
         let text = fs::read_to_string(sys.join("fs/inotify").join(name)).ok()?;
@@ -89,7 +88,7 @@ pub(super) fn limits(sys: &Path, status: Option<&StatusAnswer>) -> Vec<Check> {
     checks
 }
 
-/// The command that raises a limit now and at every start of the machine.
+/// Returns the command that raises a limit now and at every start of the machine.
 fn sysctl(name: &str, value: u64) -> String {
     format!(
         "echo fs.inotify.{name}={value} | sudo tee -a /etc/sysctl.d/60-resemble.conf && sudo \
@@ -97,7 +96,7 @@ fn sysctl(name: &str, value: u64) -> String {
     )
 }
 
-/// What keeps the processes that read documents from everything else.
+/// Checks the restrictions of the processes that read documents.
 pub(super) fn fences() -> Check {
     match Formats::new(Limits::default(), Vec::new()).fences() {
         Ok(fences) => match fences.landlock {
@@ -117,7 +116,7 @@ pub(super) fn fences() -> Check {
     }
 }
 
-/// Whether a view can be mounted, and those that are.
+/// Checks whether a view can be mounted, and lists those that are.
 pub(super) fn overlay(status: Option<&StatusAnswer>) -> Check {
     let mounts = status.map_or(&[][..], |status| &status.mounts);
     if let Some(mount) = mounts.first() {
@@ -139,7 +138,7 @@ pub(super) fn overlay(status: Option<&StatusAnswer>) -> Check {
     }
 }
 
-/// The unit of the user's systemd.
+/// Checks the unit of the user's systemd.
 pub(super) fn unit() -> Vec<Check> {
     const NAME: &str = service::DAEMON.name;
     if !service::is_there() {

@@ -1,4 +1,4 @@
-//! Each check with something that is well and something that is not.
+//! Tests each check in a good and in a bad state.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -86,7 +86,7 @@ fn limits_that_are_too_low_are_told_with_the_command_that_raises_them() {
         wrong(&machine::limits(sys.path(), Some(&status))),
         ["files"]
     );
-    // Nothing is known of a kernel that tells nothing.
+    // Without figures from the kernel only this check fails.
     assert_eq!(
         wrong(&machine::limits(Path::new("/none"), None)),
         ["inotify"]

@@ -10,8 +10,8 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks at the terminal. Folders that were named on the command line are not asked for, nor is what
-/// only a systemd of the user or a desktop could do, where there is none.
+/// Asks at the terminal. It does not ask for folders if the command line names some. Nor does it
+/// offer features of a systemd of the user or of a desktop that does not exist.
 pub(super) fn wanted(
     ui: &mut Ui,
     home: &Path,
@@ -50,7 +50,7 @@ pub(super) fn wanted(
     Ok(Wanted { dirs, login, told })
 }
 
-/// Asks until the answer makes sense, and says each time why it does not.
+/// Repeats a question until the answer is valid, and reports each error.
 fn until_understood<T>(
     ask: &mut impl FnMut(&str) -> CliResult<String>,
     question: &str,
@@ -65,7 +65,7 @@ fn until_understood<T>(
     }
 }
 
-/// The folders of a line, all of which are there; none means the home folder.
+/// Returns the folders of a line, all of which exist; none means the home folder.
 fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folders = named(line, home);
     let wrong = folders.iter().find_map(|folder| {
@@ -79,7 +79,7 @@ fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     wrong.map_or(Ok(folders), Err)
 }
 
-/// The folders that a line names. A backslash or quotes keep a blank in a name.
+/// Returns the folders that a line names. A backslash or quotes keep a blank in a name.
 fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     let mut names = vec![String::new()];
     let mut quote = None;
@@ -108,7 +108,7 @@ fn named(line: &str, home: &Path) -> Vec<PathBuf> {
     names.into_iter().map(real).collect()
 }
 
-/// What an answer to a yes-or-no question means; nothing means yes.
+/// Parses the answer to a yes-or-no question; an empty one means yes.
 fn yes(answer: &str) -> Result<bool, String> {
     match answer.to_lowercase().as_str() {
         "" | "y" | "yes" => Ok(true),

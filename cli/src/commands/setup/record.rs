@@ -1,4 +1,4 @@
-//! What a setup did, in the state folder, for its undoing.
+//! Records the steps of a setup in the state folder, for undoing them.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::args::Global;
 use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 
-/// A file that was written, with what it said then.
+/// A written file and its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Written {
     pub(super) path: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Removes the file if it still says the same; whether it is gone.
+    /// Removes the file if it is unchanged; returns whether it is gone.
     pub(super) fn remove(&self) -> io::Result<bool> {
         match fs::read(&self.path) {
             Ok(bytes) if bytes == self.text.as_bytes() => {
@@ -32,7 +32,7 @@ impl Written {
     }
 }
 
-/// What was done.
+/// The recorded steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Record {
@@ -40,16 +40,16 @@ pub(super) struct Record {
     pub(super) files: Vec<Written>,
     /// Units that were started.
     pub(super) units: Vec<String>,
-    /// Folders that a running daemon was told to watch.
+    /// Folders that were added to a running daemon.
     pub(super) watched: Vec<PathBuf>,
-    /// A daemon was started without systemd.
+    /// True if a daemon was started without systemd.
     pub(super) started: bool,
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl Record {
-    /// What earlier setups did.
+    /// Loads the record of earlier setups.
     pub(super) fn load(env: &Env, global: &Global) -> CliResult<Self> {
         let path = places::state_dir(env, global.state.as_deref())?.join("setup.json");
         let record = match fs::read(&path) {
@@ -70,7 +70,7 @@ impl Record {
         *self == nothing
     }
 
-    /// Notes that this file was written just now.
+    /// Records that this file was written just now.
     pub(super) fn wrote(&mut self, path: &Path) -> CliResult<()> {
         let text = fs::read_to_string(path).map_err(CliError::file("read", path))?;
         self.files.retain(|file| file.path != path);

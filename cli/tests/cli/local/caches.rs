@@ -1,4 +1,4 @@
-//! What is kept from one run to the next, and where.
+//! Tests the data that is kept from one run to the next, and its places.
 
 use super::*;
 
@@ -27,14 +27,14 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
     for options in [&[][..], &["--no-cache"], &["--local"]] {
         assert_eq!(ask(options).text(), first.text(), "{options:?}");
     }
-    // What changed is seen, whatever the cache says.
+    // Changes are seen even with a cache.
     env.write("docs/stranger.txt", paragraphs(1, 60));
     let changed = ask(&[]).json();
     assert_eq!(changed["total"], 10);
     assert_eq!(ask(&["--no-cache"]).json(), changed);
 }
 
-/// What may have become of a cache: other bytes, fewer bytes, none, something else in its place.
+/// Damages a cache: other bytes, fewer bytes, none, something else in its place.
 fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     let mut bytes = whole.to_vec();
     match random.below(12) {
@@ -62,8 +62,8 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     std::fs::write(cache, bytes).unwrap();
 }
 
-/// Every damage costs time and nothing else, and the next run does not meet it again.
-/// `RESEMBLE_DAMAGES` asks for more of them.
+/// Every damage only costs time, and the next run does not meet it again. `RESEMBLE_DAMAGES` sets
+/// their number.
 #[test]
 fn a_damaged_cache_is_done_without_and_made_anew() {
     let env = collection();
@@ -183,8 +183,8 @@ fn dump_of_two_looks_is_the_same() {
     assert_eq!(changed.lines().count(), 10, "{changed}");
 }
 
-/// What does not fit into memory is written beside the cache, and not into the system's folder for
-/// temporary files, which may be in memory.
+/// Data that does not fit into memory is written beside the cache. The system's folder for
+/// temporary files may be in memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();
@@ -202,7 +202,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
     let order = ask(&without, &["--order"]);
     assert_eq!((order.code, order.err.as_str()), (0, ""));
-    // Without a cache, or where no cache can be made, they go into that folder all the same.
+    // Without a cache, or where no cache can be made, they go into the system's folder.
     let ran = ask(&without, &["--no-cache"]);
     assert_eq!((ran.code, ran.text().as_str()), (2, ""));
     assert!(ran.err.contains("/nonexistent"), "{ran:?}");
@@ -218,7 +218,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!(left, ["cache.redb"]);
 }
 
-/// Our own folders take no part, wherever they lie and however they are named.
+/// The program's own folders take no part, for all places and names.
 #[test]
 fn our_own_folders_are_not_looked_at() {
     let env = collection();
@@ -239,7 +239,7 @@ fn our_own_folders_are_not_looked_at() {
         assert!(ran.code < 2, "{ran:?}");
         ran.json()["looked"]["files"].as_u64().unwrap()
     };
-    // Only `docs` and `st` take part: the folders of the cache and of the usual state are ours.
+    // Only `docs` and `st` take part; the cache and the default state folder do not.
     assert_eq!(files(&["pairs", "."], None), 2);
     assert_eq!(files(&["pairs", ".", "--no-cache"], None), 2);
     assert_eq!(files(&["groups", home], None), 2);
@@ -254,7 +254,7 @@ fn our_own_folders_are_not_looked_at() {
     assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
     std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
     assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
-    // A folder of ours that is named takes part.
+    // One of these folders takes part if it is named.
     assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
     assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
 }
