@@ -1,9 +1,9 @@
-//! How many alerts of a day of edits are right, and how many are missed.
+//! Measures how many alerts of a day of edits are right, and how many are missed.
 //!
-//! A person's tree: letters in many versions, documents of one program, sources under one long
-//! licence, a work tree. What a day brings is done to it step by step while the daemon runs; it is
-//! known of each step whom a file came to resemble by it, or that nothing came to resemble anybody.
-//! The figures stand in `docs/accuracy.md`.
+//! The tree of a person has letters in many versions, documents of one program, sources under one
+//! long licence, and a work tree. The steps of a day change it while the daemon runs. For each step
+//! the test knows which file now resembles which other, or that none does. `docs/accuracy.md` has
+//! the figures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,18 +14,18 @@ use resemble_testutil::pack::{mail, zip};
 use resemble_testutil::prose::sentences;
 use resemble_testutil::{Daemon, Sandbox, is_installed};
 
-/// What a day counted.
+/// The counts of a day.
 #[derive(Debug, Default)]
 struct Day {
-    /// Alerts that had to come and came.
+    /// Number of required alerts that arrived.
     right: usize,
-    /// Alerts that tell nothing of interest, with what they told.
+    /// Alerts without interest, and their texts.
     wrong: Vec<String>,
-    /// Alerts that had to come and did not.
+    /// Required alerts that did not arrive.
     missed: Vec<String>,
 }
 
-/// The files below the tree that alerts have told so far: which, and whom it resembles.
+/// Returns the pairs of all alerts up to now, as paths below the tree.
 fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
     let answer = sandbox.resemble(["alerts", "--format", "json"]).json();
     let below = |path: &serde_json::Value| {
@@ -40,8 +40,8 @@ fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
 }
 
 impl Day {
-    /// Does something, and holds what is told of it against what should be. Of several files that
-    /// the changed one resembles as much, any will do: they begin alike.
+    /// Runs a step, and compares its alerts with the expected ones. If the changed file resembles
+    /// several files equally, any of them will do: their names begin alike.
     fn step(
         &mut self,
         sandbox: &Sandbox,
@@ -72,7 +72,7 @@ fn letter(n: u64) -> String {
     sentences(n, 40)
 }
 
-/// A source of which most is one licence.
+/// Returns a source that is mostly one licence.
 fn source(n: u64) -> String {
     format!("/*\n{}*/\n{}", sentences(9999, 30), sentences(5000 + n, 14))
 }
@@ -82,7 +82,7 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).expect("written");
 }
 
-/// Some words of a text replaced, by the number of the revision.
+/// Returns a text with some words replaced, by the number of the revision.
 fn revised(text: &str, revision: usize) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for at in (revision * 7 % 60..words.len()).step_by(97) {
@@ -91,7 +91,7 @@ fn revised(text: &str, revision: usize) -> String {
     words.join(" ")
 }
 
-/// Where a file of the tree is.
+/// Returns the path of a file in the tree.
 type Place<'a> = dyn Fn(&str) -> std::path::PathBuf + 'a;
 
 #[test]
@@ -132,7 +132,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         day.step(&sandbox, &daemon, expected, act);
     };
 
-    // Saves, by writing over the file, by a dance of names, and with a backup.
+    // Saves: over the file, by renaming, and with a backup.
     for revision in 1..=5 {
         for n in 0..3 {
             let text = revised(&letter(n), revision);
@@ -150,7 +150,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             });
         }
     }
-    // A document is saved again and again; a log grows.
+    // A document is saved repeatedly; a log grows.
     for revision in 1..=4 {
         step(&[], &|at| {
             let text = revised(&letter(100), revision);
@@ -167,7 +167,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         fs::create_dir(at("old")).expect("a folder");
         fs::rename(at("letters/21.txt"), at("old/21.txt")).expect("moved");
     });
-    // Copies, and copies that are edited.
+    // Copies, and edited copies.
     for n in 5..10 {
         let (copy, original) = (format!("copies/{n}.txt"), format!("letters/{n}.txt"));
         step(&[(&copy, &original)], &|at| write(&at(&copy), letter(n)));
@@ -208,7 +208,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         let text = sentences(740 + n, 60) + &letter(n)[..letter(n).len() / 3];
         step(&[], &|at| write(&at(&format!("quoting/{n}.txt")), &text));
     }
-    // Mails with what is here already, and with something else.
+    // Mails with existing attachments, and with others.
     for n in 18..20 {
         let (saved, original) = (format!("mail/{n}.eml"), format!("letters/{n}.txt"));
         step(&[(&saved, &original)], &|at| {
@@ -230,7 +230,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             ),
         );
     });
-    // An archive of strangers, unpacked.
+    // An archive of unrelated files, unpacked.
     let members: Vec<(String, String)> = (0..8)
         .map(|n| (format!("{n}.txt"), sentences(900 + n, 30)))
         .collect();
@@ -244,7 +244,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             write(&at("unpacked").join(name), text);
         }
     });
-    // The same archive from somebody else.
+    // The same archive from another source.
     step(&[("downloads/bundle.zip", "bundle.zip")], &|at| {
         write(&at("downloads/bundle.zip"), zip(&entries));
     });

@@ -1,6 +1,4 @@
-//! Names of any bytes come out of every verb as they are, and none of them reaches a terminal raw.
-//!
-//! Long: `RESEMBLE_NAMES=100000` (`just torture`).
+//! Names of any bytes appear unchanged in every verb, and none reaches a terminal raw.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,7 +15,7 @@ use serde_json::Value;
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// What names are made of.
+/// The pieces of names.
 const PIECES: [&[u8]; 44] = [
     b"\x1b[31m",
     b"\x1b[2J",
@@ -65,7 +63,7 @@ const PIECES: [&[u8]; 44] = [
     b"\xe6\x97\xa5",
 ];
 
-/// A name: pieces, or any bytes at all, or one as long as a name can be.
+/// Returns a name: pieces, or any bytes, or one of the greatest length.
 fn name(random: &mut Random) -> Vec<u8> {
     let mut name = Vec::new();
     match random.below(8) {
@@ -93,14 +91,15 @@ fn name(random: &mut Random) -> Vec<u8> {
     name
 }
 
-/// A tree of so many files in folders, four with the same bytes, and their names below it.
+/// Makes a tree of `files` files in folders, four with the same bytes; returns their names below
+/// it.
 fn tree(sandbox: &Sandbox, files: usize) -> Names {
     let mut random = Random::new(7);
     let mut names = Names::new();
     let mut folder = Vec::new();
     while names.len() < files {
         if names.len().is_multiple_of(50) {
-            // What makes folders differ stands at the end.
+            // The differing part of the folders is at the end.
             folder = name(&mut random);
             folder.truncate(240);
             folder.extend(format!(".{}", names.len()).as_bytes());
@@ -114,7 +113,7 @@ fn tree(sandbox: &Sandbox, files: usize) -> Names {
     names
 }
 
-/// What of an answer a terminal would obey.
+/// Returns the control characters of an answer.
 fn obeyed(bytes: &[u8]) -> BTreeSet<String> {
     let chars = bytes.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
     let controls = chars.filter(|c| c.is_control() && *c != '\n');
@@ -125,7 +124,7 @@ fn below_tree(path: &[u8]) -> Option<Vec<u8>> {
     path.strip_prefix(b"tree/").map(<[u8]>::to_vec)
 }
 
-/// The path that a value of JSON is.
+/// Returns the path in a JSON value.
 fn path(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -135,7 +134,7 @@ fn path(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The names below the tree in an answer about identical files.
+/// Returns the names below the tree in an answer about identical files.
 fn grouped(answer: &Ran) -> Names {
     let answer = answer.json();
     let sets = answer["identical"].as_array().expect("sets").iter();
@@ -154,7 +153,7 @@ fn of_dump(line: &str) -> Vec<u8> {
     name
 }
 
-/// What a shell makes of the words that a terminal shows.
+/// Returns the words that a shell reads from a terminal's display.
 fn read_by_shell(words: &str) -> Names {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("script");
@@ -213,7 +212,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         .collect();
     assert!(listed == names, "-0");
 
-    // For people. How far it is would be drawn on the same terminal: `-q`.
+    // For people. The progress would be drawn on the same terminal: `-q`.
     let command = sandbox.program("resemble").get_program().to_owned();
     let command = command.to_str().expect("a plain name");
     for format in ["text", "json", "tsv", "csv", "fdupes", "html"] {
@@ -228,7 +227,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         let shown = script.output().expect("script");
         assert!(shown.status.success(), "{shown:?}");
         let mut controls = obeyed(&shown.stdout);
-        // The end of a line, as the terminal makes it, and of a column.
+        // The end of a line, as the terminal writes it, and of a column.
         controls.remove("'\\r'");
         controls.remove("'\\t'");
         assert_eq!(controls, BTreeSet::new(), "{format}");

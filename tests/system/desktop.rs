@@ -14,7 +14,7 @@ use zbus::zvariant::OwnedValue;
 struct Running(Child);
 
 impl Running {
-    /// Starts it, and gives the lines that it prints.
+    /// Starts it, and returns the lines that it prints.
     fn start(command: &mut Command) -> (Self, Lines<BufReader<ChildStdout>>) {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let out = child.stdout.take().expect("a pipe");
@@ -47,7 +47,7 @@ impl Bus {
     }
 }
 
-/// A service that takes notifications: title and body of each go into the channel.
+/// A service for notifications, which sends title and body of each into the channel.
 struct Service(Sender<(String, String)>);
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]
@@ -71,7 +71,7 @@ impl Service {
     }
 }
 
-/// The service on a bus, and what comes out of its channel.
+/// Returns the service on a bus, and the receiver of its channel.
 fn service(bus: &Bus) -> zbus::Result<(Connection, Receiver<(String, String)>)> {
     let (told, heard) = channel();
     let connection = Builder::address(bus.address.as_str())?
@@ -81,8 +81,8 @@ fn service(bus: &Bus) -> zbus::Result<(Connection, Receiver<(String, String)>)> 
     Ok((connection, heard))
 }
 
-/// Waits for the notification about a file. Those before it may come twice, as the program was
-/// killed before it wrote down that they were shown.
+/// Waits for the notification about a file. Earlier ones may arrive twice, because the program was
+/// killed before it recorded them.
 fn hear(heard: &Receiver<(String, String)>, name: &str) -> (String, String) {
     loop {
         let (title, body) = heard.recv_timeout(PATIENCE).expect("a notification");
@@ -112,7 +112,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         command
     };
     let start = || Running(notify().stderr(Stdio::null()).spawn().expect("it runs"));
-    // It takes its place in the log.
+    // It stores its position in the log.
     let once = notify().arg("--once").status().expect("it runs");
     assert!(once.success());
     let running = start();
@@ -124,7 +124,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         body.contains("&lt;b&gt;&amp;new") && !body.contains('\n'),
         "{body}"
     );
-    // Neither is there when it happens.
+    // The alert is raised while neither of them runs.
     drop(running);
     sandbox.write("second.txt", edited(&text, 7, 3));
     daemon.sync();
@@ -132,7 +132,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     let daemon = sandbox.daemon([""; 0]);
     let running = start();
     hear(&heard, "second.txt");
-    // Over a restart of the daemon.
+    // Across a restart of the daemon.
     assert_eq!(daemon.stop(), 0);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
@@ -140,7 +140,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     daemon.sync();
     hear(&heard, "third.txt");
     drop(running);
-    // Without a desktop it says so, and loses nothing.
+    // Without a desktop it reports that, and loses nothing.
     sandbox.write("fourth.txt", edited(&text, 9, 3));
     daemon.sync();
     let mut away = sandbox.program("resemble");
@@ -154,7 +154,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     hear(&heard, "fourth.txt");
 }
 
-/// Dunst prints what it shows.
+/// Dunst prints the notifications that it shows.
 #[test]
 fn a_notification_daemon_shows_an_alert() {
     if !["dbus-daemon", "Xvfb", "dunst"]
@@ -189,8 +189,8 @@ fn a_notification_daemon_shows_an_alert() {
     assert!(notify(), "it takes its place in the log");
     sandbox.write("<b>&new.txt", edited(&text, 1, 3));
     daemon.sync();
-    // Dunst takes its name on the bus when it is ready; a program that is told too early says so,
-    // and the alert stays where it is.
+    // Dunst takes its name on the bus when it is ready. An earlier notification fails, and the
+    // alert stays in the log.
     let began = Instant::now();
     while !notify() {
         assert!(began.elapsed() < PATIENCE, "no notification");

@@ -1,4 +1,4 @@
-//! A folder of catalogues: what machines of a fleet put there is asked like anything else.
+//! A folder of catalogues: the catalogues of a fleet's machines are queried like other roots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn start(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.daemon(["--config".as_ref(), config.as_os_str()])
 }
 
-/// The catalogue of a machine with these files, beside its place.
+/// Makes the catalogue of a machine with these files, beside its place.
 fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let machine = sandbox.path("machine");
     if machine.exists() {
@@ -53,7 +53,7 @@ fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathB
     out
 }
 
-/// Puts a catalogue in its place, as somebody who is careful does.
+/// Puts a catalogue in its place by renaming.
 fn put(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) {
     let new = catalogue(sandbox, label, files);
     fs::rename(new, sandbox.path(format!("fleet/{label}.cat"))).expect("it is put there");
@@ -65,7 +65,7 @@ fn found(sandbox: &Sandbox) -> String {
     ran.text()
 }
 
-/// Asks until the answer is as wanted: nobody waits for a barrier.
+/// Asks until the answer is as wanted, without a barrier.
 fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
     let began = Instant::now();
     loop {
@@ -77,7 +77,7 @@ fn until(sandbox: &Sandbox, is_wanted: impl Fn(&str) -> bool) {
     }
 }
 
-/// Makes it a file that was not written to for ten minutes.
+/// Sets the time of the last write to ten minutes ago.
 fn leave_alone(path: &Path) {
     let file = fs::File::options().write(true).open(path);
     let long_ago = SystemTime::now() - Duration::from_secs(600);
@@ -113,7 +113,7 @@ fn what_comes_changes_and_goes_is_followed() {
         "{}",
         found(&sandbox)
     );
-    // Replaced: what is gone there is gone here.
+    // Replaced: files that are gone there are gone here.
     put(
         &sandbox,
         "anna",
@@ -125,7 +125,7 @@ fn what_comes_changes_and_goes_is_followed() {
         rows.contains("anna:/letters/moved.txt") && !rows.contains("a.txt"),
         "{rows}"
     );
-    // Nobody asks for a barrier: it is heard.
+    // No barrier is requested: the event suffices.
     fs::remove_file(sandbox.path("fleet/ben.cat")).expect("it goes");
     until(&sandbox, |rows| !rows.contains("ben:"));
     assert_eq!(status(&daemon), "[]");
@@ -179,12 +179,12 @@ fn what_cannot_be_used_is_told_and_leaves_the_one_before() {
     daemon.sync();
     let whole = fs::read(catalogue(&sandbox, "anna", &[("z.txt", here.clone())])).expect("bytes");
     let place = sandbox.path("fleet/anna.cat");
-    // As a slow copy leaves it for a while: nobody needs to be told.
+    // A slow copy leaves this for a while, which is not reported.
     fs::write(&place, &whole[..whole.len() / 2]).expect("half of it");
     daemon.sync();
     assert_eq!(found(&sandbox), "100%  identical  anna:/a.txt\n");
     assert_eq!(status(&daemon), "[]");
-    // As a copy that was ended leaves it for good.
+    // An aborted copy leaves this for good.
     leave_alone(&place);
     fs::write(sandbox.path("fleet/no label!.cat"), b"x").expect("a file");
     fs::write(sandbox.path("fleet/.hidden.cat"), b"x").expect("a file");
@@ -259,7 +259,7 @@ fn by_hand_or_by_a_folder() {
     remove(&sandbox, "ben:").success();
     daemon.sync();
     assert!(found(&sandbox).contains("ben:/theirs.txt"));
-    // No longer configured: what came from there goes, and what is imported by hand stays.
+    // No longer configured: catalogues of the folder are removed, and imported ones stay.
     fs::write(sandbox.path("fleet.toml"), "").expect("a configuration");
     daemon.signal(rustix::process::Signal::HUP);
     until(&sandbox, str::is_empty);

@@ -9,10 +9,10 @@ mod main_job;
 /// Words that no comment and no page has.
 mod language;
 
-/// Where the view lies, and that it is in nobody's way there.
+/// The place of the view, where it does not disturb other programs.
 mod view;
 
-/// From an installed program to a daemon that watches, and back.
+/// Sets up a watching daemon after the installation, and reverts that.
 mod setup;
 
 /// `ls FILE/.similar` on the real paths, in three shells.
@@ -25,25 +25,25 @@ mod file_managers;
 /// Similar directories in the overlay, right after every change.
 mod directories;
 
-/// How editors, version control and people change files.
+/// Changes by editors, version control and people.
 mod changes;
 
 /// Storms of changes, overflow of the event queue, deep trees made at once.
 mod storms;
 
-/// Names of any bytes come out whole, and none reaches a terminal raw.
+/// Names of any bytes stay complete, and none reaches a terminal raw.
 mod any_names;
 
-/// Names that change places lead nobody out of a tree.
+/// Names that change places lead no program out of a tree.
 mod swaps;
 
 /// The second generator of churn, short here and long in `just torture`.
 mod torture;
 
-/// Changes that leave no trace where one would look.
+/// Changes that leave no trace in the usual places.
 mod unseen;
 
-/// Failures that pass while files are looked at.
+/// Transient failures while files are read.
 mod scarce;
 
 /// Kill, restart, a second daemon, damaged state.
@@ -52,31 +52,31 @@ mod restarts;
 /// The power fails under a journaling file system.
 mod power_cuts;
 
-/// What bad input gets: one clear sentence, an exit code, nothing lost.
+/// Bad input yields one clear sentence and an exit code, and loses nothing.
 mod bad_input;
 
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
-/// Which of two files is the newer one, in every answer that has rows of two files.
+/// The newer of two files, in every answer that has rows of two files.
 mod newer;
 
-/// What could not be looked at, and what a root leaves out, is part of every answer.
+/// Every answer names unreadable paths, and those that a root leaves out.
 mod gaps;
 
-/// What is named and does not exist, and what vanishes, is said.
+/// Missing and vanished paths are reported.
 mod missing;
 
 /// Trees that are not here: export, import, and every question about them.
 mod catalogues;
 
-/// Files and archives of which one is only in a catalogue: one estimate in every verb.
+/// Pairs of files and archives, one of which is only in a catalogue: one estimate in every verb.
 mod catalogued_members;
 
 /// A saved report of groups, filtered again.
 mod saved_groups;
 
-/// What has changed since a catalogue was written.
+/// The changes since a catalogue was written.
 mod deltas;
 
 /// A folder of catalogues that is followed.
@@ -91,47 +91,47 @@ mod clones;
 /// Programs that ask through the Model Context Protocol.
 mod programs;
 
-/// Every answer in JSON is as its schema says.
+/// Every answer in JSON matches its schema.
 mod schemas;
 
-/// Documents and archives: what they say and hold, in every answer.
+/// Documents and archives: their texts and members, in every answer.
 mod documents;
 
-/// Documents wait for their turn, and nothing waits for them.
+/// Documents wait for their turn, and delay nothing.
 mod document_turns;
 
-/// Text that the user declared to be a template is no evidence anywhere, at once and without a
-/// read.
+/// Marked templates are evidence in no answer, at once and without reading files.
 mod templates;
 
-/// A settled change that makes a duplicate is told.
+/// A settled change that makes a duplicate raises an alert.
 mod alerts;
 
-/// Alerts reach whoever wants them, over restarts, failures and floods.
+/// Alerts reach every sink, over restarts, failures and floods.
 mod told;
 
 /// Alerts on the desktop: a private bus, and a service that takes notifications.
 mod desktop;
 
-/// How many alerts of a day are right.
+/// The share of a day's alerts that are right.
 mod alert_precision;
 
 /// The daemon of an ordinary user, mounted by fusermount3.
 mod unprivileged;
 
-/// One index for many users: each sees what he could open, and nobody gets further rights.
+/// One index for many users: each sees the files that they can open, and no one gets further
+/// rights.
 mod system_mode;
 
 /// Dependencies point one way; foreign crates are named in one place each.
 mod layering;
 
-/// The pages say what the programs do: README, units, promises of the overlay.
+/// The pages match the programs: README, units, promises of the overlay.
 mod pages;
 
-/// The README's demo, as a newcomer types it.
+/// The README's demo, as a new user types it.
 mod readme;
 
-/// No test file is forgotten in the list above.
+/// Every test file is in the list above.
 #[test]
 fn every_test_file_is_in_the_list() {
     resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/system"));

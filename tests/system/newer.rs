@@ -9,7 +9,7 @@ use resemble_testutil::pack::zip;
 use resemble_testutil::prose::prose;
 use serde_json::Value;
 
-/// Which of two files is the newer one: documents say it of themselves, of others the files do.
+/// The newer of two files is decided by the dates in documents, and else by the files' times.
 #[test]
 fn the_newer_of_two_files_is_the_same_both_ways() {
     let sandbox = Sandbox::new();
@@ -31,7 +31,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     )
     .expect("a file");
     std::fs::write(sandbox.path("outside.txt"), words(3)).expect("a file");
-    // The files of the documents say the contrary.
+    // The files of the documents have the opposite order.
     for (name, days) in [
         ("tree/old.docx", 9),
         ("tree/new.docx", 1),
@@ -116,7 +116,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
     );
 }
 
-/// What a catalogue has of a file says how old it is, whoever answers.
+/// A catalogue's dates decide the age of its files, with the daemon and without.
 #[test]
 fn a_file_of_a_catalogue_that_the_daemon_has_not_is_as_old_as_it_was() {
     let sandbox = Sandbox::new();

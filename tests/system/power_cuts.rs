@@ -1,8 +1,8 @@
-//! The power fails while the index is written: on a real file system, whose journal is then played
-//! back. What the program had not made durable is lost, and nothing else may be wrong.
+//! The power fails while the index is written, on a real file system whose journal is then
+//! replayed. Data that the program had not made durable is lost, and nothing else may be wrong.
 //!
-//! The file system is shut down at once and without its log, which is what its own authors test
-//! with: what is in memory never gets to the disk. Few cuts here, `RESEMBLE_POWER_CUTS=100` in a
+//! The file system is shut down at once and without its log. Its own authors test in the same way:
+//! data in memory never reaches the disk. There are few cuts here, `RESEMBLE_POWER_CUTS=100` in a
 //! long test (`just damage`).
 
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use resemble_testutil::churn::{Churn, Profile};
 use resemble_testutil::random::Random;
 use resemble_testutil::{Mounted, Sandbox, asked_for, in_mounts_of_its_own, is_installed, skipped};
 
-/// Kinds of disks, each with what `mount` is told besides.
+/// Kinds of disks, each with additional options of `mount`.
 const DISKS: [(&str, &str); 3] = [
     ("ext4", "data=ordered"),
     ("ext4", "data=writeback"),
@@ -28,7 +28,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// A new one of this kind.
+    /// Makes a new one of this kind.
     fn format(image: PathBuf, at: PathBuf, (kind, options): (&str, &'static str)) -> Self {
         const BYTES: u64 = 400 << 20;
         let file = File::create(&image).expect("an image");
@@ -37,7 +37,7 @@ impl Disk {
         Self { image, at, options }
     }
 
-    /// Switches it on. What its journal has is played back.
+    /// Mounts it, which replays its journal.
     fn on(&self) -> Result<Mounted, String> {
         let mut mount = Command::new("mount");
         mount.arg("-o").arg(["loop", self.options].join(","));
@@ -63,7 +63,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?}: {}", said.trim()))
 }
 
-/// How often the power is cut on each kind of disk.
+/// Returns the number of power cuts on each kind of disk.
 fn cuts() -> u64 {
     asked_for("RESEMBLE_POWER_CUTS").unwrap_or(2)
 }
@@ -92,14 +92,14 @@ fn a_power_cut_leaves_an_index_that_is_right_again() {
         };
         for number in 0..cuts() {
             let daemon = sandbox.daemon([""; 0]);
-            // Some cuts meet a first scan or what a restart finds, others a commit of changes.
+            // Some cuts interrupt a first scan or one after a restart, others a commit of changes.
             if random.below(4) != 0 {
                 daemon.sync();
             }
             steps(random.below(400));
             cut(&disk.at);
             daemon.kill();
-            // What it met on a disk that is off is of no interest.
+            // Its messages about a disk without power do not matter.
             let before = sandbox.log().len();
             drop(on);
             on = disk.on().expect("its journal is played back");

@@ -14,12 +14,12 @@ fn home() -> Sandbox {
     for name in ["docs/report.txt", "docs/copy.txt"] {
         fs::write(sandbox.path("home").join(name), prose(1, 9_000)).expect("a file");
     }
-    // No systemd of the user, unless a test says how it behaves.
+    // There is no systemd of the user, unless a test provides one.
     systemctl(&sandbox, "exit 1");
     sandbox
 }
 
-/// Puts a `systemctl` in front of the PATH that notes how it was called.
+/// Puts a `systemctl` in front of the PATH that records its calls.
 fn systemctl(sandbox: &Sandbox, script: &str) {
     let path = sandbox.path("bin/systemctl");
     let log = sandbox.path("systemctl.log");
@@ -57,7 +57,7 @@ fn setup(sandbox: &Sandbox, args: &[&str]) -> Ran {
     Ran::from(command.arg("setup").args(args).output().expect("it runs"))
 }
 
-/// Everything below the home folder but the documents.
+/// Returns everything below the home folder except the documents.
 fn made(sandbox: &Sandbox) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![sandbox.path("home")];
@@ -106,7 +106,7 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         again.text().contains("docs is watched already"),
         "{again:?}"
     );
-    // With several roots each has a folder in the view, and the path that is said is right.
+    // With several roots each has a folder in the view, and the printed path is right.
     let said = again.text();
     let line = said.lines().find(|line| line.contains("/FILE/.similar"));
     let place = line.and_then(|line| line.trim_start().strip_prefix("ls "));
@@ -160,7 +160,7 @@ fn what_others_made_stays() {
     );
 }
 
-/// With a systemd of the user it is a unit, which is written where none is installed.
+/// With a systemd of the user it is a unit, which is written if none is installed.
 #[test]
 fn a_unit_where_there_is_systemd() {
     if !fuse_works() {
@@ -205,14 +205,14 @@ fn a_unit_where_there_is_systemd() {
     assert!(!unit.exists() && !notify.exists() && !config.exists());
 }
 
-/// A daemon that ends is not waited for, and what it said is told.
+/// Setup does not wait for a daemon that has ended, and prints its last message.
 #[test]
 fn a_daemon_that_ends_at_once_says_why() {
     let sandbox = home();
     let config = sandbox.path("home/.config/resemble");
     fs::create_dir_all(&config).expect("a folder");
     fs::write(config.join("resembled.toml"), "colour = 3\n").expect("a file");
-    // Whoever asks for a program first builds it, which is no part of the time.
+    // The first use of a program builds it, which must not count.
     drop(sandbox.program("resemble"));
     let begun = Instant::now();
     let ran = setup(&sandbox, &["--yes", "docs"]);
@@ -225,7 +225,7 @@ fn a_daemon_that_ends_at_once_says_why() {
     assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
 }
 
-/// Where there is no FUSE the daemon watches all the same.
+/// Without FUSE the daemon still watches.
 #[test]
 fn without_a_view_it_says_what_is_missing() {
     if !rustix::process::geteuid().is_root() {
@@ -253,8 +253,8 @@ fn without_a_view_it_says_what_is_missing() {
     assert_eq!(made(&sandbox), [""; 0]);
 }
 
-/// It asks three questions at a terminal, and none anywhere else. What only a systemd or a desktop
-/// could do is not asked where there is none.
+/// Setup asks three questions at a terminal, and none anywhere else. Questions about systemd or a
+/// desktop are skipped if these are missing.
 #[test]
 fn questions_need_a_terminal() {
     let sandbox = home();

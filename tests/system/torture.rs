@@ -1,10 +1,10 @@
-//! The second generator of churn: after `sync`, the live index says what a fresh scan says,
-//! whatever happens to the daemon meanwhile.
+//! The second generator of churn: after `sync`, the live index equals a fresh scan, even if the
+//! daemon fails meanwhile.
 //!
-//! Long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000` steps each
-//! (`just torture`), from seed `RESEMBLE_TORTURE_FIRST` on. What a storm finds is made small:
-//! `RESEMBLE_TORTURE_SMALLER=SEED` leaves out steps of that storm for as long as it fails.
-//! `RESEMBLE_TORTURE_MINUTES=30`: so long a daemon follows 500 steps a second.
+//! Long storms: `RESEMBLE_TORTURE=50` storms of `RESEMBLE_TORTURE_STEPS=100000` steps each (`just
+//! torture`), from seed `RESEMBLE_TORTURE_FIRST` on. A failing storm is minimized:
+//! `RESEMBLE_TORTURE_SMALLER=SEED` leaves out steps of that storm while it still fails. With
+//! `RESEMBLE_TORTURE_MINUTES=30` a daemon follows 500 steps a second for this time.
 
 use std::fmt;
 use std::path::Path;
@@ -18,14 +18,14 @@ use rustix::process::Signal;
 /// Steps between two comparisons.
 const ROUND: usize = 2_500;
 
-/// What happens to the daemon in the midst of a round.
+/// Faults of the daemon during a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It stands still until the round is over: the kernel's queue runs over.
+    /// It is stopped until the round is over: the kernel's queue overflows.
     Stopped,
-    /// It is killed and started again.
+    /// It is killed and restarted.
     Killed,
-    /// It has hardly a descriptor to spare until the round is over.
+    /// It has hardly any free descriptors until the round is over.
     NoDescriptors,
 }
 
@@ -53,7 +53,7 @@ impl Fault {
     }
 }
 
-/// Starts a daemon; with `few` watches it polls most of the folders. `None`: that cannot be done.
+/// Starts a daemon; with `few` watches it polls most of the folders. `None` if that is impossible.
 fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
     if !few {
         return Some(sandbox.daemon([""; 0]));
@@ -66,11 +66,11 @@ fn start(sandbox: &Sandbox, few: bool) -> Option<Daemon<'_>> {
     sandbox.start(&mut command).ok()
 }
 
-/// What a storm, or several, came to.
+/// The result of one or more storms.
 #[derive(Debug, Default)]
 struct Outcome {
     differences: Differences,
-    /// From the end of a round to the end of `sync`.
+    /// Time from the end of a round to the end of `sync`.
     converged: Vec<Duration>,
     faults: [usize; Fault::ALL.len()],
 }
@@ -119,7 +119,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A storm to be.
+/// The plan of a storm.
 struct Storm<'a> {
     seed: u64,
     profiles: &'a [Profile],
@@ -129,7 +129,7 @@ struct Storm<'a> {
 }
 
 impl<'a> Storm<'a> {
-    /// Of all profiles. Every other storm is of a single thread, so that it can be made small; in
+    /// Uses all profiles. Every other storm has a single thread, so that it can be minimized; in
     /// every fifth the daemon has few watches.
     fn of(seed: u64) -> Storm<'a> {
         Storm {
@@ -141,7 +141,7 @@ impl<'a> Storm<'a> {
         }
     }
 
-    /// Blows over a fresh tree until a comparison fails or the steps are done.
+    /// Changes a fresh tree until a comparison fails or the steps are done.
     fn blow(&self, steps: &[u64]) -> Outcome {
         let sandbox = Sandbox::new();
         let churn = Churn::new(&sandbox.path("tree"), self.seed, self.profiles);
@@ -202,7 +202,7 @@ fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
     if !outcome.is_right() {
         failed.push(format!("all, seed 99: {}", outcome.differences));
     }
-    // With few watches most folders are polled: what moves there is told by nobody.
+    // With few watches most folders are polled: moves there make no events.
     let few = Storm {
         faults: false,
         ..Storm::of(5010)
@@ -234,7 +234,7 @@ fn faults_in_a_storm_leave_the_index_of_a_fresh_scan() {
     }
 }
 
-/// 200,000 of them in a long test.
+/// The long test has 200,000 of them.
 #[test]
 fn many_files_in_one_folder_are_followed() {
     let many = if asked_for::<u64>("RESEMBLE_TORTURE").is_some() {
@@ -288,7 +288,7 @@ fn long_storms_end_as_a_fresh_scan() {
     );
 }
 
-/// What a daemon has in use.
+/// Resources that a daemon uses.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     descriptors: u64,
@@ -309,7 +309,7 @@ impl Usage {
         }
     }
 
-    /// The most of each.
+    /// Returns the greatest value of each.
     fn most(all: &[Self]) -> Self {
         let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap_or(0);
         Self {
@@ -327,7 +327,7 @@ fn directories_in(tree: &Path) -> u64 {
     1 + below.map(|dir| directories_in(&dir.path())).sum::<u64>()
 }
 
-/// Of a tree that does not grow, the second half of the time takes no more than the first.
+/// If the tree does not grow, the second half of the time uses no more than the first.
 #[test]
 fn what_a_daemon_uses_levels_off() {
     /// Steps a second.
@@ -345,7 +345,7 @@ fn what_a_daemon_uses_levels_off() {
             let last = step + PACE / 10;
             churn.blow(&(step..last).collect::<Vec<_>>(), 2);
             step = last;
-            // This is the pace of who writes. Nothing is waited for.
+            // This is the pace of the writer, without any waiting.
             if minutes.is_some() {
                 std::thread::sleep((TICK * tick).saturating_sub(began.elapsed()));
             }
@@ -369,7 +369,7 @@ fn what_a_daemon_uses_levels_off() {
 
 #[test]
 fn a_storm_that_fails_is_made_small() {
-    // That leaving out works is shown on numbers: the storm fails for as long as 7 and 23 are in.
+    // The minimizer is tested on numbers: the storm fails while both 7 and 23 are included.
     let both = smaller((0..100).collect(), &mut |steps| {
         steps.contains(&7) && steps.contains(&23)
     });
@@ -384,7 +384,7 @@ fn a_storm_that_fails_is_made_small() {
     };
     let mut last = Differences::default();
     let left = smaller((0..steps).collect(), &mut |steps| {
-        // What depends on time may go well once.
+        // A failure that depends on time may not occur at once.
         let mut outcomes = (0..3).map(|_| storm.blow(steps));
         let failed = outcomes.find(|outcome| !outcome.is_right());
         failed.map(|outcome| last = outcome.differences).is_some()

@@ -84,7 +84,7 @@ fn folded_lists_have_the_same_bytes_too() {
     same_both_ways(&sandbox, vec![fold], &["text", "json", "tsv"]);
 }
 
-/// The questions of an admin with two big trees.
+/// The questions of an administrator with two big trees.
 #[test]
 fn reports_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
@@ -153,7 +153,7 @@ fn reports_have_the_same_bytes_too() {
     let mut like = ask(&["dirs"], &[&tree]);
     like.extend(["--of".into(), first.clone()]);
     let compare = ask(&["compare"], &[&first, &second]);
-    // Text asks for fewer rows than a document.
+    // Text requests fewer rows than a document.
     same_both_ways(&sandbox, vec![compare.clone()], &["text"]);
     let exact = ["compare", "--min", "80%", "--names", "--exact"];
     let cut = ["compare", "--exclude", "v1*", "--top", "3"];
@@ -177,11 +177,11 @@ fn reports_have_the_same_bytes_too() {
         ask(&["groups", "--only", "near", "--top", "3"], &[&tree]),
         of,
     ];
-    // The other formats are made of the same document.
+    // The other formats are made from the same document.
     same_both_ways(&sandbox, questions, &["json"]);
 }
 
-/// Documents are judged by their texts by whoever answers, whatever was asked before.
+/// The daemon and the command compare documents by their texts, after any earlier question.
 #[test]
 fn documents_have_the_same_answers_too() {
     let sandbox = Sandbox::new();
@@ -220,7 +220,7 @@ fn documents_have_the_same_answers_too() {
         });
         words.collect()
     };
-    // `dirs` comes first: nothing was taken apart before.
+    // `dirs` comes first: nothing was extracted before.
     let questions = [
         "dirs TREE",
         "dirs TREE --of FIRST",
@@ -240,8 +240,7 @@ fn documents_have_the_same_answers_too() {
     same_both_ways(&sandbox, questions, &["json"]);
 }
 
-/// All names, each once, similar files side by side.
-/// What the daemon does not watch is sent, or read where it lies.
+/// Subjects that the daemon does not watch are sent to it, or read in place.
 #[test]
 fn subjects_from_elsewhere_have_the_same_answers_too() {
     let sandbox = Sandbox::new();
@@ -313,7 +312,7 @@ fn the_order_for_archives_is_the_same() {
     let local = sandbox.resemble(order(&["-0", "--local"])).success();
     assert_eq!(null.out, local.out);
     let names: Vec<&[u8]> = null.out.split(|byte| *byte == 0).collect();
-    // 6 × 7 files, the odd one, a hard link, the empty one; and what is behind the last NUL.
+    // 6 × 7 files, the odd one, a hard link, the empty one; and the rest after the last NUL.
     assert_eq!(names.len(), 6 * 7 + 3 + 1);
     let distinct: std::collections::HashSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
@@ -322,11 +321,11 @@ fn the_order_for_archives_is_the_same() {
         let place = names.iter().position(|one| *one == whole);
         place.unwrap_or_else(|| panic!("{name} is not in the list"))
     };
-    // A copy is next to what it is a copy of.
+    // A copy is next to its original.
     assert_eq!(place("family 4/v0.txt").abs_diff(place("copies/4.copy")), 1);
 }
 
-/// A template changes the scores of directories and of a comparison, here and there alike.
+/// A template changes the scores of directories and of a comparison, with the daemon and without.
 #[test]
 fn templates_count_in_dirs_and_compare() {
     let sandbox = Sandbox::new();
@@ -336,7 +335,7 @@ fn templates_count_in_dirs_and_compare() {
         sandbox.write(format!("first/page-{page}.html"), text(100 + page));
         sandbox.write(format!("second/page-{page}.html"), text(200 + page));
     }
-    // What both have besides the frame stays.
+    // Common text outside of the frame stays.
     sandbox.write("first/real.txt", prose(7, 8_000));
     sandbox.write("second/real.txt", edited(&prose(7, 8_000), 1, 2));
     let daemon = sandbox.daemon([""; 0]);
@@ -377,9 +376,9 @@ fn templates_count_in_dirs_and_compare() {
     let left = &dirs_after["pairs"][0];
     assert!(left.is_null() || share(left) < 0.5, "{dirs_after}");
     let row = page(&compare_after);
-    // The same path on both sides is edited, whatever the score.
+    // The same path on both sides is edited, for any score.
     assert_eq!(row["class"], "edited");
-    // Left of the frame is what stands in chunks with something else.
+    // Of the frame only chunks with other text count.
     assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(
@@ -391,7 +390,7 @@ fn templates_count_in_dirs_and_compare() {
     assert_eq!(both(), (dirs_before, compare_before));
 }
 
-/// What was looked at, in the document and as the sentence.
+/// The scanned files, in the document and in the note.
 #[test]
 fn nothing_found_is_the_same_answer() {
     let sandbox = Sandbox::new();
@@ -454,7 +453,7 @@ fn nothing_found_is_the_same_answer() {
     }
 }
 
-/// The folders of state and cache are nobody's files, here and there, also in a watched tree.
+/// The state and cache folders take part neither here nor there, even in a watched tree.
 #[test]
 fn our_own_folders_are_left_out_by_both() {
     let sandbox = Sandbox::new();
@@ -479,7 +478,8 @@ fn our_own_folders_are_left_out_by_both() {
     }
 }
 
-/// Through the daemon, by the command itself, and without its cache: the same bytes and exit code.
+/// Asks the daemon, the command itself, and the command without its cache: all give the same bytes
+/// and exit code.
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&str]) {
     for question in questions {
         let formats = match question[0].to_str() {

@@ -1,4 +1,4 @@
-//! Changes that leave no trace where one would look: each is a fault that there was.
+//! Changes that leave no trace in the usual places; each was a fault once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use resemble_testutil::{Sandbox, tmpfs};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat_with};
 use rustix::process::Signal;
 
-/// Another text of as many bytes, dated as the one before.
+/// Writes another text of the same length, with the same date.
 fn rewrite(path: &Path, seed: u64) {
     let file = OpenOptions::new().write(true).open(path).expect("a file");
     let before = file.metadata().expect("a stat");
@@ -51,7 +51,7 @@ fn a_rewrite_that_is_dated_back_is_read_wherever_its_folder_goes() {
     }
     daemon.assert_true();
     assert_eq!(daemon.stop(), 0);
-    // Nor is it trusted if nobody was there to hear of it.
+    // It is not trusted if no daemon watched meanwhile, either.
     for n in 0..30 {
         let folder = sandbox.tree(format!("{n}/z"));
         rewrite(&folder.join("c/f"), 2_000 + n);
@@ -144,7 +144,7 @@ fn a_link_above_a_root_leads_nowhere() {
     let daemon = daemon.expect("it starts");
     let dump = || {
         daemon.sync();
-        // Of everything: the path of the root would be resolved by whoever asks.
+        // The whole index: the path of the root would be resolved by the daemon or the command.
         let ran = sandbox.resemble(["dump", "--canonical"]);
         let is_there = daemon.status()["roots"][0]["state"] == "live";
         assert_eq!(ran.code, if is_there { 0 } else { 2 }, "{}", ran.err);
@@ -167,9 +167,9 @@ fn a_link_above_a_root_leads_nowhere() {
     assert_eq!(state().as_deref(), Some("live"));
 }
 
-/// A disk is taken away and another one mounted in its place before anybody looks: the kernel gives
-/// it the same device and the same inode numbers. (The fault that there was is a race, which only
-/// the daemon's own test of this name makes happen each time.)
+/// A disk is removed and another one mounted in its place before a check: the kernel gives it the
+/// same device and inode numbers. (The original fault is a race, which only the daemon's own test
+/// of this name reproduces reliably.)
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let sandbox = Sandbox::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, is_installed, names};
 
-/// A home with versions, a file that is alone, and a copy.
+/// A home with versions, a single file, and a copy.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -23,7 +23,7 @@ fn home() -> Sandbox {
     sandbox
 }
 
-/// The daemon of the whole home, with these options.
+/// Starts a daemon of the whole home, with these options.
 fn watching<'s>(sandbox: &'s Sandbox, options: &[&OsStr]) -> Daemon<'s> {
     let mut command = sandbox.program("resembled");
     command.args(options).arg(sandbox.path("home"));
@@ -37,12 +37,12 @@ fn linked(sandbox: &Sandbox) -> Daemon<'_> {
     watching(sandbox, &[OsStr::new("--link"), link.as_os_str()])
 }
 
-/// Where the view is mounted by itself.
+/// Returns the default mount point of the view.
 fn view_of(sandbox: &Sandbox) -> PathBuf {
     sandbox.path("run/resemble/view")
 }
 
-/// The contents of all regular files below a folder; links are not followed.
+/// Returns the contents of all regular files below a folder; links are not followed.
 fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
     let mut contents = BTreeSet::new();
     for name in names(folder) {
@@ -65,7 +65,7 @@ fn listing(path: impl AsRef<Path>) -> Vec<String> {
 }
 
 /// The view is mounted at `resemble/view` in the runtime folder, and a symbolic link leads to it
-/// from where people type it; `status` names both.
+/// from a convenient place. `status` names both.
 #[test]
 fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     if !fuse_works() {
@@ -88,7 +88,7 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     assert!(fs::symlink_metadata(&link).is_err(), "the link goes");
     assert!(!view_of(&sandbox).exists(), "and so does the view");
 
-    // Nobody has to ask for it.
+    // It is mounted by default.
     let daemon = watching(&sandbox, &[]);
     assert_eq!(listing(sandbox.view("report.txt")), shown);
     assert!(fs::symlink_metadata(&link).is_err());
@@ -102,7 +102,7 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     );
 }
 
-/// A folder that file managers show: `resembled --similar-name "Similar files"`, or the key
+/// A name that file managers show: `resembled --similar-name "Similar files"`, or the key
 /// `similar-name`, for every view of the daemon.
 #[test]
 fn a_name_that_file_managers_show() {
@@ -139,8 +139,8 @@ fn a_name_that_file_managers_show() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// The link is replaced or removed only if it leads to our mount point; the link that a killed
-/// daemon left is taken over.
+/// The link is replaced or removed only if it leads to the daemon's mount point. The link of a
+/// killed daemon is taken over.
 #[test]
 fn the_link_replaces_nothing_but_itself() {
     if !fuse_works() {
@@ -152,7 +152,7 @@ fn the_link_replaces_nothing_but_itself() {
     assert!(fs::read_link(&link).is_ok(), "it stays behind");
     let daemon = linked(&sandbox);
     assert_eq!(listing(link.join("report.txt")).len(), 2);
-    // Somebody puts something else there meanwhile.
+    // Meanwhile another file is put there.
     fs::remove_file(&link).expect("the link");
     fs::write(&link, b"precious").expect("a file");
     assert_eq!(daemon.stop(), 0);
@@ -164,12 +164,11 @@ fn the_link_replaces_nothing_but_itself() {
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("is in the way"), "{}", refused.err);
     assert_eq!(fs::read(&link).expect("the file"), b"precious");
-    // The folder was there before, left by the daemon that was killed.
+    // The folder existed before, left by the killed daemon.
     assert!(names(view_of(&sandbox)).is_empty(), "nothing stays mounted");
 }
 
-/// A mount point below the home folder or in a watched root works when it is asked for, and gives
-/// one warning.
+/// A mount point below the home folder or in a watched root works on request, with one warning.
 #[test]
 fn a_view_among_the_files_is_worth_a_warning() {
     if !fuse_works() {
@@ -181,15 +180,15 @@ fn a_view_among_the_files_is_worth_a_warning() {
     assert_eq!(listing(point.join("report.txt")).len(), 2);
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
-    // Who asks for it later is told at once.
+    // A later request is warned at once.
     sandbox.resemble(["view", "off"]).success();
     let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Programs that walk through the watched files do not meet the view: after `fdupes -rdN` and
-/// `jdupes -rdN` every content is still there, once.
+/// Programs that walk the watched files do not meet the view: after `fdupes -rdN` and `jdupes -rdN`
+/// every content still exists, once.
 #[test]
 fn duplicate_finders_leave_the_originals() {
     if !fuse_works() {
@@ -214,7 +213,7 @@ fn duplicate_finders_leave_the_originals() {
     }
 }
 
-/// The same is true after the script that `rmlint` writes.
+/// The same holds after the script that `rmlint` writes.
 #[test]
 fn rmlint_leaves_the_originals() {
     if !fuse_works() || !is_installed("rmlint") {

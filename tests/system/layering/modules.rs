@@ -1,37 +1,38 @@
-//! The graphs of a crate's modules: at the top and below each module, who imports which sibling.
+//! Builds the import graphs of a crate's modules: at the top and below each module, which sibling
+//! imports which.
 //!
 //! An edge is a path that begins with `crate::`, `self::` or `super::`, or a `use`. A name that a
-//! module imports from elsewhere counts as that of the module it comes from. Tests are left out.
+//! module imports from elsewhere counts as that of its original module. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The names that lead from the root to a module or an item.
+/// The names on the path from the root to a module or an item.
 type Names = Vec<String>;
 
-/// Each module with its siblings that it imports, and the files that do.
+/// The imported siblings of each module, and the importing files.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// The most imports that a name is followed through.
+/// Most imports through which a name is followed.
 const MAX_IMPORTS: usize = 8;
 
-/// The cycles of a crate: the module whose children are in one, `""` for the root, and the files
-/// that import.
+/// Returns the cycles of a crate: the module whose children form one, `""` for the root, and the
+/// importing files.
 pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<String, String> {
     let graphs = graphs(src, sources).into_iter();
     let cycles = graphs.filter_map(|(parent, graph)| Some((parent.join("/"), cycle(&graph)?)));
     cycles.collect()
 }
 
-/// A cycle among siblings, with the files that import; `None`: there is none.
+/// Returns a cycle among siblings, with the importing files.
 fn cycle(graph: &Graph) -> Option<String> {
     let mut among: BTreeSet<&String> = graph.keys().collect();
     let next = |module: &String, among: &BTreeSet<&String>| {
         let imported = graph[module].keys();
         imported.filter(|other| among.contains(other)).min()
     };
-    // What imports nothing of the rest is in no cycle.
+    // A module that imports none of the rest is in no cycle.
     while let Some(leaf) = among.iter().find(|module| next(module, &among).is_none()) {
         let leaf = *leaf;
         among.remove(leaf);
@@ -54,7 +55,7 @@ fn cycle(graph: &Graph) -> Option<String> {
     Some(report)
 }
 
-/// The graph of the children of each module.
+/// Returns the graph of the children of each module.
 fn graphs(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Names, Graph> {
     let files = sources
         .iter()
@@ -93,7 +94,7 @@ fn graphs(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Names, Graph> {
     graphs
 }
 
-/// The module that a file of the crate is.
+/// Returns the module of a file.
 fn module(file: &Path) -> Names {
     let names = file.with_extension("");
     let mut names: Names = names
@@ -105,7 +106,7 @@ fn module(file: &Path) -> Names {
     names
 }
 
-/// The paths of all `use`.
+/// Returns the paths of all `use`.
 fn used(code: &str) -> impl Iterator<Item = String> + '_ {
     let lines = code.match_indices("use ").filter(|(at, _)| {
         let line = code[..*at].rsplit('\n').next().unwrap_or_default().trim();
@@ -114,7 +115,7 @@ fn used(code: &str) -> impl Iterator<Item = String> + '_ {
     lines.flat_map(|(at, word)| paths(&code[at + word.len()..]))
 }
 
-/// The paths that say where they begin, in a `use` or anywhere else.
+/// Returns the paths with an explicit start, in a `use` or anywhere else.
 fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
     let begins = ["crate::", "self::", "super::"].into_iter();
     let begins = begins.flat_map(|begin| code.match_indices(begin));
@@ -124,7 +125,7 @@ fn rooted(code: &str) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(at, _)| paths(&code[at..]))
 }
 
-/// A path that a module names, from the root on.
+/// Returns a path in a module, from the root on.
 fn absolute(module: &[String], path: &str) -> Names {
     let mut names = module.to_vec();
     for name in path.split("::") {
@@ -138,7 +139,7 @@ fn absolute(module: &[String], path: &str) -> Names {
     names
 }
 
-/// The module that has what a path leads to.
+/// Returns the module that defines the target of a path.
 fn home(
     mut path: Names,
     modules: &BTreeSet<&[String]>,
@@ -156,7 +157,7 @@ fn home(
     Vec::new()
 }
 
-/// The paths of a tree such as `a::{B, c::{D, E}}` at the beginning of a text.
+/// Returns the paths of a tree such as `a::{B, c::{D, E}}` at the beginning of a text.
 fn paths(tree: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let end = tree.find(|c| !is_name(c)).unwrap_or(tree.len());
@@ -230,7 +231,7 @@ fn a_cycle_below_a_module_is_found_by_any_path() {
             "a/mod.rs",
             "mod b;\nmod c;\nmod d;\npub(super) use self::c::C;\nuse d::{self, D, e::E};",
         ),
-        // A name that the parent has of a child is the child's.
+        // A name that the parent re-exports from a child is the child's.
         file("a/b.rs", "use super::{C, other};"),
         file("a/c.rs", "fn f(_: crate::a::D) {}"),
         file("a/d/mod.rs", "mod e;\nmod f;\nuse e::X;"),

@@ -1,4 +1,4 @@
-//! Nothing tells of hidden files: all answers have the same bytes with and without them.
+//! No answer reveals hidden files: all answers have the same bytes with and without them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,7 +15,7 @@ use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mo
 /// The user who asks.
 const ASKER: super::User = USERS[0];
 
-/// What he may see: files with content in common, in folders that he may enter.
+/// Makes files that this user may see: with common content, in accessible folders.
 fn seen(seed: u64) {
     let shares = Path::new(SHARES);
     for folder in ["open", "open/a", "open/b", "closed"] {
@@ -31,11 +31,11 @@ fn seen(seed: u64) {
     }
 }
 
-/// Endings of what is seen, one after another.
+/// Extensions of visible files, one after another.
 const SEEN_AS: [&str; 3] = ["txt", "docx", "eml"];
 
-/// What he may not see: copies, further versions, and so many files with one passage that it is
-/// boilerplate.
+/// Makes files that this user may not see: copies, further versions, and enough files with one
+/// passage to make it boilerplate.
 fn hidden(seed: u64) {
     let shares = Path::new(SHARES);
     let mut random = Random::new(seed);
@@ -49,7 +49,7 @@ fn hidden(seed: u64) {
         let text = match random.below(3) {
             0 => prose((seed << 8) | (number % 3), 5_000),
             1 => edited(&prose((seed << 8) | (number % 3), 5_000), number, 5),
-            // Its own text, and the first passages of the seen ones.
+            // Its own text, and the first passages of the visible ones.
             _ => [&common[..2_000], &prose(number << 40, 3_000)].concat(),
         };
         let ending = ["txt", "txt", "docx", "eml"][random.below(4)];
@@ -62,7 +62,7 @@ fn hidden(seed: u64) {
     }
 }
 
-/// Everything that may be asked.
+/// Returns all possible questions.
 fn questions() -> Vec<Value> {
     let shares = Path::new(SHARES);
     let mut questions = vec![
@@ -101,7 +101,7 @@ fn questions() -> Vec<Value> {
         let file = shares.join(name);
         questions.push(json!({"request": "find", "subject": {"file": file}}));
     }
-    // Some of these are there.
+    // Some of these exist.
     for number in 0..10 {
         for folder in ["open/a", "closed"] {
             let member = format!("{folder}/hidden-{number}.eml!minutes.docx");
@@ -112,8 +112,8 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// What he and root are told, line by line, by a daemon that begins with this tree. The times of
-/// files are the same in all trees.
+/// Returns all answers to the user and to root, line by line, from a daemon started with this tree.
+/// The times of files are the same in all trees.
 fn told(seed: u64, with_hidden: bool) -> [Vec<(Value, Answer)>; 2] {
     let disks = disks();
     seen(seed);
@@ -163,7 +163,7 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
             bytes += with.lines.iter().map(String::len).sum::<usize>();
         }
         assert!(rows > 100, "there is something to tell: {rows}");
-        // The canary: to root, who sees them, the hidden files make a difference.
+        // The canary: for root, who sees them, the hidden files make a difference.
         let both = all_without.iter().zip(&all_with);
         let other = both.filter(|(without, with)| without.1.lines != with.1.lines);
         let other = other.count();

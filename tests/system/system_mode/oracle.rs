@@ -1,4 +1,5 @@
-//! The visibility oracle: what is shown to a user is what that user can open, by having tried.
+//! The visibility oracle: a user is shown exactly the files that they can open, determined by
+//! opening them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +12,12 @@ use serde_json::json;
 use super::trees::Tree;
 use super::{Answer, ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, ask_here, disks_of};
 
-/// So many checks of a user and a pair of files are made at least.
+/// Returns the least number of checks of a user and a pair of files.
 fn checks_wanted() -> usize {
     asked_for("RESEMBLE_ORACLE_CHECKS").unwrap_or(8_000)
 }
 
-/// What was wrong.
+/// The findings.
 #[derive(Debug, Default)]
 struct Verdict {
     checks: usize,
@@ -46,7 +47,7 @@ fn find(of: &Path) -> serde_json::Value {
     json!({"request": "find", "subject": {"file": of}})
 }
 
-/// What each of them is told of each file.
+/// Asks about each file as `asker`, and judges the answers by what `judge` can open.
 fn judged(tree: &Tree, judge: User, asker: User, verdict: &mut Verdict) {
     let opened = tree.opened_by(judge);
     let answers: Vec<(PathBuf, Answer)> = as_user(asker, || {
@@ -86,14 +87,14 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
         hidden.len()
     );
     assert!(leaks.is_empty() && hidden.is_empty(), "{verdict:?}");
-    // Root sees all that there is, whoever it belongs to.
+    // Root sees all files of all owners.
     let mut of_root = Verdict::default();
     judged(&tree, ROOT, ROOT, &mut of_root);
     assert!(
         of_root.leaks.is_empty() && of_root.hidden.is_empty(),
         "{of_root:?}"
     );
-    // The canary: who sees everything is caught by what a user can open.
+    // The canary: an asker who sees everything fails against what a user can open.
     let mut canary = Verdict::default();
     judged(&tree, USERS[0], ROOT, &mut canary);
     assert!(
@@ -131,7 +132,8 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     };
     let (there, gone) = (vec![other.clone()], Vec::<PathBuf>::new());
     assert_eq!(shown(), there);
-    // What is given counts when the daemon has heard of it: until then the file may be another one.
+    // A new permission counts when the daemon has processed its event: until then the file may be
+    // another one.
     for round in 0..20 {
         mode(&other, 0o600);
         assert_eq!(shown(), gone, "{round}: of the file");
@@ -149,14 +151,14 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
         assert_eq!(shown(), gone, "{round}: of the group");
         mode(&other, 0o644);
     }
-    // Of the file that he asks about nothing is said either.
+    // A user learns nothing of a subject that they cannot open, either.
     mode(&own, 0o600);
     assert_eq!(ask(user, &find(&own)).kind(), "not-indexed");
     mode(&own, 0o644);
     mode(&other, 0o644);
     Server::sync();
     assert_eq!(shown(), there);
-    // What a file held before it was written anew for others is not told.
+    // Content from before a file was rewritten for others is not revealed.
     mode(&other, 0o600);
     fs::write(&other, "for everybody").expect("a file");
     mode(&other, 0o644);
@@ -165,7 +167,7 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     assert_eq!(shown(), gone);
 }
 
-/// Somebody puts a file that he may not read in the place of one that he may.
+/// A user puts a file that they may not read in the place of one that they may.
 #[test]
 fn nobody_sees_another_file_in_the_place_of_his_own() {
     const NAME: &str = "system_mode::oracle::nobody_sees_another_file_in_the_place_of_his_own";
@@ -182,32 +184,32 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     let home = shares.join("home");
     fs::create_dir(&home).expect("a folder");
     chown(&home, Some(user.uid), None).expect("chown");
-    // Where links to files of others may be made, this is how a secret gets a name at home.
+    // Where links to files of others may be made, a secret gets a name at home in this way.
     fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
     let server = Server::start(disks, &["--no-mount"]);
     let paths = |answer: &Answer| answer.paths().len();
     let guess = shares.join("guess.txt");
     assert_eq!(paths(&ask(ROOT, &find(&guess))), 1, "root sees it");
     assert_eq!(paths(&ask(user, &find(&guess))), 0);
-    // Now the name leads to a file of his own, and the index does not know it yet.
+    // Now the name leads to the user's own file, and the index does not know it yet.
     as_user(user, || {
         fs::write(home.join("new"), "of my own").expect("a file");
         fs::rename(home.join("new"), home.join("mine.txt")).expect("a rename");
     });
     let answer = ask(user, &find(&guess));
     assert_eq!(paths(&answer), 0, "{answer:?}");
-    // He knows what the secret may hold, and asks whether it is at the path that he names.
+    // The user knows what the secret may hold, and asks whether it is at a named path.
     let named = json!({"request": "find", "subject": {"file": shares.join("secret.txt")}});
     assert_eq!(ask(user, &named).kind(), "not-indexed");
     drop(server);
 }
 
-/// What a listing of the view leads to.
+/// Returns the targets of a listing of the view.
 fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     let mut targets = BTreeSet::new();
     for entry in fs::read_dir(at)? {
         let entry = entry?;
-        // As `ls -l` does: each name is looked up again.
+        // Like `ls -l`: each name is looked up again.
         assert!(
             fs::symlink_metadata(entry.path())?.is_symlink(),
             "{entry:?}"
@@ -217,7 +219,7 @@ fn listed(at: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     Ok(targets)
 }
 
-/// The paths of files in the view of the thread's user, walked as `find` does.
+/// Collects the paths of files in the view of the thread's user, walked as `find` does.
 fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
     let Ok(entries) = fs::read_dir(at.join(rel)) else {
         return;
@@ -275,7 +277,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     for user in USERS {
         let opened = tree.opened_by(user);
         wrong.extend(judge(user, &opened));
-        // The mirror shows what he could list and open, with the same bytes.
+        // The mirror shows what the user could list and open, with the same bytes.
         let (real, mirrored) = as_user(user, || {
             let (mut real, mut mirrored) = (BTreeSet::new(), BTreeSet::new());
             listable(shares, Path::new(""), &mut real);
@@ -297,7 +299,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     }
     eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // The canary: what one user can open is not what another is shown.
+    // The canary: one user's files are not those that another is shown.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
     assert!(
@@ -307,7 +309,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     drop(server);
 }
 
-/// The files of the tree that the thread's user finds by listing folders, and can open.
+/// Collects the files of the tree that the thread's user finds by listing folders, and can open.
 fn listable(top: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
     let Ok(entries) = fs::read_dir(top.join(rel)) else {
         return;
@@ -354,7 +356,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     mode("team", 0o700);
     chown(shares.join("team"), Some(one.uid), None).expect("chown");
     assert_eq!((count(one), count(another)), (Some(1), Some(1)));
-    // The kernel knows the folder from the walk of one, and asks for another all the same.
+    // The kernel knows the folder from the walk of one user, but asks again for another.
     let third = Path::new(VIEW).join("team/third.txt/third.txt");
     let read = |user| as_user(user, || fs::read(&third).is_ok());
     for _ in 0..50 {
@@ -367,7 +369,7 @@ fn in_the_view_nobody_walks_where_another_did() {
     drop(server);
 }
 
-/// What is attached to a mail is read by who may read the mail.
+/// An attachment of a mail is readable for users who may read the mail.
 #[test]
 fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     const NAME: &str =
@@ -402,7 +404,7 @@ fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     let read = |user: User| as_user(user, || fs::read(member));
     assert_eq!(read(USERS[0]).expect("his own"), text);
     assert!(read(USERS[1]).is_err(), "read by another");
-    // He may not read the mail any more.
+    // The user may not read the mail any more.
     fs::set_permissions(&mail, fs::Permissions::from_mode(0o000)).expect("chmod");
     assert!(read(USERS[0]).is_err(), "read without a right to it");
     drop(server);

@@ -1,4 +1,4 @@
-//! Who may ask what.
+//! Tests who may ask what.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,7 +13,7 @@ use super::{
     resemble, resemble_at_home,
 };
 
-/// One of the group that gives orders.
+/// A member of the group that gives orders.
 const CONTROLLER: User = User {
     uid: 4009,
     gid: 5009,
@@ -61,7 +61,7 @@ fn orders_are_for_root_and_one_group() {
             assert_eq!(ask(user, question).kind(), "refused", "{user:?} {question}");
         }
     }
-    // Figures are for those who give orders.
+    // Figures are for users who give orders.
     let files = |user| {
         let status = ask(user, &json!({"request": "status"}));
         status.rows[0]["roots"][0]["files"].as_u64()
@@ -73,7 +73,7 @@ fn orders_are_for_root_and_one_group() {
     drop(server);
 }
 
-/// The command finds the daemon of the system by itself, and says the same as ever.
+/// The command finds the daemon of the system by itself, and gives the same answers.
 #[test]
 fn the_command_asks_the_daemon_of_the_system() {
     const NAME: &str = "system_mode::requests::the_command_asks_the_daemon_of_the_system";
@@ -91,7 +91,7 @@ fn the_command_asks_the_daemon_of_the_system() {
     assert!(found.text().contains("/srv/shares/b.txt"), "{found:?}");
     let status = resemble(user, &["status"]).success();
     assert!(status.text().contains(SHARES), "{status:?}");
-    // What it does not answer the command finds out by itself, as this user.
+    // Questions that it does not answer are answered by the command itself, as this user.
     resemble(user, &["compare", SHARES, SHARES]).success();
     resemble(user, &["covered", "/srv/shares/copy", "--by", SHARES]).success();
     let doctor = resemble(user, &["doctor"]).success();
@@ -100,7 +100,7 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
-/// A departure is shown to callers who can list the old folder and open what is left.
+/// A departure is shown to callers who can list the old folder and open the remaining file.
 #[test]
 fn what_went_is_told_to_who_can_list_its_folder() {
     const NAME: &str = "system_mode::requests::what_went_is_told_to_who_can_list_its_folder";
@@ -141,7 +141,7 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     let asked = |user| names.map(|name| knows(user, name));
     assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
     assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
-    // Nobody learns who had a content first, not even where all may be seen.
+    // The first holder of a content is not revealed, even if everything is visible.
     let question = json!({"request": "first-seen", "paths": [share.join("kept/told.txt")]});
     for user in [USERS[0], ROOT] {
         let answer = ask(user, &question);
@@ -150,8 +150,8 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     drop(server);
 }
 
-/// Whoever owns a folder may mount over it what has the names, sizes and times of files that he may
-/// not read.
+/// The owner of a folder may mount a file system over it that imitates the names, sizes and times
+/// of unreadable files.
 #[test]
 fn what_a_process_serves_is_nobodys() {
     const NAME: &str = "system_mode::requests::what_a_process_serves_is_nobodys";
@@ -177,7 +177,7 @@ fn what_a_process_serves_is_nobodys() {
     drop(server);
 }
 
-/// Who may not order the system's daemon about gets one of his own.
+/// A user without control of the system's daemon gets one of their own.
 #[test]
 fn setup_starts_a_daemon_of_the_users_own() {
     const NAME: &str = "system_mode::requests::setup_starts_a_daemon_of_the_users_own";
@@ -208,7 +208,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     assert!(denied.err.contains("`resemble setup`"), "{denied:?}");
 
     let done = resemble_at_home(user, home, &["setup", "--yes", root]).success();
-    // Before the first scan has ended its code is another.
+    // Before the end of the first scan its exit code differs.
     let status = resemble_at_home(user, home, &["status"]).text();
     let undone = resemble_at_home(user, home, &["setup", "--undo"]);
     let said = done.text();

@@ -1,4 +1,4 @@
-//! Debian's Samba over the view: two users of a share, each sees his own.
+//! Debian's Samba over the view: two users of a share, each sees only their files.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use super::{
     Ended, Server, VIEW, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
 };
 
-/// As docs/file-servers.md has it, with places and a port of the test's own. The port is none of
-/// those that the kernel gives to whoever connects: a client would be connected with itself there,
-/// and keep the server from listening.
+/// The configuration of docs/file-servers.md, with places and a port of the test's own. The port is
+/// outside of the kernel's ephemeral range. A client with such a port would be connected with
+/// itself, and would keep the server from listening.
 const CONFIGURATION: &str = "
 [global]
 server role = standalone server
@@ -39,7 +39,7 @@ wide links = yes
 hide dot files = no
 ";
 
-/// Whether Samba is here. It is a lot to install, so only who wants it to be tested says so.
+/// Returns whether Samba is installed. It is large, so the test runs only on request.
 fn is_here() -> bool {
     let is_there = |path: &str| Path::new(path).exists();
     let here = is_there("/usr/sbin/smbd")
@@ -56,7 +56,7 @@ fn is_here() -> bool {
     here
 }
 
-/// Makes the users known to Samba.
+/// Adds the users to Samba.
 fn users() {
     accounts(Path::new("/srv/smb"));
     for name in ["share-one", "share-two"] {
@@ -66,7 +66,7 @@ fn users() {
     }
 }
 
-/// What `smbclient` says as a user.
+/// Runs `smbclient` as a user.
 fn client(user: &str, command: &str) -> Ran {
     let mut client = Command::new("smbclient");
     client.args([
@@ -82,7 +82,7 @@ fn client(user: &str, command: &str) -> Ran {
     client.output().expect("smbclient runs").into()
 }
 
-/// The names in a folder of the share.
+/// Returns the names in a folder of the share.
 fn listed(user: &str, folder: &str) -> Vec<String> {
     let ran = client(user, &format!("ls \"{folder}/*\""));
     let text = ran.text();
@@ -122,7 +122,7 @@ fn two_users_of_a_share_see_each_his_own() {
     let of_two = ["100%_team.txt", "100%_two.txt"];
     assert_eq!(listed("share-two", "all.txt/.similar"), of_two);
     assert_eq!(listed("share-one", "two.txt/.similar"), [""; 0]);
-    // What a link leads to can be fetched, by whoever may read it.
+    // The target of a link can be fetched by users who may read it.
     let get = |user, file: &str| client(user, &format!("get \"{file}\" /srv/smb/got"));
     get("share-two", "all.txt/.similar/100%_team.txt").success();
     assert_eq!(fs::read("/srv/smb/got").expect("it came"), text);

@@ -1,4 +1,4 @@
-//! Debian's ssh: two users of the server ask from another machine, and each sees his own.
+//! Debian's ssh: two users of the server ask from another machine, and each sees only their files.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use super::{
     Ended, SHARES, Server, accounts, disks, in_mounts_of_its_own, shared_files, until_let_in,
 };
 
-/// The port is none of those that the kernel gives to whoever connects.
+/// The port is outside of the kernel's ephemeral range.
 const SERVER: &str = "
 Port 4422
 ListenAddress 127.0.0.1
@@ -25,7 +25,7 @@ PasswordAuthentication no
 SetEnv PATH=/srv:/usr/bin:/bin
 ";
 
-/// What an administrator writes for all users of a machine.
+/// Settings of an administrator for all users of a machine.
 const CLIENT: &str = "
 Host one two
 HostName 127.0.0.1
@@ -73,7 +73,7 @@ fn run(program: &str, arguments: &[&str]) -> Ran {
     output.expect("it runs").into()
 }
 
-/// Keys, settings and accounts; user one may run nothing but `resemble relay`.
+/// Writes keys, settings and accounts; user one may run only `resemble relay`.
 fn prepared() {
     fs::create_dir_all("/srv/ssh/keys").expect("folders");
     fs::create_dir_all("/run/sshd").expect("a folder");
@@ -95,7 +95,8 @@ fn prepared() {
     accounts(Path::new("/srv/ssh"));
 }
 
-/// The names of the files in an answer of `find --format tsv`, whose first column may be one, too.
+/// Returns the names of the files in an answer of `find --format tsv`; the first column may be one,
+/// too.
 fn found(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let paths = text.lines().filter_map(|line| {
@@ -132,7 +133,7 @@ fn two_users_of_ssh_see_each_his_own() {
         let words = ["find", file, "--socket", host, "--format", "tsv"];
         run("/srv/resemble", &words)
     };
-    // A file of this machine, of which only a digest goes to the server.
+    // A file of this machine: only a digest of it goes to the server.
     let of_one = ask("ssh://one", "/srv/mine.txt").success();
     assert_eq!(found(&of_one), ["all.txt", "one.txt"], "{of_one:?}");
     let of_two = ask("ssh://two", "/srv/mine.txt").success();
@@ -143,7 +144,7 @@ fn two_users_of_ssh_see_each_his_own() {
     let names = found(&there);
     assert!(names.contains(&"team.txt".to_owned()) && names.contains(&"two.txt".to_owned()));
     assert!(!names.contains(&"one.txt".to_owned()), "{there:?}");
-    // Whoever may only ask gets nothing else: the daemon's greeting, for as long as he asks.
+    // A user who may only ask gets only the daemon's greeting, until the connection ends.
     let mut other = command("ssh", &["one", "cat /etc/passwd"]);
     other.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut other = other.spawn().expect("ssh runs");

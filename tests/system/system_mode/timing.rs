@@ -1,4 +1,4 @@
-//! The time that a "no" takes does not tell whether there is something that may not be opened.
+//! The time of a refusal does not reveal whether a forbidden file exists.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -11,14 +11,15 @@ use serde_json::json;
 
 use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_files};
 
-/// How often each of two questions is asked in a round.
+/// Number of times that each of two questions is asked in a round.
 const ASKED: usize = 400;
 /// By chance a round is further from a half than this once in 500 (its standard error is .02).
 const BOUND: f64 = 0.062;
-/// What holds is asked again if a round says otherwise: the machine does other things, too.
+/// Most rounds: a failed one is repeated, because the machine does other work, too.
 const ROUNDS: usize = 4;
 
-/// How likely one of the first took longer than one of the second: a half if nothing can be told.
+/// Returns the probability that one of the first took longer than one of the second; a half if the
+/// times reveal nothing.
 fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     let pairs = first
         .iter()
@@ -31,11 +32,12 @@ fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     wins.sum::<f64>() / (first.len() * second.len()) as f64
 }
 
-/// The same of two files that are asked about in turn; `check` is told each answer.
+/// Returns [`area_under_curve`] for two files that are asked about in turn. `check` is called with
+/// each answer.
 fn told_by_time(one: &Path, other: &Path, check: impl Fn(&Answer)) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..2 * ASKED {
-        // Neither is always asked after the other one.
+        // Neither always follows the other one.
         let which = (number + number / 2) % 2;
         let file = [one, other][which];
         let question = json!({"request": "find", "subject": {"file": file}});
@@ -55,8 +57,8 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
     };
     let text = shared_files();
     let shares = Path::new(SHARES);
-    // Who may list a folder sees what is in it. This one he may not enter: one file there that
-    // nothing resembles, one that others are equal to, and one that is equal to a file of his.
+    // Listing a folder shows its names, but this folder may not be entered. It has one file without
+    // similar ones, one with equal files of others, and one equal to a file of the user.
     fs::create_dir(shares.join("closed")).expect("a folder");
     fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
     fs::write(shares.join("closed/copy.txt"), text).expect("a file");
@@ -86,7 +88,7 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
             let last = areas.last().expect("a round");
             assert!((last - 0.5).abs() < BOUND, "{there}, {not}: {areas:.3?}");
         }
-        // The canary: what may be opened takes another time.
+        // The canary: a readable file takes a different time.
         let area = told_by_time(&shares.join("all.txt"), &shares.join("not.txt"), |_| ());
         assert!((area - 0.5).abs() > 2.0 * BOUND, "{area:.3}");
     });

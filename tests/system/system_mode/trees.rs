@@ -1,4 +1,4 @@
-//! Random trees of many owners, with content in common.
+//! Random trees of many owners, with common content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use rustix::fs::XattrFlags;
 use super::{USERS, as_user, opens};
 use crate::system_mode::User;
 
-/// Who may have something: users and groups that the users are in, and some that they are not in.
+/// Possible owners: users and groups, with and without the test's users.
 const OWNERS: [u32; 5] = [0, 4001, 4002, 4003, 4004];
 const GROUPS: [u32; 6] = [0, 5001, 5002, 5004, 6001, 6002];
 
@@ -25,7 +25,7 @@ const FOLDER_MODES: [u32; 10] = [
     0o755, 0o755, 0o755, 0o755, 0o750, 0o750, 0o711, 0o700, 0o710, 0o744,
 ];
 
-/// A tree whose files are of families: all of one family resemble each other.
+/// A tree whose files belong to families: all of one family resemble each other.
 pub(super) struct Tree {
     /// The family of each path.
     pub(super) families: BTreeMap<PathBuf, usize>,
@@ -45,7 +45,7 @@ fn belongs(path: &Path, random: &mut Random, modes: &[u32]) {
     }
 }
 
-/// A text in the format of this ending.
+/// Returns a text in the format of this extension.
 pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
     let document = || office::docx(&String::from_utf8_lossy(text));
     match ending {
@@ -58,8 +58,8 @@ pub(super) fn written(text: &[u8], ending: &str) -> Vec<u8> {
     }
 }
 
-/// An access control list with an entry for a user, one for a group, and a mask that may take away
-/// what they give.
+/// Sets an access control list with an entry for a user, one for a group, and a mask that may
+/// remove their rights.
 fn set_acl(path: &Path, random: &mut Random) {
     const NOBODY: u32 = u32::MAX;
     let mode = fs::metadata(path).expect("a file").mode();
@@ -87,7 +87,7 @@ fn set_acl(path: &Path, random: &mut Random) {
 }
 
 impl Tree {
-    /// Makes one with so many files below `top`.
+    /// Makes a tree of `files` files below `top`.
     pub(super) fn make(top: &Path, seed: u64, files: usize) -> Self {
         let mut random = Random::new(seed);
         let mut folders = vec![top.to_path_buf()];
@@ -122,14 +122,14 @@ impl Tree {
             }
             families.insert(path, family);
         }
-        // From below, so that nothing is in the way.
+        // From below, so that no mode is in the way.
         for folder in folders[1..].iter().rev() {
             belongs(folder, &mut random, &FOLDER_MODES);
         }
         Self { families }
     }
 
-    /// The paths that a user can open: he tries all of them.
+    /// Returns the paths that a user can open, by trying all of them.
     pub(super) fn opened_by(&self, user: User) -> BTreeSet<PathBuf> {
         as_user(user, || {
             let paths = self.families.keys();
@@ -137,7 +137,7 @@ impl Tree {
         })
     }
 
-    /// The least path of each other file of the family that has one of these paths.
+    /// Returns the least path of each other file of the family that has one of these paths.
     pub(super) fn expected(&self, of: &Path, opened: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let ino = |path: &Path| fs::metadata(path).expect("root sees it").ino();
         let own = ino(of);
@@ -153,7 +153,7 @@ impl Tree {
     }
 }
 
-/// The tree is worth asking about: each user sees some of it, and not all.
+/// The tree suits the tests: each user sees some of it, and not all.
 #[test]
 fn trees_are_for_some_and_not_for_others() {
     const NAME: &str = "system_mode::trees::trees_are_for_some_and_not_for_others";

@@ -1,8 +1,8 @@
-//! The units of system mode under a systemd that is booted for the test, with the programs of this
-//! machine (`/usr`), and `/etc`, `/var`, processes and a network of its own.
+//! The units of system mode under a systemd that is booted for the test. It has the programs of
+//! this machine (`/usr`), and its own `/etc`, `/var`, processes and network.
 //!
-//! A unit that systemd understands may still forbid its program what that cannot do without: a call
-//! that its filter leaves out, a capability that nobody hands over. Only a boot shows that.
+//! A valid unit may still forbid what its program needs: a call that its filter leaves out, or a
+//! capability that it lacks. Only a boot shows that.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -18,21 +18,21 @@ use rustix::process::{Pid, Signal};
 use super::trees::written;
 use super::{USERS, User, VIEW};
 
-/// What keeps this machine's services asleep in there.
+/// Keeps this machine's services disabled in the container.
 const NOTHING: &str = "disable *\n";
-/// The calls that a container is not allowed by itself, and a machine is.
+/// Calls that a container may not use by default, but a machine may.
 const ALLOWED: &str = "landlock_create_ruleset landlock_add_rule landlock_restrict_self";
 
-/// A machine in a container. It is off when this is dropped.
+/// A machine in a container, which is off when this is dropped.
 struct Machine {
     container: Child,
-    /// Its first process, as this machine numbers it.
+    /// Its first process, by this machine's number.
     first: Pid,
     _files: Sandbox,
 }
 
 impl Machine {
-    /// `None`: none can be booted here, which was said.
+    /// Boots it; prints a note and returns `None` if that is impossible here.
     fn boot() -> Option<Self> {
         let files = Sandbox::new();
         install(&files);
@@ -66,7 +66,7 @@ impl Machine {
                 _files: files,
             }),
             Err(status) => {
-                // What this machine can do is no matter of the units.
+                // The abilities of this machine do not concern the units.
                 let said = fs::read_to_string(files.path("boot.log")).unwrap_or_default();
                 eprintln!(
                     "\n*** SKIPPED, NOT TESTED: no systemd boots here ({status}): {said} ***"
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// A path of the machine, as it is reached from here.
+    /// Returns a path of the machine, as it is reached from here.
     fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.first))
     }
@@ -110,7 +110,7 @@ impl Machine {
         assert!(ran.code == 0, "{arguments:?}: {ran:?}\n{}", self.journal());
     }
 
-    /// What the units say.
+    /// Returns the messages of the units.
     fn journal(&self) -> String {
         let ran = self.run(&["journalctl", "--boot", "--no-pager", "--unit=resemble*"]);
         ran.text()
@@ -124,13 +124,13 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // All that runs in there ends with its first process.
+        // All processes in it end with its first one.
         let _off = rustix::process::kill_process(self.first, Signal::KILL);
         drop(self.container.wait());
     }
 }
 
-/// Puts programs and units below `usr`, as the package does.
+/// Installs programs and units below `usr`, as the package does.
 fn install(files: &Sandbox) {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let usr = files.path("usr");
@@ -173,7 +173,7 @@ fn child_of(process: u32) -> Pid {
     Pid::from_raw(first.parse().expect("a number")).expect("a process")
 }
 
-/// As docs/system-mode.md says, "Installing".
+/// Follows docs/system-mode.md, "Installing".
 #[test]
 fn the_units_serve_all_users_of_a_machine() {
     const NAME: &str = "system_mode::units::the_units_serve_all_users_of_a_machine";
@@ -232,7 +232,7 @@ fn the_units_serve_all_users_of_a_machine() {
     };
     answers();
 
-    // The right to read every file, and nothing else.
+    // The right to read every file, and no other.
     let main = [
         "systemctl",
         "show",
@@ -253,7 +253,7 @@ fn the_units_serve_all_users_of_a_machine() {
         assert!(status.contains(line), "{line}: {status}");
     }
 
-    // A view that nobody serves is taken away, however its daemon ended, and the next one is there.
+    // A view without a daemon is unmounted after every kind of end, and the next one is mounted.
     for kill in [false, true] {
         assert!(machine.has_view());
         if kill {
@@ -269,7 +269,7 @@ fn the_units_serve_all_users_of_a_machine() {
         machine.systemctl(&["start", "resembled-system"]);
         answers();
     }
-    // Homes are hidden, which is said, and shown to whoever asks for it.
+    // Homes are hidden, which is reported, and shown if configured.
     fs::create_dir(machine.path("/home/shared")).expect("a folder");
     for root in ["/home/shared", "/"] {
         let config = format!("[[root]]\npath = \"{root}\"\n");
