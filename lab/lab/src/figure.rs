@@ -21,24 +21,25 @@ impl Figure {
     /// Too small to judge.
     pub const NONE: Self = Self(None);
 
-    /// A figure of this value. It is none if the value is not finite, and a zero has no sign.
+    /// Creates a figure of this value. A value that is not finite gives [`Self::NONE`], and a zero
+    /// has no sign.
     pub fn new(value: f64) -> Self {
         Self(value.is_finite().then_some(value + 0.0))
     }
 
-    /// The number, if there is one.
+    /// Returns the number, if there is one.
     pub const fn value(self) -> Option<f64> {
         self.0
     }
 
-    /// Whether it is [`Self::NONE`]. It takes a reference because serde calls it with one.
+    /// Returns whether it is [`Self::NONE`]. It takes a reference because serde calls it with one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whole percents, rounded down: 160 for 1.6. The rounding error of a division is corrected, so
-    /// 0.29 is 29 %.
+    /// Returns whole percents, rounded down: 160 for 1.6. The rounding error of a division is
+    /// corrected, so 0.29 is 29 %.
     pub fn percent(self) -> Option<i64> {
         self.0.map(|value| (value * 100.0 + 1e-9).floor() as i64)
     }
@@ -73,7 +74,7 @@ impl PartialEq for Figure {
 
 impl Eq for Figure {}
 
-/// Writes the shortest decimal of the number, or nothing if there is none.
+/// Writes the shortest decimal of the number; [`Figure::NONE`] is empty.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |value| value.fmt(f))

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, stat};
 use thiserror::Error;
 
-/// Why a file cannot be mapped.
+/// The reasons why a file cannot be mapped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MapError {
@@ -35,17 +35,17 @@ pub enum MapError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// Somebody else could change the file.
+    /// Another user could change the file.
     #[error("{} is not mapped: {why}; remove it, and it is made again", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// Why it is not mapped.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// A file of our own in memory.
+/// A file of this program in memory.
 #[derive(Debug)]
 pub struct Mapped {
     map: Option<memmap2::Mmap>,
@@ -103,11 +103,11 @@ impl Deref for Mapped {
     }
 }
 
-/// Makes a folder that files of ours can be mapped from: mode 0700, whatever the umask.
+/// Makes a folder from which such files can be mapped: mode 0700, for every umask.
 ///
 /// # Errors
 ///
-/// If it cannot be made, or is somebody else's.
+/// If it cannot be made, or belongs to another user.
 pub fn private_folder(path: &Path) -> Result<(), MapError> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let failed = |source: io::Error| MapError::Io {
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(&*Mapped::open(&file).unwrap(), b"some bytes");
         fs::write(folder.join("empty"), b"").unwrap();
         assert!(Mapped::open(&folder.join("empty")).unwrap().is_empty());
-        // What is replaced stays as it was for whoever has it.
+        // A process that has a replaced file mapped still sees the old bytes.
         let mapped = Mapped::open(&file).unwrap();
         fs::write(folder.join("new"), b"other").unwrap();
         fs::rename(folder.join("new"), &file).unwrap();

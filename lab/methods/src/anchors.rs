@@ -30,7 +30,7 @@ use thiserror::Error;
 
 use crate::sif::checksum;
 
-/// Why strings cannot be anchors.
+/// The reasons why strings cannot be anchors.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AnchorError {
     /// There are no strings.
@@ -39,7 +39,7 @@ pub enum AnchorError {
     /// There are more strings than the automaton should hold.
     #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]
     TooMany {
-        /// How many there are.
+        /// Number of strings.
         count: usize,
     },
     /// A string is longer than the bytes that are fingerprinted.
@@ -50,7 +50,7 @@ pub enum AnchorError {
     TooLong {
         /// The anchor, written as in a file of anchors.
         anchor: String,
-        /// How many bytes are fingerprinted.
+        /// Number of bytes that are fingerprinted.
         window: u32,
     },
     /// A backslash is followed by a byte that has no meaning there.
@@ -234,7 +234,7 @@ fn unescaped(line: &[u8]) -> Option<Vec<u8>> {
 pub struct AnchorParams {
     /// The anchors.
     pub anchors: Arc<Anchors>,
-    /// How many bytes are fingerprinted, from the start of the anchor on: 50 in the paper.
+    /// Number of bytes that are fingerprinted, from the start of the anchor on: 50 in the paper.
     pub window: u32,
     /// A checksum has this many bits: 30, 31 or 32.
     pub bits: u32,
@@ -258,7 +258,7 @@ pub struct AnchorScanner {
     held: Vec<u8>,
 }
 
-/// How many bytes are searched at a time.
+/// Number of bytes that are searched at a time.
 const PART: usize = 1 << 16;
 
 impl AnchorScanner {
@@ -308,7 +308,7 @@ const LENGTH: usize = 4;
 /// The most strings that are counted. If there are more, the rarest ones are dropped.
 const MOST_STRINGS: usize = 1 << 22;
 
-/// How often strings of four bytes occur in a set of texts.
+/// Counts of the strings of four bytes in a set of texts.
 #[derive(Clone, Debug, Default)]
 struct AnchorCounts {
     strings: HashMap<[u8; LENGTH], Count>,
@@ -396,7 +396,7 @@ impl AnchorCounts {
 
 /// Picks anchors that are "quite common but not too common" in these texts and occur once in about
 /// `every` bytes (200 in section 5 of the paper), where `window` bytes are skipped after each hit.
-/// There are none if no string of the texts qualifies.
+/// Returns no anchors if no string of the texts qualifies.
 ///
 /// It takes the best strings, as many as are needed. Words come in clusters, so the hits of many
 /// anchors together are not the sum of the hits of each; they are counted in the texts (in at most

@@ -163,7 +163,7 @@ proptest! {
             estimates(Sample::Mod(3), &signed(&a), &signed(&b), &ignored),
             estimates(Sample::Mod(3), &signed(&without(&a)), &signed(&without(&b)), &[])
         );
-        // The MIN_s of the shingles that are left, as far as the samples reach.
+        // The MIN_s of the remaining shingles, for the part that the samples cover.
         let params_min = params(Settings { n: Some(s), ..Settings::default() });
         let (fa, fb) = (of_set(&params_min, &a), of_set(&params_min, &b));
         let lost = |signed: &MethodSignature| {

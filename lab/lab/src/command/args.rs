@@ -100,7 +100,7 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// The same options for `resemble`, told to ask no daemon.
+    /// Returns the same options for `resemble`, with the daemon disabled.
     pub(crate) fn of_command(&self) -> CommandGlobal {
         CommandGlobal {
             socket: None,
@@ -154,7 +154,7 @@ pub(crate) struct CacheArgs {
 }
 
 impl CacheArgs {
-    /// The same options for `resemble`. Methods look at bytes alone.
+    /// Returns the same options for `resemble`. Methods read only bytes.
     pub(crate) const fn answering(self) -> Answering {
         Answering {
             chunk_size: None,

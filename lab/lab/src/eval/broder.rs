@@ -23,7 +23,7 @@ use super::{Clock, Collection, Page};
 use crate::error::{LabError, PhaseError};
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy};
 
-/// How time and memory are measured.
+/// Clocks and meters for time and memory.
 pub struct Meters<'a> {
     /// Returns the seconds since some fixed moment.
     pub wall: Clock<'a>,
@@ -129,7 +129,7 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
     PhaseError::Folder { path, source }.into()
 }
 
-/// Makes the page; there is none for a folder without texts. `work` is a folder for data that does
+/// Makes the page; returns `None` for a folder without texts. `work` is a folder for data that does
 /// not fit into `memory` bytes; nothing stays there.
 ///
 /// # Errors

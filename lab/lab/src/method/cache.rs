@@ -30,7 +30,7 @@ use resemble_methods::MethodSignature;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How many contents share a record: those whose ids divided by this are equal.
+/// Number of contents in a record: those whose ids divided by this are equal.
 pub(super) const BLOCK: u32 = 1024;
 
 /// The content of a record: signatures by the place of their content in it.
@@ -51,7 +51,7 @@ const REGISTER: &str = "method.register";
 /// The record with the name of the index.
 const NAME: &str = "method.arrays";
 
-/// Where signatures are cached, and the folder for what is cached in files.
+/// The index that caches signatures, and the folder for cached files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignatureCache<'a> {
     index: Option<&'a Index>,
@@ -96,7 +96,7 @@ impl<'a> SignatureCache<'a> {
         (folder, self.stays)
     }
 
-    /// The name that tells this index from all others. An index without a name gets one.
+    /// Returns the unique name of this index. An index without a name gets one.
     pub(super) fn name_of_index(&self, snapshot: &Snapshot) -> Result<String, ReadError> {
         let text = |record: Vec<u8>| String::from_utf8_lossy(&record).into_owned();
         if let Some(name) = snapshot.record(NAME)? {
@@ -113,8 +113,8 @@ impl<'a> SignatureCache<'a> {
         Ok(name)
     }
 
-    /// Writes the records that `change` makes of those that are there. A failure is only logged,
-    /// because nothing depends on the cache but time.
+    /// Writes the records that `change` makes from the present ones. A failure is only logged,
+    /// because a missing cache only costs time.
     fn update(&self, change: impl FnOnce(&Snapshot) -> Result<Records, ReadError>) {
         if let Some(index) = self.index
             && let Err(error) = index.update_records(change)
@@ -153,7 +153,7 @@ pub(super) struct CachedSignatures<'a> {
     snapshot: &'a Snapshot,
     cache: SignatureCache<'a>,
     id: String,
-    /// Whether this question has already removed the signatures of contents that are gone.
+    /// True if this question has already removed the signatures of contents that are gone.
     is_swept: bool,
 }
 
@@ -306,7 +306,7 @@ mod tests {
         MethodParams::paper(Method::Sif).to_string()
     }
 
-    /// Which of these contents have a signature.
+    /// Returns whether each of these contents has a signature.
     fn found(index: &Index, contents: &[u32]) -> Vec<bool> {
         let snapshot = index.snapshot().expect("a snapshot");
         let cached = CachedSignatures::new(&snapshot, id(), SignatureCache::nowhere());
@@ -315,7 +315,8 @@ mod tests {
         found.iter().map(Option::is_some).collect()
     }
 
-    /// What a question writes in several calls is all registered, so that it can be forgotten.
+    /// All blocks that a question writes in several calls are registered, so that they can be
+    /// removed.
     #[test]
     fn nothing_that_is_written_is_lost_from_the_register() {
         let index = Index::in_memory(&Params::default()).expect("an index");
@@ -351,7 +352,7 @@ mod tests {
         let before = index.snapshot().expect("a snapshot");
         let cache = SignatureCache::in_index(&index);
         let swept = || CachedSignatures {
-            // No content has the ids of this test: nothing is to be forgotten.
+            // No content has the ids of this test: nothing is to be removed.
             is_swept: true,
             ..CachedSignatures::new(&before, id(), cache)
         };

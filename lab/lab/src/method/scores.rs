@@ -15,11 +15,11 @@ use resemble_proto::number::Fraction;
 pub struct PairScores {
     /// The paper's figure.
     pub figure: Figure,
-    /// How much of a is in b. None if a is too small to judge or the method cannot tell.
+    /// Share of a that is in b. `None` if a is too small to judge or the method has no such figure.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// Share of b that is in a.
     pub b_in_a: Fraction,
-    /// What both have in common over what either has.
+    /// Shared over union of both files.
     pub resemblance: Fraction,
     /// Bytes in common chunks, if the method knows chunks.
     pub shared_bytes: Option<u64>,
@@ -138,8 +138,8 @@ impl RowThreshold {
         }
     }
 
-    /// Whether a pair has a row. A pair with nothing in common, or with a file that is too small to
-    /// judge, never has one.
+    /// Returns whether a pair has a row. A pair with nothing in common, or with a file that is too
+    /// small to judge, never has one.
     pub fn accepts(&self, scores: &PairScores) -> bool {
         let score = scores.score(self.score);
         score.value().is_some_and(|value| value > 0.0)

@@ -12,7 +12,7 @@
 //!
 //! 1. **Divide, sort, merge.** Records are collected into runs that fit the memory given, sorted,
 //!    and written to files without names, as `groups` sorts. The runs are merged while the next
-//!    phase reads them. Besides, some 28 bytes of each document are in memory (its class, its
+//!    phase reads them. Some 28 bytes of each document stay in memory as well (its class, its
 //!    counts, the union-find), as in the paper's last phase.
 //! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only. Their sorted entries are
 //!    merged with those in the folder, pairs are formed if one of the two documents is new, and the
@@ -51,17 +51,17 @@ pub const COMMON: u32 = 1000;
 /// The memory for sorting, in bytes, unless another is asked for.
 pub const MEMORY: u64 = 512 << 20;
 
-/// How documents are clustered.
+/// Settings of a clustering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterPlan {
     /// The parameters of `shingle` or `super-shingle`.
     pub params: MethodParams,
-    /// Shingles in more documents than this are ignored; `None`: no shingle is ignored.
+    /// Shingles in more documents than this are ignored; `None` if none is ignored.
     pub common: Option<u32>,
     /// The memory for sorting, in bytes.
     pub memory: u64,
-    /// Whether one of all documents with equal sketches represents them all. The clusters are the
-    /// same without it, which tests check.
+    /// True if one document represents all with equal sketches. The clusters are the same without
+    /// it, which tests check.
     pub eliminate: bool,
 }
 

@@ -33,16 +33,16 @@ pub const VERSION: u32 = 1;
 /// The size of the header, in bytes.
 pub const HEADER: usize = 512;
 
-/// Where the digest of the header is.
+/// Position of the digest of the header.
 const DIGEST_AT: usize = HEADER - 32;
 
-/// Where the params id is.
+/// Position of the params id.
 const PARAMS_AT: usize = 154;
 
 /// The size of a document in the table of documents, in bytes.
 pub const DOCUMENT: usize = 8;
 
-/// Why bytes cannot be used as arrays.
+/// The reasons why bytes cannot be used as arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
     /// They do not begin with [`MAGIC`].
@@ -88,15 +88,15 @@ pub struct Header {
     pub from: u64,
     /// The value behind the last one.
     pub to: u64,
-    /// How many documents there are.
+    /// Number of documents.
     pub documents: u64,
-    /// How many ids the lists have together.
+    /// Number of ids of all lists together.
     pub entries: u64,
     /// The BLAKE3 digests of the documents, the offsets and the ids.
     pub digests: [[u8; 32]; 3],
 }
 
-/// How many bytes numbers below `count` need.
+/// Returns the number of bytes for numbers below `count`.
 pub const fn id_width(count: u64) -> u8 {
     match count {
         0..=0x100 => 1,
@@ -106,7 +106,7 @@ pub const fn id_width(count: u64) -> u8 {
     }
 }
 
-/// How many bytes numbers up to `most` need: four, as in the paper, or eight.
+/// Returns the number of bytes for numbers up to `most`: four, as in the paper, or eight.
 pub const fn offset_width(most: u64) -> u8 {
     if most <= u32::MAX as u64 { 4 } else { 8 }
 }
@@ -188,8 +188,8 @@ impl Header {
         Ok(header)
     }
 
-    /// The sizes of the documents, of the offsets and of the ids, in bytes. `None`: no file is that
-    /// long.
+    /// Returns the sizes of the documents, of the offsets and of the ids, in bytes; `None` if the
+    /// total is too large for a file.
     pub fn lengths(&self) -> Option<[u64; 3]> {
         Some([
             self.documents.checked_mul(DOCUMENT as u64)?,
@@ -213,12 +213,12 @@ fn number(bytes: &[u8]) -> u64 {
 pub struct Documents<'a>(&'a [[u8; DOCUMENT]]);
 
 impl<'a> Documents<'a> {
-    /// How many there are.
+    /// Returns the number of documents.
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no documents.
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -258,12 +258,12 @@ impl<'a> Ids<'a> {
             .map(|id| number(id) as u32)
     }
 
-    /// How many there are.
+    /// Returns the number of ids.
     pub const fn len(self) -> usize {
         self.bytes.len() / self.width
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no ids.
     pub const fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
