@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """publish.py PROGRAMS KERNEL OTHER DOCS [--only BLOCK,...] [--write docs/benchmarks.md]
 
-Measures the tables of docs/benchmarks.md and prints them as Markdown; --write replaces what stands
+Measures the tables of docs/benchmarks.md and prints them as Markdown; --write replaces the text
 between the marks of each block in the page. PROGRAMS is a folder with `resemble` and `resembled`,
 KERNEL and OTHER are two versions of one source tree, DOCS is a folder of documents. The view needs
 root, or a /dev/fuse for all. The blocks:
@@ -16,9 +16,9 @@ root, or a /dev/fuse for all. The blocks:
     texts       many small texts in families of eight
     kernels     hashing and chunking in memory, on one core
 
-A command is run three times, and the least counts; a block says if it counts otherwise. Seconds are
-wall time, CPU is of all threads, the daemon's among them; memory is the peak of one process. All
-files are in the page cache.
+A command is run three times, and the least counts; a block states any other rule. Seconds are wall
+time. CPU is of all threads, including the daemon's; memory is the peak of one process. All files
+are in the page cache.
 """
 
 import argparse
@@ -45,7 +45,7 @@ ROUNDS = 3
 
 
 def measured(command, environment):
-    """Seconds, CPU and peak memory in MB of one run, by GNU time, which is small itself."""
+    """Returns seconds, CPU and peak memory in MB of one run, by GNU time, which is small itself."""
     with tempfile.NamedTemporaryFile("r") as told:
         timed = ["/usr/bin/time", "-o", told.name, "-f", "%U %S %M", *map(str, command)]
         began = time.monotonic()
@@ -57,7 +57,7 @@ def measured(command, environment):
             stderr=subprocess.PIPE,
         )
         seconds = time.monotonic() - began
-        # 1 says that there is a difference, or nothing.
+        # 1 means a difference, or no result.
         if child.returncode not in (0, 1):
             sys.exit(f"{command}: exit {child.returncode}\n{child.stderr.decode(errors='replace')}")
         user, system, memory = map(float, told.read().splitlines()[-1].split())
@@ -90,7 +90,7 @@ class Bench:
         return [self.programs / "resemble", *words]
 
     def least(self, command, before=None, rounds=ROUNDS, of=None):
-        """The fastest of some runs; the CPU of a daemon that answers is added."""
+        """Returns the fastest of some runs; the CPU of a daemon that answers is added."""
         runs = []
         for _ in range(rounds):
             if before:
@@ -130,7 +130,7 @@ def size_of(tree):
 
 
 def beside(rows):
-    """Rows of (name, (seconds, CPU, MB)), with the ratio to the first."""
+    """Returns rows of (name, (seconds, CPU, MB)), with the ratio to the first."""
     base = rows[0][1][0]
     return table(
         ["", "seconds", "ratio", "CPU, s", "memory"],
@@ -177,7 +177,7 @@ def documents(bench):
     copies = [bench.folder / name for name in "ab"]
     for copy in copies:
         shutil.copytree(bench.docs, copy, ignore_dangling_symlinks=True)
-    # Nobody trusts the `stat` of a file that was changed just before it was read.
+    # The `stat` of a file that changed just before it was read is not trusted.
     time.sleep(40)
     yield f"Two equal copies of documentation: {size_of(copies[0])} each."
     yield ""
@@ -192,7 +192,7 @@ def percentiles(seconds):
 
 
 def waited(command, environment):
-    """Seconds until a command has ended."""
+    """Returns the seconds until a command has ended."""
     began = time.monotonic()
     subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
     return time.monotonic() - began
@@ -457,7 +457,7 @@ def main():
     arguments.add_argument("--write", type=Path)
     given = arguments.parse_args()
     blocks = {block.__name__: block for block in BLOCKS}
-    # Beside the tree, as the page cache of another file system may be another.
+    # Beside the tree, because another file system may have another page cache.
     with tempfile.TemporaryDirectory(dir=given.other.resolve().parent, prefix=".bench-") as folder:
         for name in given.only.split(","):
             told = f"{machine()}\n\n" + "\n".join(blocks[name](Bench(given, Path(folder))))

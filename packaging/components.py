@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Says what is linked into the programs: copyright, licence texts and a bill of materials.
+"""Lists what is linked into the programs: copyright, licence texts and a bill of materials.
 
     packaging/components.py TARGET OUT
 
-writes OUT/copyright (machine-readable, as Debian has it), OUT/THIRD-PARTY.txt (each licence text
-once, with the crates it is from) and OUT/resemble.cdx.json (CycloneDX 1.5). The crates are those
-that `cargo tree` names for TARGET, without what is only used while building. Equal sources give
-equal bytes. It ends with a message if the text of a licence cannot be found.
+writes OUT/copyright (machine-readable, in Debian's format), OUT/THIRD-PARTY.txt (each licence text
+once, with its crates) and OUT/resemble.cdx.json (CycloneDX 1.5). The crates are those that
+`cargo tree` names for TARGET, without build dependencies. Equal sources give equal bytes. It fails
+if the text of a licence cannot be found.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ PROGRAMS = ["resemble-cli", "resemble-daemon", "resemble-lab"]
 # Debian has these in /usr/share/common-licenses.
 COMMON = {"Apache-2.0", "CC0-1.0"}
 
-# The file of a crate that has the text of a licence, where a crate has several files.
+# The file with the text of a licence, for crates with several files.
 FILES = {
     "MIT": r"LICENSE[-_.]MIT(\.md|\.txt)?$",
     "Apache-2.0": r"LICENSE[-_.]APACHE(-?2\.0)?(\.md)?$|LICENSE_A2$",
@@ -41,7 +41,7 @@ FILES = {
     "Zlib": r"LICENSE-ZLIB(\.md)?$",
 }
 
-# A word of the text itself, so that no licence is taken for another.
+# A phrase of the text itself, so that no licence is mistaken for another.
 PHRASES = {
     "BSD-2-Clause": "Redistributions of source code",
     "BSD-3-Clause": "contributors may be used to endorse or promote",
@@ -70,7 +70,7 @@ def run(*command):
 
 
 def linked(target):
-    """(name, version) of each crate that is linked, ours too."""
+    """Returns (name, version) of each crate that is linked, including the project's own."""
     tree = ["tree", "--locked", "--edges", "normal,no-proc-macro", "--target", target]
     for program in PROGRAMS:
         tree += ["-p", program]
@@ -105,7 +105,7 @@ class Crate:
                 self.texts[file.name] = text.replace("\r\n", "\n").strip("\n") + "\n"
 
     def licenses(self):
-        """The names in its expression."""
+        """Returns the names in its expression."""
         words = re.sub(r"[()]", " ", self.license).split()
         return [word for word in words if word not in ("AND", "OR", "WITH")]
 
@@ -114,7 +114,7 @@ class Crate:
         for text in self.texts.values():
             for line in text.splitlines():
                 line = line.strip(" *#/-\t")
-                # What stands in the text of a licence itself has neither year nor sign.
+                # Copyright phrases in the text of a licence itself have neither year nor sign.
                 if not re.match(r"(Copyright|©).*(\d{4}|\(c\)|©)", line, re.I):
                     continue
                 line = re.sub(r"^(Copyright|\(c\)|©|:|\s)+", "", line, flags=re.I)
@@ -141,7 +141,7 @@ def crates_of(target):
 
 
 def text_of(license, crates):
-    """The text of a licence, from a crate that has it."""
+    """Returns the text of a licence, from a crate that has it."""
     phrase = PHRASES.get(license, "")
     for crate in crates:
         if license not in crate.licenses():
@@ -155,10 +155,10 @@ def text_of(license, crates):
 
 
 def dep5(expression):
-    """A licence expression as Debian writes it."""
+    """Returns a licence expression in Debian's form."""
     expression = re.sub(r"(\S+) WITH (\S+)-exception", r"\1 with \2 exception", expression)
     expression = expression.replace("MIT", "Expat").replace("Expat-0", "MIT-0")
-    # `and` binds closer there as well; a group before it is said with a comma.
+    # `and` binds closer there as well; a comma marks a group before it.
     expression = re.sub(r"\(([^()]*)\) AND", r"\1, AND", expression)
     return expression.replace(" AND ", " and ").replace(" OR ", " or ")
 
@@ -218,7 +218,7 @@ def write_texts(out, crates):
         for text in crate.texts.values():
             whose.setdefault(text, []).append(who)
         if not crate.texts:
-            # It ships no text; what it says of itself is all there is.
+            # The crate has no licence text; its metadata is all there is.
             if crate.license != "MIT":
                 sys.exit(f"packaging/components.py: {who} has no licence text")
             whose[standard].append(f"{who} ({', '.join(crate.authors) or 'no author named'})")

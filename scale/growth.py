@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures how the engines grow, on made tables, and says what a model of that expects of more.
+"""Measures how the engines grow on made tables, and extrapolates to more contents.
 
-    growth.py make CONTENTS TABLES           tables of so many contents, as of texts of 150 words
+    growth.py make CONTENTS TABLES           tables of CONTENTS contents, as of texts of 150 words
     growth.py run TABLES OUT --engine E ...  one run of resemble_scale.py; a line in --results
     growth.py tell                           the figures of --results, and the forecast
 
-docs/scale.md has what came of it. Nothing here is needed to find pairs.
+docs/scale.md has the results. Finding pairs does not need this program.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# What a text of 150 words has in the tables, and how many of eight versions keep each of it.
+# Rows of a text of 150 words, and the share of eight versions that keep each.
 CHUNKS, SAMPLES, FAMILY, KEPT = 1, 19, 8, 0.8
 SAMPLE_BITS = 32
 # Contents that are made at once.
@@ -30,8 +30,8 @@ ROW_OF_RESULTS = re.compile(r"(\w+) +([\d,]+) rows +([\d.]+) MB +([\d.]+) s")
 
 
 def make(contents, folder):
-    """Families of eight versions; every piece of one is in a version with the chance KEPT. Besides,
-    a tenth of all have a header in common with so many others that it does not count."""
+    """Makes families of eight versions; a version keeps each piece with probability KEPT. In
+    addition, a tenth of all contents share a header with too many others for it to count."""
     import numpy
     import pyarrow
     import pyarrow.parquet
@@ -59,7 +59,7 @@ def make(contents, folder):
         samples = draw.integers(0, 1 << SAMPLE_BITS, (count, SAMPLES), dtype=numpy.int64)
         return numpy.concatenate([chunks, samples], axis=1)
 
-    # So many contents that none of these pieces is usable.
+    # Few enough headers for each to be in too many contents to be usable.
     headers = keys(max(contents // 20_000, 1))
     # In the order of their names, as the product writes them: the range is cut into parts.
     width = (1 << 64) // -(-contents // PART)
@@ -98,13 +98,13 @@ def make(contents, folder):
 
 
 def digests_of(cids):
-    """Something that is another for each."""
+    """Returns a distinct value for each content."""
     raw = cids.astype("<i8").tobytes()
     return [raw[at : at + 8] * 4 for at in range(0, len(raw), 8)]
 
 
 class Watcher(threading.Thread):
-    """What a process and all below it use, looked at five times a second."""
+    """Samples the resources of a process and its descendants five times a second."""
 
     def __init__(self, pid, scratch):
         super().__init__(daemon=True)
@@ -182,7 +182,7 @@ def run(args):
 
 
 def tell(args):
-    """A power of the number of contents, fitted to the logarithms of the CPU times."""
+    """Fits a power of the number of contents to the logarithms of the CPU times."""
     rows = [json.loads(line) for line in args.results.read_text().splitlines()]
     rows = [row for row in rows if row["complete"]]
     print("engine        contents   postings       pairs  seconds      CPU  memory  spilled  us each")

@@ -11,14 +11,14 @@ def words(draw, count):
 
 
 def text(draw, count):
-    """So many words, twelve on a line."""
+    """Returns `count` words, twelve on a line."""
     all_words = words(draw, count)
     lines = (all_words[at : at + 12] for at in range(0, count, 12))
     return "".join(" ".join(line) + "\n" for line in lines)
 
 
 def edited(draw, whole, share):
-    """The text with this share of its lines replaced."""
+    """Returns the text with this share of its lines replaced."""
     lines = whole.splitlines(keepends=True)
     return "".join(text(draw, 12) if draw.random() < share else line for line in lines)
 
@@ -30,10 +30,11 @@ def put(root, name, content):
 
 
 def hard(root):
-    """Two trees with all that makes groups of machines difficult.
+    """Makes two trees with all difficulties of groups over several machines.
 
-    Versions on both, copies, texts under headers that exactly 1,000 and 1,001 contents have, near
-    copies enough for a family, small texts beside large ones, programs that were built twice.
+    They have versions on both, copies, texts under headers that exactly 1,000 and 1,001 contents
+    have, enough near-copies for a family, small texts beside large ones, and programs that were
+    built twice.
     """
     draw = random.Random(1)
     trees = [root / "laptop", root / "server"]
@@ -64,7 +65,8 @@ def hard(root):
 
 
 def families(root, files, size=8):
-    """So many texts of some 150 words, in families of which each member is an edit of the last."""
+    """Makes `files` texts of some 150 words, in families where each member edits the previous
+    one."""
     draw = random.Random(2)
     for family in range(files // size):
         version = text(draw, 150)

@@ -31,8 +31,8 @@ MANY = 1 << 20
 
 
 def features(lines, folder):
-    """The table of features, and the names of each document. Documents with the same features are
-    one, as in the papers; those without any are in no answer."""
+    """Writes the table of features, and returns the names of each document. Documents with the same
+    features are one, as in the papers; those without features are in no answer."""
     folder.mkdir(parents=True)
     schema = pyarrow.schema([(name, pyarrow.int64()) for name in ["doc", "key", "times"]])
     names, numbers = [], {}
@@ -60,7 +60,7 @@ def features(lines, folder):
 
 
 def linked(names, links):
-    """The clusters: phase 4 of Broder et al., by union-find."""
+    """Returns the clusters: phase 4 of Broder et al., by union-find."""
     above = list(range(len(names)))
 
     def top(at):
@@ -78,7 +78,7 @@ def linked(names, links):
 
 
 def figures(names, links):
-    """Pairs of names with the figure of Kasprzak et al., best first."""
+    """Returns pairs of names with the figure of Kasprzak et al., best first."""
     rows = [(1.0, *pair) for of_doc in names for pair in pairs_of(of_doc, of_doc)]
     for a, b, common, of_a, of_b in links:
         figure = common / min(of_a, of_b)

@@ -3,9 +3,9 @@
 
     read.py TABLES [--require ENGINE,...]
 
-Each engine counts the rows of each table, and adds up what identifies contents, names and postings.
-All must say what the tables say of themselves, and the same as each other. Exit 0: they do; 1: they
-do not; 2: nothing could be asked.
+Each engine counts the rows of each table, and adds up the columns that identify contents, names and
+postings. All must agree with the tables' own totals, and with each other. Exit 0: they do; 1: they
+do not; 2: there was no engine.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def pandas(folder):
         return engine.read_parquet(f"{folder}/{table}")
 
     def remainder(column):
-        # As SQL has it: with the sign of the number.
+        # As in SQL: with the sign of the number.
         return int((column.abs() % 1000003 * column.map(lambda n: (n > 0) - (n < 0))).sum())
 
     def ask(table, what):

@@ -5,7 +5,8 @@
     resemble_scale.py TABLES -o OUT --engine duckdb|datafusion|sail|spark
     resemble_scale.py TABLES -o OUT --measure resemble --root LABEL=FOLDER ...
 
-A stage that is complete in OUT is not made again. Exit 0: OUT is complete; 2: it is not, and why.
+A stage that is complete in OUT is not repeated. Exit 0: OUT is complete; 2: it is not, with the
+reason.
 """
 
 import argparse
@@ -22,10 +23,10 @@ from pathlib import Path
 SQL = Path(__file__).resolve().parent / "sql"
 TABLES = ["head", "contents", "postings", "parts"]
 STAGES = ["posting", "common", "usable", "total", "pair", "judged", "link", "rest"]
-# Those of a run that goes on from another one, and what it takes from that.
+# The stages of a run that continues another one, and reuses its results.
 STAGES_ONTO = [*STAGES[:3], "change", *STAGES[3:]]
 TAKEN = ["usable", "pair"]
-# Those that measure links where the files are. The last is no statement: `measuring` makes it.
+# The stages that measure links where the files are. The last is no statement: `measuring` makes it.
 STAGES_MEASURED = ["place", "listed", "measured"]
 COLUMNS_MEASURED = ["a", "b", "unit", "flags", "a_in_b", "b_in_a", "resemblance", "shared"]
 SCHEMA = 1
@@ -34,11 +35,11 @@ BATCH = 50_000
 
 
 class Refused(Exception):
-    """A sentence that says why there are no links, and what to do."""
+    """Explains in a sentence why there are no links, and what to do."""
 
 
 def number_of(text):
-    """Bytes: 512M, 4G or a plain number."""
+    """Parses a number of bytes: 512M, 4G or a plain number."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     unit = units.get(text[-1:].upper())
     return int(text[:-1]) * unit if unit else int(text)
@@ -91,7 +92,7 @@ class DataFusion:
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(scratch)
         runtime = runtime.with_fair_spill_pool(args.memory)
         config = SessionConfig().with_target_partitions(args.partitions or os.cpu_count())
-        # Its hash join keeps one side in memory and fails where that does not fit.
+        # Its hash join keeps one side in memory and fails if that does not fit.
         config = config.set("datafusion.optimizer.prefer_hash_join", "false")
         self.context = SessionContext(config, runtime)
 
@@ -150,7 +151,7 @@ class Spark:
         self.session = builder.getOrCreate()
 
     def master(self, args):
-        # Whoever calls spark-submit has said it there.
+        # spark-submit has its own setting for this.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         return args.master or ("" if submitted else "local[2]")
 
@@ -193,7 +194,8 @@ class Sail(Spark):
 
 
 def write_if_empty(folder, schema):
-    """A file without rows, if an engine has written none: the next stage wants the columns."""
+    """Writes a file without rows, if an engine has written none: the next stage needs the
+    columns."""
     import pyarrow
     import pyarrow.parquet
 
@@ -214,8 +216,8 @@ def write_parquet(batches, file):
 
 
 def measuring(program, roots):
-    """What workers do with batches of `listed`: the measures of those pairs that can be read. It is
-    all in one function because it is sent to them.
+    """Returns the function by which workers measure the readable pairs of batches of `listed`. It
+    is self-contained because it is sent to them.
     """
     roots = [os.fsencode(root) for root in roots]
     names = COLUMNS_MEASURED
@@ -251,7 +253,7 @@ ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "sail": Sail, "spark": Sp
 
 
 def statement(args, name):
-    """The text of a stage, without what is there for people."""
+    """Returns the text of a stage, without comments."""
     if name == "pair" and args.onto:
         name = "pair-onto"
     found = sorted(args.sql.glob(f"[0-9]-{name}.sql")) or [args.sql / f"{name}.sql"]
@@ -260,7 +262,8 @@ def statement(args, name):
 
 
 def manifests(tables):
-    """What the tables say of themselves; every file of theirs must be whole, and no other there."""
+    """Returns the tables' own totals; every file of theirs must be complete, and no other
+    present."""
     found = sorted((tables / "_manifest").glob("*.json"))
     if not found:
         raise Refused(f"{tables}: no tables are here; resemble catalogue write --format parquet makes them")
@@ -284,7 +287,7 @@ def manifests(tables):
 
 
 def checked(engine, tables, texts):
-    """What all tables were made with."""
+    """Checks that all tables have the same parameters, and returns them."""
     for name in TABLES:
         engine.table(name, tables / name)
     heads = engine.ask("SELECT schema, params, salt, label FROM head")
@@ -337,7 +340,7 @@ def is_complete(out, name):
 
 
 def begin(out, terms):
-    """Takes up the run in a folder, or begins one."""
+    """Continues the run in a folder, or begins one."""
     (out / "_stages").mkdir(parents=True, exist_ok=True)
     run = out / "_run.json"
     if not run.is_file():
@@ -350,7 +353,7 @@ def begin(out, terms):
 
 
 def begin_measuring(out, roots):
-    """What was measured is measured again if the files are to be found elsewhere."""
+    """Discards measures if the files are to be found elsewhere."""
     known = out / "_roots.json"
     if known.is_file() and json.loads(known.read_text()) == roots:
         return
@@ -360,7 +363,7 @@ def begin_measuring(out, roots):
 
 
 def go_on_from(engine, before, terms):
-    """What a run takes from another one over fewer tables, or others."""
+    """Adds the tables that a run reuses from another one over fewer tables, or others."""
     run = before / "_run.json"
     if not run.is_file() or not all(is_complete(before, name) for name in TAKEN):
         raise Refused(f"{before}: no complete run is here; make it complete, or leave out --onto")
@@ -374,7 +377,7 @@ def go_on_from(engine, before, terms):
 
 
 def checked_roots(args, engine, tables):
-    """The folders in which workers find files, and a table of the files in them."""
+    """Returns the folders in which workers find files, and a table of the files in them."""
     roots, of_roots = [], []
     for root in args.root:
         label, given, folder = root.partition("=")
@@ -455,7 +458,7 @@ def run(args):
             stages = stages + STAGES_MEASURED
         is_new = False
         for name in stages:
-            # What comes after a stage that was made again is made again.
+            # Stages after a repeated stage are repeated as well.
             if not is_new and is_complete(out, name):
                 print(f"{name:8} is complete", flush=True)
                 engine.table(name, out / name)
@@ -474,7 +477,7 @@ def run(args):
 
 
 def engine_arguments(parser):
-    """Which engine runs, and how."""
+    """Adds the options of the engine."""
     parser.add_argument("--engine", choices=ENGINES, default="duckdb")
     parser.add_argument("--master", help="of Spark: local[2], spark://…, yarn, sc://…")
     parser.add_argument("--memory", type=number_of, default=2 << 30, metavar="SIZE", help="2G")

@@ -16,7 +16,7 @@ from pathlib import Path
 import made
 
 HERE = Path(__file__).resolve().parent
-# So few bits of a chunk's hash that documents have several chunks of one.
+# Few bits of a chunk's hash, so that documents have several equal ones.
 METHODS = {
     "broder": ["--method", "shingle"],
     "kasprzak": ["--method", "sorted5", "--bits", "12"],
@@ -28,8 +28,9 @@ class Red(Exception):
 
 
 def made_tree(root):
-    """Versions and copies; and, beside them, more documents under one header than a common shingle
-    may have."""
+    """Makes versions and copies, and more documents under one header than a common shingle may
+    have.
+    """
     draw = random.Random(3)
     for family in range(60):
         version = made.text(draw, draw.choice([40, 200, 900]))
@@ -52,8 +53,8 @@ def run(command, answers=(0,)):
 
 
 def by_laboratory(lab, measure, tree, features):
-    """Lines as `measures.py` prints them, of the laboratory's own answer. Files without any feature
-    are left out: the laboratory tells from their bytes which of them are equal."""
+    """Returns the laboratory's own answer, as lines in the form of `measures.py`. Files without
+    features are left out: the laboratory finds equal ones among them by their bytes."""
     lines = features.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     featured = {name for name, _, values in (line.partition("\t") for line in lines) if values}
     verb = {"broder": "groups", "kasprzak": "pairs"}[measure]
@@ -74,7 +75,7 @@ def by_laboratory(lab, measure, tree, features):
 
 def tests(args, folder):
     tree = (args.tree or made_tree(folder / "tree/versions")).resolve()
-    # Each two of the documents under one header would be a pair of Kasprzak et al.
+    # Any two of the documents under one header would be a pair of Kasprzak et al.
     trees = {"broder": tree if args.tree else tree.parent, "kasprzak": tree}
     for measure, method in METHODS.items():
         tree = trees[measure]
@@ -98,7 +99,7 @@ def tests(args, folder):
 
 
 def canary(measure, features, expected, folder):
-    """Without the rule of the paper it is another answer, or nothing is tested."""
+    """Without the rule of the paper the answer must differ, or nothing is tested."""
     stage, old, new = {
         "broder": ("2-common", "> MAX(t.degree)", "> 100 * MAX(t.degree)"),
         "kasprzak": ("3-pair", "SUM(LEAST(a.times, b.times))", "COUNT(*)"),

@@ -72,13 +72,13 @@ class Test:
         return self.oracles[key]
 
     def made(self):
-        """The made trees, and the pages of this project."""
+        """Makes the trees, and returns them with the pages of this project."""
         trees = made.hard(self.folder / "trees")
         shutil.copytree(DEMO, self.folder / "trees/docs")
         return [*trees, self.folder / "trees/docs"]
 
     def tables(self, trees):
-        """Catalogues and tables of trees."""
+        """Returns catalogues and tables of trees."""
         tables = self.folder / "tables"
         for tree in trees:
             label = tree.name
@@ -121,7 +121,7 @@ class Test:
         print(f"refused: {what}: {said[:160]}", flush=True)
 
     def of_engine(self, tables, engine, settings):
-        """The answer of an engine, and that of all its settings."""
+        """Compares the answer of an engine with the expected one, for all its settings."""
         for more in settings:
             out = self.links(tables, engine, *more)
             self.same(" ".join([engine, *more]), out)
@@ -129,7 +129,7 @@ class Test:
 
 
 def without_pieces(answer):
-    """Without the note of how much did not fit: one of the two compares nothing in pieces.
+    """Removes the note about data beyond the memory: one of the two compares nothing in pieces.
 
     The digest at the end covers that note.
     """
@@ -141,7 +141,7 @@ def without_pieces(answer):
 
 
 def rewrite(tables, change, parts=1):
-    """Other tables with changed rows, in so many files, of which the manifests know."""
+    """Rewrites the tables with changed rows, in `parts` files that the manifests list."""
     import pyarrow
     import pyarrow.parquet as parquet
 
@@ -173,7 +173,7 @@ def shuffled(name, label, rows):
 
 
 def canaries(test, tables):
-    """What is wrong in the middle of an engine is found out."""
+    """Errors inside an engine are detected."""
     for what, stage, old, new in [
         ("a cut-off of 999", "2-common", "> MAX(t.degree) THEN", ">= MAX(t.degree) THEN"),
         ("a thinned sample", "1-posting", "FROM postings", "FROM postings WHERE key % 16 <> 3"),
@@ -203,7 +203,7 @@ def change(file, old, new):
 
 
 def refusals(test, tables):
-    """What cannot be right ends in one sentence."""
+    """Invalid input ends in one sentence."""
     import pyarrow
 
     def head(name, label, rows):
@@ -235,7 +235,7 @@ def refusals(test, tables):
 
 
 def taken_up(test, tables):
-    """A run that stopped goes on, with another engine, and makes again what is torn."""
+    """A stopped run continues, also with another engine, and repeats incomplete stages."""
     out = test.links(tables, "duckdb")
     before = {stage: (out / stage).stat().st_mtime_ns for stage in ["posting", "common", "usable"]}
     torn = next((out / "total").glob("*.parquet"))
@@ -259,8 +259,8 @@ def taken_up(test, tables):
 
 
 def measured(test, tables):
-    """Links that were measured where the files are: by every engine the answer of who reads them;
-    of catalogues alone the same measured figures; and wrong ones are noticed.
+    """Links measured where the files are give the answer of a reader of the files, with every
+    engine. Catalogues alone show the same measured figures; wrong figures are detected.
     """
     import pyarrow
     import pyarrow.parquet as parquet
@@ -303,14 +303,14 @@ def measured(test, tables):
 
 
 def engines_here(test):
-    """Those that are installed."""
+    """Returns the installed engines."""
     here = ["duckdb", "datafusion"]
     here += ["sail"] if importlib.util.find_spec("pysail") else []
     return here + (["spark"] if has_spark(test.spark) else [])
 
 
 def children(of):
-    """The processes that one has started, and theirs."""
+    """Returns the descendants of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -324,7 +324,7 @@ def children(of):
 
 
 def killed(test, tables):
-    """A worker and its executor die while pairs are found; the other one does what they did."""
+    """A worker and its executor die while pairs are found; the other one takes over their work."""
     where = "import os, pyspark; print(os.path.dirname(pyspark.__file__))"
     home = test.run(test.spark, "-c", where).stdout.decode().strip()
     port = 17077
@@ -386,7 +386,7 @@ def has_spark(python):
 
 
 def engines(test, tables, mixed, questions=()):
-    """The same answer from every engine with every setting, of rows in any order in any files."""
+    """Every engine with every setting gives the same answer, for any order of rows and files."""
     partitions = [("--partitions", str(count)) for count in (1, 7, 200)]
     test.of_engine(tables, "duckdb", [(), ("--partitions", "1")])
     # Each partition of DataFusion takes its share of the memory, and needs some megabytes.

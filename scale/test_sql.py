@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The statements against counting by hand, and many batches against one, on made postings.
+"""Tests the statements against hand counts, and many batches against one, on made postings.
 
     test_sql.py [ENGINE ...]
 
-Without names DuckDB and DataFusion are asked. Keys are so few that everything that the statements
-tell apart happens: common pieces, levels, headers, wholes, contents on several machines.
+Without names DuckDB and DataFusion run. There are so few keys that every case of the statements
+occurs: common pieces, levels, headers, wholes, contents on several machines.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def level_of(key):
 
 
 def made(draw):
-    """Contents by name: size, level, pieces, and whether each is the whole of an archive."""
+    """Makes contents by name: size, level, pieces, and whether each is the whole of an archive."""
     key = lambda: draw.getrandbits(32 - draw.randint(0, 5))
     hot, known = [key() for _ in range(12)], [key() for _ in range(60)] + [0, 2**32 - 1]
     chunks = [draw.getrandbits(40) for _ in range(40)]
@@ -50,7 +50,7 @@ def made(draw):
 
 
 def by_hand(contents):
-    """The stages `pair`, `link` and `rest`, as docs/scale.md has them."""
+    """Computes the stages `pair`, `link` and `rest`, as docs/scale.md defines them."""
     having = defaultdict(list)
     for name, (_, _, pieces, _) in contents.items():
         for piece in pieces:
@@ -91,7 +91,7 @@ def by_hand(contents):
 
 
 def write(folder, catalogues):
-    """Tables as `resemble catalogue write` lays them out."""
+    """Writes tables in the layout of `resemble catalogue write`."""
     for label, contents in catalogues.items():
         names = list(contents)
         postings = [(n, *piece) for n in names for piece in sorted(contents[n][2])]
@@ -149,7 +149,7 @@ def check(seed, engine, folder):
     write(folder / "tables", catalogues)
     one = run(folder / "tables", folder / "one", engine)
     assert one == expected, f"{engine} {seed}: not as by hand"
-    # In batches: some catalogues, others, and in the end all of them.
+    # In batches: some catalogues, others, and finally all of them.
     before = []
     for number, batch in enumerate([draw.sample(labels, 1), draw.sample(labels, 2), labels]):
         tables, out = folder / f"tables-{number}", folder / f"batch-{number}"

@@ -1,7 +1,8 @@
 """Asks every verb about a folder and returns its rows in one form.
 
-A row is about two files, the lesser name first: names are relative to the folder, the member of an archive stands for the
-archive. What a verb does not say (unit, estimate) is None. `asked` is the file that was asked about, in the order of rows.
+A row is about two files, the lesser name first. Names are relative to the folder; a member has the
+name of its archive. Fields that a verb does not report (unit, estimate) are None. `asked` is the
+subject, in the order of rows.
 """
 
 import json
@@ -20,7 +21,7 @@ Row = namedtuple(
 
 
 def row(top, said, a, b, score=None):
-    """A row of a verb's JSON."""
+    """Returns a row from a verb's JSON."""
     name = lambda path: os.path.relpath(os.path.join(top, path.split("!")[0]), top)
     one, other = name(a), name(b)
     a_in_b, b_in_a = said.get("a_in_b"), said.get("b_in_a")
@@ -46,7 +47,7 @@ def row(top, said, a, b, score=None):
 
 
 class Asked:
-    """The answers of every verb about one folder, each with the seconds it took."""
+    """The answers of every verb about one folder, each with its seconds."""
 
     def __init__(self, binary, top, text):
         self.binary, self.top, self.text = Path(binary).resolve(), Path(top).resolve(), text
@@ -95,7 +96,7 @@ class Asked:
         same = {"a_in_b": 1.0, "b_in_a": 1.0, "relation": "identical"}
         sets = [[os.path.normpath(path) for path in one["paths"]] for one in answer["identical"]]
         copies = {path: paths for paths in sets for path in paths}
-        # A cluster names one of a set of identical files; what it says is about all of them.
+        # A cluster names one of a set of identical files, and its figures hold for all of them.
         rows += [
             row(self.top, one._asdict(), a, b)
             for one in rows
@@ -142,7 +143,8 @@ class Asked:
         ]
 
     def daemon(self, names, arriving):
-        """find and .similar of these files by a daemon; then what it says when files arrive in a folder it watches."""
+        """Returns find and .similar of these files by a daemon, then its alerts about arriving
+        files."""
         home = Path(tempfile.mkdtemp())
         daemon = Daemon(self.binary, home, [self.top], self.text)
         try:
@@ -167,7 +169,7 @@ class Asked:
         ]
 
     def _similar(self, daemon, names):
-        """The entries that `ls FILE/.similar` shows, with the figures of the report."""
+        """Returns the entries of `ls FILE/.similar`, with the figures of the report."""
         rows, wrong, slow = [], 0, []
         for name in names:
             folder = daemon.mount / name / ".similar"
@@ -212,7 +214,7 @@ class Asked:
                 self.copy(name, root / name)
                 time.sleep(0.01)
             self.run("--socket", daemon.socket, "sync")
-            time.sleep(11)  # an alert comes 10 s after a change at the latest
+            time.sleep(11)  # an alert is raised at most 10 s after a change
             self.seconds["alerts"] = time.monotonic() - begin
             answer = json.loads(self.run("--socket", daemon.socket, "alerts", "--format", "json"))
             away = lambda path: os.path.relpath(path, root)
@@ -237,7 +239,7 @@ class Asked:
 
 
 class Daemon:
-    """A daemon over some folders, answering when this returns."""
+    """A daemon over some folders, which answers when this returns."""
 
     def __init__(self, binary, home, roots, text):
         self.socket, self.mount = home / "socket", home / "mount"

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""T11: one text as docx, odt, pdf (one and two columns, hyphenated), html, epub, rtf, eml and plain text, in two versions.
+"""T11: one text in two versions, as docx, odt, pdf, html, epub, rtf, eml and plain text.
 
     make_documents.py TOOLS OUT [--seed 1] [--texts 8] [--words 1500]
 
-Every document has the same template: styles, fonts, thumbnails and scripts of 20 to 60 KB. Of the second version a tenth
-of the words are edited. OUT/files/doc: the documents. OUT/files/packed: a zip, a tar.gz and a mail with an attached zip, each
-with one document of three texts. truth.tsv has every two documents of one text; texts/ what each says.
+A pdf has one or two columns, hyphenated. Every document has the same template: styles, fonts,
+thumbnails and scripts of 20 to 60 KB. A tenth of the words of the second version are edited.
+OUT/files/doc: the documents. OUT/files/packed: a zip, a tar.gz and a mail with an attached zip,
+each with one document of three texts. truth.tsv has every two documents of one text; texts/ has the
+texts.
 """
 
 import base64
@@ -18,8 +20,8 @@ import zipfile
 from material import Corpus, Language, arguments
 
 LANGUAGES = ("de", "en", "fr", "es")
-ENCODING = "cp1252"  # what the standard fonts of a PDF can show
-# Widths of Helvetica, in thousandths, for breaking lines; what is missing is 556.
+ENCODING = "cp1252"  # characters of the standard fonts of a PDF
+# Widths of Helvetica, in thousandths, for breaking lines; missing ones are 556.
 NARROW = (
     dict.fromkeys("ijl'", 222)
     | dict.fromkeys("It!.,:;/ f\u00ed\u00ec\u00ee\u00ef", 278)
@@ -30,7 +32,7 @@ NARROW = (
 
 
 class Template:
-    """What all documents of one program have in common."""
+    """The common parts of all documents of one program."""
 
     def __init__(self, random):
         def names(count):
@@ -183,7 +185,7 @@ def mail(template, blocks, attached=None):
 
 
 def broken(words, width, hyphenated):
-    """Lines of at most that width; a long word is hyphenated where it would be the first of the next line."""
+    """Returns lines of at most that width; a long word at the start of a line is hyphenated."""
     size = lambda text: sum(NARROW.get(character, 556) for character in text) / 100
     lines, line = [], ""
     for word in words:

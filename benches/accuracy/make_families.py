@@ -4,10 +4,10 @@
     make_families.py TOOLS OUT [--seed 1] [--sizes 300,700,5000] [--words 250] [--strangers 200]
                      [--header-files 5000] [--relatives 50]
 
-OUT/fN/files: N copies of one page, each with one line of its own in one of eight places, among strangers.
-OUT/header/files: files under one header that is 60 % of each, and for each of 5, 15 and 30 % so many pairs of which
-one's own part was edited by that much. truth.tsv of fN has the first copy with each other; clusters are judged by
-families.tsv.
+OUT/fN/files: N copies of one page among strangers, each with one line of its own in one of eight
+places. OUT/header/files: files under one header that is 60 % of each. For each of 5, 15 and 30 %
+there are --relatives pairs whose own part differs by that much. truth.tsv of fN has the first copy
+with each other; clusters are judged by families.tsv.
 """
 
 from material import Corpus, Language, arguments

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """T12: quotations of texts of 5 KB to 10 MB, alone and inside another text.
 
-    make_quotations.py TOOLS OUT [--seed 1] [--sizes 5000:100,60000:100,1000000:12,10000000:3] [--languages en,de,ru]
+    make_quotations.py TOOLS OUT [--seed 1] [--sizes 5000:100,60000:100,1000000:12,10000000:3]
+                       [--languages en,de,ru]
 
-OUT/files: so many texts of each size; ten of the texts of 60 KB lie in a zip and in a tar.gz once more.
-OUT/queries: extracts of 300 to 3,000 bytes, alone (a-) and in the middle of 3,000 bytes of other words (i-), cut
-where a word ends. queries.tsv: query, the file that holds it, bytes, size of the text, alone or inside.
+OUT/files: a number of texts of each size; ten of the texts of 60 KB are also in a zip and in a
+tar.gz. OUT/queries: extracts of 300 to 3,000 bytes, alone (a-) and in the middle of 3,000 bytes of
+other words (i-), cut at the end of a word. queries.tsv: query, the file that holds it, bytes, size
+of the text, alone or inside.
 """
 
 import io

@@ -1,8 +1,8 @@
-"""What the makers of corpora share: texts in many languages, edits of them, and the truth about them.
+"""Shared code for making corpora: texts in many languages, edits of them, and the truth about them.
 
-Texts are cut up from the translated messages (gettext) that this machine has. A text follows a message for a few words
-and then goes on in another, so it has the words, frequencies and script of its language, and two texts have runs of
-five words in common by chance only. All choices come from seeds.
+Texts are built from the translated messages (gettext) of this machine. A text follows a message for
+a few words and then continues in another. So it has the words, frequencies and script of its
+language, and two texts share runs of five words only by chance. All choices come from seeds.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 LOCALES = Path("/usr/share/locale")
 MESSAGES = 700_000  # characters of messages that are enough for a language
-FOLLOW = 0.3  # how often the next word is the one that follows in its message
+FOLLOW = 0.3  # probability that the next word follows in its message
 MARKS = re.compile(r"[%<>{}\\|@=\[\]_&~`^*#$\0-\x08\x0b-\x1f]|--|\w*://")
 WIDE = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
@@ -23,7 +23,7 @@ WIDE = re.compile(
 
 
 def common(tools):
-    """The module of definitions in the folder of the scoring programs."""
+    """Returns the module of definitions in the folder of the scoring programs."""
     sys.path.insert(0, str(Path(tools).resolve()))
     import common as module
 
@@ -31,7 +31,7 @@ def common(tools):
 
 
 def arguments(doc, **more):
-    """The options that every maker has; `more` are options of one, with their defaults."""
+    """Parses the options of every maker; `more` are options of one, with their defaults."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -45,7 +45,7 @@ def arguments(doc, **more):
 
 
 def messages(code):
-    """The messages of a language; English ones are what others are translated from."""
+    """Returns the messages of a language; English ones are the originals of translations."""
     folder = LOCALES / ("fr" if code == "en" else code) / "LC_MESSAGES"
     total, seen = 0, set()
     for path in sorted(folder.glob("*.mo")):
@@ -88,7 +88,7 @@ class Language:
             raise SystemExit(f"{code}: {len(self.words)} words that fit {strict}")
 
     def take(self, random, count):
-        """So many words."""
+        """Returns `count` words."""
         out, at = [], 0
         for _ in range(count):
             at = (
@@ -100,7 +100,7 @@ class Language:
         return out
 
     def edit(self, random, words, percent):
-        """These words with some replaced, taken out or put in."""
+        """Returns these words with some replaced, removed or inserted."""
         chosen = set(random.sample(range(len(words)), round(len(words) * percent / 100)))
         out = []
         for at, word in enumerate(words):
@@ -112,14 +112,14 @@ class Language:
         return out
 
     def paragraphs(self, words, width=12, height=6):
-        """Lines of so many words, paragraphs of so many lines."""
+        """Returns lines of `width` words in paragraphs of `height` lines."""
         lines = [self.between.join(words[at : at + width]) for at in range(0, len(words), width)]
         blocks = ["\n".join(lines[at : at + height]) for at in range(0, len(lines), height)]
         return "\n\n".join(blocks) + "\n"
 
 
 def _with_marks(text):
-    """Characters with the marks, vowel signs and joiners that belong to them."""
+    """Returns characters with their marks, vowel signs and joiners."""
     out = []
     for character in text:
         if out and unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf"):
@@ -146,7 +146,7 @@ class Corpus:
         self.rows, self.families, self.texts, self.grams = [], [], {}, {}
 
     def put(self, name, data, bases, text=None):
-        """Writes a file; `text` is what it says, if its bytes are not that."""
+        """Writes a file; `text` is its text, if that differs from its bytes."""
         self.common.write(self.out / "files" / name, data)
         self.families.append([name, ",".join(bases)])
         if text is not None:
@@ -154,7 +154,7 @@ class Corpus:
         self.texts[name] = (data, text)
 
     def pair(self, a, b, kind, level, shared=None, bytes_too=True):
-        """The truth about two files; `shared` is by construction."""
+        """Adds the truth about two files; `shared` is by construction."""
         (of_a, text_a), (of_b, text_b) = self.texts[a], self.texts[b]
         sets = [self._shingles(name) for name in (a, b)]
         cover = self.common.cover

@@ -1,4 +1,5 @@
-"""What the rows of every verb are worth: against the truth of a corpus, the exact definitions, and each other."""
+"""Scores the rows of every verb: against the truth of a corpus, the exact definitions, and each
+other."""
 
 import codecs
 import html
@@ -6,9 +7,9 @@ import re
 from collections import defaultdict
 
 CHECKED = 300  # rows of a verb that are computed again by the definition
-LARGE = 200_000  # bytes of a file at most that Python covers by runs of bytes
+LARGE = 200_000  # most bytes of a file that Python covers by runs of bytes
 FOUND = 0.25  # a pair that shares less need not be listed
-# How a page or drawing begins, or a part of one that was cut off at a tag: its markup is no text.
+# The beginning of a page or drawing, or of a part that was cut at a tag: its markup is no text.
 MARKUP = re.compile(rb"\s*(<!DOCTYPE|<html|<\?xml|<svg|<head|<body|<!--|<(?=[^\0]{0,1023}</|/))", re.I)
 TAG = re.compile(rb"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.S | re.I)
 
@@ -25,7 +26,8 @@ codecs.register_error("latin-1", _as_latin1)
 
 
 def whole_utf8(data):
-    """A text in UTF-8 that was cut within a letter, or has some stray bytes, made whole: these bytes are Latin-1."""
+    """Returns a text that was cut within a letter, or has stray bytes, with these bytes as
+    Latin-1."""
     BREAKS.clear()
     text = data.decode("utf-8", "latin-1")
     if not BREAKS:
@@ -65,7 +67,7 @@ class Exact:
         return self.kept[key]
 
     def measures(self, a, b, unit):
-        """(a_in_b, b_in_a, resemblance), or None where this cannot know."""
+        """Returns (a_in_b, b_in_a, resemblance), or None if this cannot be computed."""
         key = a, b, unit
         if key in self.pairs:
             return self.pairs[key]
@@ -90,7 +92,7 @@ class Exact:
 
 
 def best(rows):
-    """The best row of each two files."""
+    """Returns the best row of each two files."""
     out = {}
     for row in rows:
         key = row.a, row.b
@@ -102,7 +104,7 @@ def best(rows):
 
 
 def average_precision(scores, positives, is_false):
-    """As score.py has it: pairs with equal scores are taken together."""
+    """Computes it like score.py: pairs with equal scores are taken together."""
     ranked = sorted(
         (
             (-score, key in positives)
@@ -152,7 +154,7 @@ class Scored:
                 (row.unit, row.layer) if row.unit else units.get((row.a, row.b), (None, None))
             )
             if unit == "bytes" and layer == "text":
-                continue  # about what was unpacked, which this cannot read
+                continue  # about unpacked contents, which this cannot read
             right = exact.measures(row.a, row.b, unit) if unit else None
             if right is None:
                 continue
@@ -163,7 +165,7 @@ class Scored:
                 self.wrong.append((off, row, right))
 
     def strict(self, truth):
-        """The share of these pairs above the score of the second best stranger."""
+        """Returns the share of these pairs above the score of the second best stranger."""
         scores = sorted((row.score for row in self.false.values()), reverse=True)
         least = scores[1] if len(scores) > 1 else -1
         return sum(key in self.rows and self.rows[key].score > least for key in truth) / max(
@@ -171,7 +173,8 @@ class Scored:
         )
 
     def by_question(self, truth):
-        """The mean, over the files asked about that have a relative, of the average precision of their rows in order."""
+        """Returns the mean average precision of the rows of each subject with a relative, in
+        order."""
         relatives, listed = defaultdict(set), defaultdict(list)
         for a, b in truth:
             relatives[a].add(b)
@@ -208,7 +211,7 @@ class Scored:
 
 
 def contradictions(one, other):
-    """Pairs of which two verbs say different figures, and an example."""
+    """Returns pairs with different figures in two verbs, and an example."""
     said = lambda row: [
         (None if value is None else round(value, 4))
         for value in (row.a_in_b, row.b_in_a, row.resemblance)
@@ -227,7 +230,7 @@ def contradictions(one, other):
 
 
 def by_kind(truth, found):
-    """The share of the pairs of each kind that each verb found."""
+    """Returns the share of the pairs of each kind that each verb found."""
     kinds = defaultdict(list)
     for key, row in truth.items():
         kinds[row["kind"]].append(key)

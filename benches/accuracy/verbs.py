@@ -15,9 +15,9 @@ import scoring
 
 PACKED = (".gz", ".zip", ".xz", ".bz2")
 ALERTED = (
-    14  # relatives and strangers that arrive: no more alerts are let through in a minute than 30
+    14  # relatives and strangers that arrive; at most 30 alerts are raised in a minute
 )
-ASKED = 1600  # files of a folder that are asked about, at most
+ASKED = 1600  # most files of a folder that are subjects
 
 
 def lines(path):
@@ -26,7 +26,8 @@ def lines(path):
 
 
 def sides(names, truth):
-    """Two folders to compare: a and b as the corpus has them, else the files with a relative apart from their first one."""
+    """Returns two folders to compare: the corpus's a and b, else the related files and their
+    first."""
     if all(name.startswith(("a/", "b/")) for name in names):
         return [name for name in names if name.startswith("a/")], [
             name for name in names if name.startswith("b/")
@@ -45,7 +46,7 @@ def strongest(row):
 
 
 def arrivals(one, other, truth, families, random):
-    """The files that are there, and those that arrive later: relatives of them, and strangers to all."""
+    """Returns the present files, and those that arrive later: relatives and strangers."""
     own = [name for name in one if len(families.get(name, ())) == 1]
     named = sorted({family for name in own for family in families[name]})
     unseen = set(random.sample(named, min(ALERTED, len(named) // 3)))
@@ -68,14 +69,14 @@ def arrivals(one, other, truth, families, random):
 
 
 def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
-    """Markdown about every verb on a corpus with files/, truth.tsv and families.tsv."""
+    """Returns Markdown about every verb on a corpus with files/, truth.tsv and families.tsv."""
     corpus = Path(corpus).resolve()
     common = material.common(tools)
     top = corpus / "files"
     head, *rows = lines(corpus / "truth.tsv")
     truth = {tuple(sorted(row[:2])): dict(zip(head, row)) for row in rows}
     every = truth
-    # Of natural texts it is known which resemble each other by half; less may be kin or not.
+    # Of natural texts only resemblances of a half are known; less may be related or not.
     natural = not (corpus / "families.tsv").exists()
     if natural:
         truth = {key: row for key, row in truth.items() if float(row["res_w5"]) >= 0.5}
@@ -114,7 +115,7 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
     say("find, .similar, alerts")
     questions.daemon(asked, (old, sorted(arriving[0] | arriving[1])) if arriving[0] else None)
     if not text:
-        # Whether a compressed manual holds a page is not in this truth.
+        # This truth does not cover pages inside compressed manuals.
         for verb, answers in questions.answers.items():
             questions.answers[verb] = [
                 row
@@ -210,7 +211,8 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
 
 
 def quotations(corpus, binary):
-    """T12: how often the file that holds an extract is the first row of `find EXTRACT --in FOLDER`, or in any row."""
+    """T12: counts how often the quoted file is the first row of `find EXTRACT --in FOLDER`, or
+    any."""
     corpus = Path(corpus).resolve()
     asked = lines(corpus / "queries.tsv")[1:]
     questions = asking.Asked(binary, corpus / "files", True)
@@ -254,7 +256,7 @@ def quotations(corpus, binary):
 
 
 def family(corpus, binary):
-    """T10: what `groups` and `find` make of a family of near-copies among strangers."""
+    """T10: tests `groups` and `find` on a family of near-copies among strangers."""
     corpus = Path(corpus).resolve()
     copies = [row[0] for row in lines(corpus / "families.tsv")[1:] if row[1] == "page"]
     questions = asking.Asked(binary, corpus / "files", False)
@@ -296,7 +298,8 @@ FAMILY_HEAD = [
 
 
 def report(tools, corpora, binary, only=None, most=ASKED):
-    """Markdown about all corpora of a folder: a table over the verbs for each, and those of their own for T10 and T12."""
+    """Returns Markdown about all corpora: a table over the verbs for each, and those of T10 and
+    T12."""
     out, families = [], []
     folders = sorted(
         (

@@ -3,14 +3,14 @@
 
     daemon.py PROGRAMS TREE [--runs N] [--rows scan,restart,small,large,groups] [--against PROGRAMS]
 
-PROGRAMS is a folder with `resemble` and `resembled`; `--against` names that of another build, which
-every row is measured with in turn. Each daemon has a state folder of its own and no mount. Seconds
+PROGRAMS is a folder with `resemble` and `resembled`. `--against` names that of another build, which
+is measured in turn for every row. Each daemon has a state folder of its own and no mount. Seconds
 are wall time, CPU is that of all threads of the daemon. The rows:
 
     scan      first scan to `sync`, beside `cat`, `md5sum` and `find -size`; closing
     restart   start to `sync` when nothing changed, beside `find -size`
-    small     a line appended to one small file every two seconds, with all that follows of it; of
-              two builds that named first took .3 to 1.0 ms more in three runs, whichever it was
+    small     a line appended to one small file every two seconds, with all resulting work; of two
+              builds the one named first took .3 to 1.0 ms more in three runs, in either order
     large     one file of 1 GiB: a byte appended, `sync` after it, 16 bytes in the middle, 1 KiB at
               the front, beside one `md5sum` of it; made beside TREE and removed
     groups    `resemble groups` of the tree, the second of two
@@ -30,7 +30,7 @@ from pathlib import Path
 
 
 def cpu_of(pid):
-    """Seconds of CPU of all threads that are there or have been: clock_getcpuclockid(3)."""
+    """Returns the CPU seconds of all present and former threads: clock_getcpuclockid(3)."""
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -42,7 +42,7 @@ def field_of(pid, file, name):
 
 
 class Daemon:
-    """A running `resembled` with a state of its own; `state` may be one that it finds there."""
+    """A running `resembled` with a state of its own; `state` may be an existing one."""
 
     def __init__(self, programs, trees, state, view=None):
         self.programs, self.state = Path(programs), state
@@ -90,13 +90,13 @@ class Daemon:
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
-        # A socket that is left would be taken for a daemon that is ready.
+        # A remaining socket would be taken for a ready daemon.
         self.socket.unlink(missing_ok=True)
         return time.monotonic() - began
 
 
 def index_bytes(state):
-    """What the files of a state take on disk."""
+    """Returns the bytes on disk of the files of a state."""
     return sum(path.stat().st_blocks * 512 for path in state.rglob("*") if path.is_file())
 
 
@@ -174,7 +174,7 @@ def small(builds, tree, runs, folder):
                 with path.open("ab") as file:
                     file.write(b"one more line, which nobody else has\n")
             time.sleep(2)
-        # What was written is read once more after 35 seconds, and made durable within a minute.
+        # A written file is read once more after 35 seconds, and made durable within a minute.
         time.sleep(65)
         for build, daemon in daemons.items():
             figures[build, idle] = (daemon.cpu() - start[build]) * 1e3 / len(files)
@@ -220,7 +220,7 @@ def large(builds, tree, runs, folder):
                     daemon.ask("sync")
                 else:
                     # The change is known by then. Some 4 MB of the index are verified every five
-                    # seconds, which may fall into it.
+                    # seconds, which may coincide.
                     time.sleep(2)
                 for what, value in [
                     ("wall s", time.monotonic() - began),

@@ -3,13 +3,13 @@
 
     minhash.py DIR --resemble PROGRAM --python PYTHON [--incrededup PROGRAM] [--most 20000]
 
-PYTHON has `datasketch`, `rensa` and `resemble`, the wheel (docs/python.md). DIR has texts, such as those of `families` in scale/made.py.
-The truth are the exact sets of five-word shingles: two texts with a resemblance of 50 % or more are
-a pair, and two without any in common are strangers. Libraries are used as their pages say, with 128
-permutations and a threshold of 50 %; a pair counts as found if it comes out of their index, so
-nothing that they have found is lost to their estimate. The program incrededup (`cargo install
-incrededup`) takes texts from a table and gives each duplicate a parent: it has found all pairs below
-one parent.
+PYTHON has `datasketch`, `rensa` and `resemble`, the wheel (docs/python.md). DIR has texts, such as
+those of `families` in scale/made.py. The truth is computed from the exact sets of five-word
+shingles: two texts with a resemblance of 50 % or more are a pair, and two without common shingles
+are strangers. Libraries are used as their pages say, with 128 permutations and a threshold of 50 %.
+A pair counts as found if the index returns it, so estimates lose no pair. The program incrededup
+(`cargo install incrededup`) takes texts from a table and gives each duplicate a parent: it has
+found all pairs below one parent.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def rensa(names):
     pairs = set()
     for number, sketch in enumerate(made):
         pairs |= {tuple(sorted((names[number], names[it]))) for it in index.query(sketch)}
-    # Of the sketches; what the index has beside them it does not tell.
+    # Size of the sketches; the size of the index is unknown.
     return pairs, len(pickle.dumps(made))
 
 
@@ -75,7 +75,7 @@ def wheel(names):
     import resemble
 
     rows = resemble.pairs([text for _, text in texts(names)], THRESHOLD, score="resemblance")
-    # Equal texts are one content, which goes by its first place.
+    # Equal texts are one content, which has the place of the first.
     of = defaultdict(set)
     for row in rows:
         of[row.a].add(row.a)
@@ -87,7 +87,7 @@ def wheel(names):
             pairs |= set(combinations(sorted(of[row.a]), 2))
         else:
             pairs |= {tuple(sorted(pair)) for pair in product(of[row.a], of[row.b] | {row.b})}
-    # It keeps nothing.
+    # It stores nothing.
     return {tuple(sorted((names[a], names[b]))) for a, b in pairs}, 0
 
 
@@ -95,7 +95,7 @@ LIBRARIES = {"datasketch": datasketch, "rensa": rensa, "wheel": wheel}
 
 
 def of_library(name, names):
-    """In a process of its own: what it found, and what that took."""
+    """Runs in a process of its own; returns the pairs, and the resources used."""
     begun = time.monotonic()
     pairs, size = LIBRARIES[name](names)
     seconds, used = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF)
@@ -106,7 +106,7 @@ def of_library(name, names):
 
 
 def timed(command, **how):
-    """What a program prints, and what it takes."""
+    """Returns the output of a program, and the resources used."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, **how)
     seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -115,7 +115,7 @@ def timed(command, **how):
 
 
 def of_incrededup(program, names, folder):
-    """By shingles of three words, at the threshold, whatever the sizes; 500 bytes is its least."""
+    """Uses shingles of three words at the threshold, for all sizes; its minimum is 500 bytes."""
     base, data = folder / "texts.db", folder / "data"
     connection = sqlite3.connect(base)
     connection.execute(
@@ -162,7 +162,7 @@ def of_resemble(program, names, folder):
 
 
 def truth(names):
-    """Pairs by the number of common shingles, over that of either."""
+    """Returns pairs by shared over union of their shingles."""
     sets = [shingles(text) for _, text in texts(names)]
     having = defaultdict(list)
     for number, of_text in enumerate(sets):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Two trees of 5,000 files, 1,000 of them moved, renamed and edited: who finds them, and in what time.
+"""Finds 1,000 moved, renamed and edited files in two trees of 5,000: results and times of programs.
 
     moves.py DIR [RESEMBLE]
 
-makes DIR/a and DIR/b (8 KB each file, words drawn from one vocabulary by a fixed seed): 4,000 files stay as they
-are, 1,000 lie under another name in another folder with three of their forty paragraphs rewritten. Prints a Markdown
-table: the least seconds of three, the memory, and how many of the 1,000 each program names as a pair. Programs
-that are not installed are left out.
+makes DIR/a and DIR/b (8 KB each file, words drawn from one vocabulary by a fixed seed). 4,000 files
+stay as they are; 1,000 have another name in another folder, and three of their forty paragraphs are
+rewritten. Prints a Markdown table: the least seconds of three runs, the memory, and how many of the
+1,000 each program names as a pair. Programs that are not installed are left out.
 """
 
 import json
@@ -53,7 +53,7 @@ def make(top):
 
 
 def timed(top, command, before=lambda: None, stdin=""):
-    """(least seconds, its memory in MB, output) of the runs of a command in `top`."""
+    """Returns (least seconds, its memory in MB, output) of the runs of a command in `top`."""
     best = None
     for _ in range(RUNS):
         before()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One pair of files for each way that two files can be related, and what each program says of it.
+"""One pair of files for each way that two files can be related, and each program's answer about it.
 
     relations.py DIR [RESEMBLE]
 
-makes DIR/a and DIR/b (words drawn from one vocabulary by a fixed seed, so the truth is known) and prints a
-Markdown table: `resemble compare` beside diff -rq, git diff -M -C, ssdeep -d and sim_text -p, each cell cut
-out of the program's real output. The programs that are not installed are left out.
+makes DIR/a and DIR/b (words drawn from one vocabulary by a fixed seed, so the truth is known) and
+prints a Markdown table: `resemble compare` beside diff -rq, git diff -M -C, ssdeep -d and sim_text
+-p. Each cell is cut out of the program's real output. Missing programs are left out.
 """
 
 import json
@@ -38,7 +38,7 @@ def rewritten(paragraphs, count):
 
 
 def cases():
-    """(truth, {path in a: text}, {path in b: text}, path in a that is asked about)"""
+    """Returns (truth, {path in a: text}, {path in b: text}, subject's path in a)."""
     one = text()
     yield "moved and renamed, equal bytes", {"eq/report.txt": one}, {"old/1999.txt": one}, "eq/report.txt"
     one = text()

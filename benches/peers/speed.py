@@ -2,10 +2,10 @@
 """speed.py DOCS [KERNEL] [--bin DIR]: the tables of seconds of docs/peers.md, measured in one run.
 
 DOCS is a folder of documents, KERNEL a larger tree for duplicates alone. A home is made of two
-copies of DOCS, the second with edits, moves and deletions; each task is done by each program in
-turn, three times, with the files in the page cache. Printed are the median seconds, the seconds of
-a processor (those of the daemon's process are added where it answers) and the most memory of the
-program that was typed. A program that is not installed is named as such. Needs GNU time.
+copies of DOCS, the second with edits, moves and deletions. Each program does each task in turn,
+three times, with the files in the page cache. It prints the median seconds, the processor seconds
+(with those of the daemon if it answers) and the peak memory of the started program. A missing
+program is named as such. Needs GNU time.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def make_home(docs, home):
-    """B is a copy of A in which 300 files have a line more, 200 were moved and 50 are gone.
+    """Makes B, a copy of A in which 300 files have another line, 200 were moved and 50 removed.
 
     Returns a text that has the line.
     """
@@ -43,7 +43,7 @@ def make_home(docs, home):
 
 
 class Daemon:
-    """A daemon that watches one folder, in the environment given."""
+    """A daemon that watches one folder, in the given environment."""
 
     def __init__(self, binaries, root, environment):
         self.resemble = binaries / "resemble"
@@ -68,7 +68,7 @@ class Daemon:
 
 
 def run(command, environment, daemon=None):
-    """Seconds, seconds of a processor, MB and lines on standard output of a shell's command."""
+    """Returns wall and processor seconds, MB and output lines of a shell command."""
     before = daemon.processor() if daemon else 0
     with tempfile.NamedTemporaryFile("r") as told, tempfile.TemporaryFile() as out:
         timed = ["time", "-o", told.name, "-f", "%e %U %S %M", "timeout", str(LIMIT)]
@@ -83,14 +83,14 @@ def run(command, environment, daemon=None):
 
 
 def table(title, rows, environment, daemon):
-    """Rows are (what is shown, the command of a shell, whether the daemon answers)."""
+    """Rows are (name, shell command, whether the daemon answers)."""
     print(f"\n## {title}\n\n| command | seconds | processor | MB | lines |", flush=True)
     print("|---|---|---|---|---|")
     there = [row for row in rows if shutil.which(row[0].split()[0], path=environment["PATH"])]
     results = {row[0]: [] for row in there}
     for _ in range(ROUNDS):
         for shown, command, asks in there:
-            # Who was stopped once would be stopped again.
+            # A program that exceeded the limit once would do so again.
             if not results[shown] or results[shown][0][0] < LIMIT:
                 results[shown].append(run(command, environment, daemon if asks else None))
     for shown, _, asks in rows:
@@ -132,7 +132,7 @@ def main():
         files = sum(len(names) for _, _, names in os.walk(home))
         print(f"load {os.getloadavg()[0]:.1f}; {files} files in home")
         fresh = "resemble --local"
-        # Neither an index nor remembered digests: as on the first day.
+        # Neither an index nor stored digests: as on the first day.
         first = "rm -rf self/.cache; "
         daemon = Daemon(binaries, home, environment | {"XDG_STATE_HOME": str(work / "state")})
         asked = environment | {"XDG_STATE_HOME": str(work / "state")}

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """tasks.py [--bin DIR]: the first table of docs/peers.md, tasks with their truth, in Markdown.
 
-One home is made (`scale/made.py` has the texts), always the same, so it is known which files must
-go, stay or be listed. Each way of doing a task runs five times, on a fresh copy of its folders
-with the files in the page cache, as on the first day: without a daemon, index or cache. Printed are
-the commands to be typed, the least of their seconds, those of a processor, and what is right of the
-result, which is read off the disk where files change. A program that is not installed is named as
-such.
+One home is made (`scale/made.py` has the texts), always the same, so the files that must go, stay
+or be listed are known. Each way of doing a task runs five times, on a fresh copy of its folders.
+The files are in the page cache, and there is no daemon, index or cache, as on the first day. It
+prints the commands, the least wall and processor seconds, and how much of the result is right. If a
+task changes files, the result is read from the disk. A missing program is named as such.
 """
 
 import argparse
@@ -42,7 +41,7 @@ OFFICE = "http://schemas.openxmlformats.org"
 
 
 def docx(content, modified):
-    """A document of Office that states when it was modified."""
+    """Returns an Office document with this modification date."""
     core = f"{OFFICE}/package/2006/metadata/core-properties"
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{OFFICE}/package/2006/content-types">'
@@ -67,7 +66,7 @@ def docx(content, modified):
 
 
 def png(side, shade):
-    """A grey picture of so many pixels a side; `shade` is asked by fractions of it."""
+    """Returns a grey picture of `side` pixels a side; `shade` is called with fractions of it."""
     rows = (
         b"\0" + bytes(shade(x / side, y / side) for x in range(side)) for y in range(side)
     )
@@ -83,7 +82,7 @@ def png(side, shade):
 
 
 class Home:
-    """The tree, and what is true of it: sets of paths."""
+    """The tree, and the truth about it: sets of paths."""
 
     def __init__(self, root):
         self.root = root
@@ -125,14 +124,14 @@ class Home:
             keep(f"phone/hut-{n}.jpg", f"phone/hut-{n} (1).jpg")
         for n in range(530, 630):
             keep(f"phone/IMG_{n}.jpg")
-        # The same but for the last byte.
+        # Equal except for the last byte.
         for n in range(20):
             content = photo()
             self.put(f"photos/2024/edited-{n}.jpg", content)
             self.put(f"photos/phone/edited-{n}.jpg", content[:-1] + bytes([content[-1] ^ 1]))
 
     def letters(self):
-        """Earlier versions go, of which 90 % lie in a later one, by date or as a whole."""
+        """Earlier versions go if 90 % of them is in a later one, by date or completely."""
         draw, self.earlier = self.draw, set()
         for n in range(150):
             lines = text(draw, 400).splitlines(keepends=True)
@@ -148,7 +147,7 @@ class Home:
             lines[7] = text(draw, 12)
             self.put(f"letters/{n}-{second}.docx", docx("".join(lines), NOW - 30 * DAY))
             self.earlier.add(f"letters/{n}-{first}.docx")
-        # A third of each of these is its own, and these have a template in common.
+        # A third of each of these is its own, and these share a template.
         template = text(draw, 200)
         for n in range(200, 230):
             content = text(draw, 240)
@@ -157,19 +156,19 @@ class Home:
             self.put(f"letters/{n}-2.txt", template + text(draw, 200))
 
     def thesis(self):
-        """The times of the files are those of a stick that they were copied from."""
+        """The files have the times of the stick that they were copied from."""
         draw, content = self.draw, text(self.draw, 4000)
         tails = ("", "-final", "-final2", " (copy)", "-new", "-b")
         names = [f"thesis{tail}.docx" for tail in tails]
         draw.shuffle(names)
         for age, name in enumerate(names):
-            # The stick got the newest one first.
+            # The newest file was copied to the stick first.
             self.put(f"thesis/{name}", docx(content, NOW - (60 - age) * DAY), age)
             content = edited(draw, content, 0.03)
         self.newest = {f"thesis/{names[-1]}"}
 
     def disk(self):
-        """A backup, and what became of the disk since."""
+        """Makes a backup, and the disk with its later changes."""
         draw, root = self.draw, self.root
         for n in range(1500):
             folder = ("photos", "letters", "work/2023", "work/2024")[n % 4]
@@ -196,7 +195,7 @@ class Home:
         self.changed_bytes = sum(file.stat().st_size for file in fresh)
 
     def old_disk(self):
-        """Of `old` five files were edited and three are nowhere else, one of them twice in it."""
+        """In `old` five files were edited and three are nowhere else, one of them twice in it."""
         draw, self.missing = self.draw, set()
         for n in range(1000):
             content = text(draw, draw.randrange(200, 2000))
@@ -233,7 +232,7 @@ class Home:
                 self.there.add(name)
 
     def pictures(self):
-        """Each picture is there again, at half its size and a little brighter."""
+        """Each picture has a copy of half its size and slightly brighter."""
         self.smaller = set()
         for n in range(20):
             knots = [[self.draw.randrange(220) for _ in range(7)] for _ in range(7)]
@@ -251,7 +250,7 @@ class Home:
 
 
 def listed(root):
-    """The regular files below a folder, the trash and what programs leave left out."""
+    """Returns the regular files below a folder, without the trash and files that programs leave."""
     found = (Path(folder) / name for folder, _, names in os.walk(root) for name in names)
     files = (file for file in found if file.is_file() and not file.is_symlink())
     return {str(file.relative_to(root)) for file in files}
@@ -262,7 +261,7 @@ def identity(file):
 
 
 def sets(wanted, found):
-    """What is right of a set."""
+    """Returns how much of a set is right."""
     missed, wrong = len(wanted - found), len(found - wanted)
     if not missed and not wrong:
         return f"right: {len(wanted)}" if len(wanted) > 1 else "right"
@@ -273,7 +272,7 @@ def sets(wanted, found):
 
 
 class Run:
-    """A way of doing a task that has been gone, in its folder."""
+    """A finished way of doing a task, in its folder."""
 
     def __init__(self, home, folder, out, before):
         self.home, self.folder, self.out, self.before = home, folder, out, before
@@ -292,7 +291,7 @@ class Run:
         return self.gone(self.home.copies)
 
     def linked(self):
-        """What the photos need, beside what they would need."""
+        """Compares the disk space of the photos with the space that they need."""
         files = [self.folder / "photos" / name for name in listed(self.folder / "photos")]
         stats = {(stat.st_dev, stat.st_ino): stat.st_size for stat in map(os.stat, files)}
         contents = {hashlib.md5(file.read_bytes()).digest(): file.stat().st_size for file in files}
@@ -300,7 +299,7 @@ class Run:
         return "right: one file a content" if not spare else f"{spare / 1e6:.0f} MB left"
 
     def transferred(self):
-        """What was written into the backup, and whether that is the disk now."""
+        """Returns what was written into the backup, and whether it now equals the disk."""
         backup, disk = self.folder / "backup", self.folder / "disk"
         copied = sum(
             stat.st_size
@@ -318,8 +317,8 @@ class Run:
         return sets(self.home.missing, {row["path"] for row in json.loads(self.out)["missing"]})
 
 
-# Task: (title, what is asked, folders, ways); way: (program, commands, what is read of the run).
-# The last command's output is the answer. A `#` ends what is shown of a command.
+# Task: (title, question, folders, ways); way: (program, commands, check of the run). The last
+# command's output is the answer. A `#` ends the printed part of a command.
 def tasks(home):
     resemble = "resemble --local"
     newest = r"(?m)^.*?(\S*thesis/.*\.docx)  newest"
@@ -469,19 +468,19 @@ def tasks(home):
 
 
 def in_drawer(run):
-    """The documents that are on the disk, in this version or in another one."""
+    """Returns the documents that are on the disk, in this version or in another one."""
     rows = json.loads(run.out)["entries"]
     return {f"docs/{row['a']}" for row in rows if row["a"] and row["class"] != "only-a"}
 
 
 def processor():
-    """Seconds of a processor of all commands that have ended."""
+    """Returns the processor seconds of all finished commands."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def once(home, folders, commands, check, binaries):
-    """Seconds of the commands one after the other in a fresh folder, and what is right."""
+    """Returns the seconds of the commands in sequence in a fresh folder, and the check's result."""
     with tempfile.TemporaryDirectory(dir=home.root.parent) as work:
         work = Path(work)
         folder = work / "home"

@@ -5,12 +5,12 @@
     record.py record DIR PROGRAMS OUT                      asks the programs in PROGRAMS
     record.py differ OUT OUT [--again OUT]                 says which answers differ
 
-A change that moves code changes no answer: record before the first step and after each one, and
-`differ` prints nothing but what was meant to change. An answer that one build gives differently
-from run to run is told apart by a second recording of the first build (`--again`). Each question is
-asked without a daemon (from a cache that begins empty) and of a daemon that watches the tree; the
-overlay is walked as well. What two runs cannot have in common (process numbers, sizes of index
-files, times) is replaced by a mark. Recordings are folders of plain files: `diff -r` shows them.
+A change that moves code changes no answer. So record before the first step and after each one:
+`differ` prints only intended changes. Answers of one build that vary from run to run are identified
+by a second recording of the first build (`--again`). Each question is asked without a daemon (from
+a cache that begins empty) and of a daemon that watches the tree; the overlay is walked as well.
+Text that differs between runs (process numbers, sizes of index files, times) is replaced by a mark.
+Recordings are folders of plain files: `diff -r` shows them.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.join(HERE, "..", "..")
-WHEN = 1_700_000_000  # every file of the trees is of this time and a little later
+WHEN = 1_700_000_000  # every file of the trees has this time or a little later
 
 FORMATS = ["text", "json", "jsonl", "csv", "tsv"]
 REPORTS = FORMATS + ["html", "fdupes"]
@@ -241,7 +241,7 @@ def every(files, most):
 
 
 def questions(top, name):
-    """(words, formats) of every question about a tree."""
+    """Returns (words, formats) of every question about a tree."""
     tree = os.path.join(top, name)
     files = files_of(tree)
     for file in every(files, 8):
@@ -365,7 +365,7 @@ VOLATILE = [
     ),
     (re.compile(rb"\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?Z?"), b"TIME"),
     (re.compile(rb"\b(in|took) [0-9.]+ ?m?s\b"), b"in T"),
-    # A digest of all of an answer, times among it.
+    # A digest of the whole answer, which includes times.
     (re.compile(rb"<!-- digest [0-9a-f]{64} -->"), b"<!-- digest DIGEST -->"),
     (re.compile(rb',"digest":"[0-9a-f]{64}"\}'), b',"digest":"DIGEST"}'),
 ]
@@ -416,7 +416,8 @@ def run_daemon(home, tree, mount):
 
 
 def walk_overlay(mount, out):
-    """Every `.similar` of at most 60 files: names, where they lead, why, the report, attributes."""
+    """Records every `.similar` of at most 60 files: names, targets, reasons, the report,
+    attributes."""
     found, text = [], []
     for folder, folders, names in os.walk(mount):
         folders.sort()

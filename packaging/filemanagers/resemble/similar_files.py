@@ -1,14 +1,13 @@
-"""What the entries "Similar files" and "Similar folders" of file managers do.
+"""Implements the entries "Similar files" and "Similar folders" of file managers.
 
-An extension of a file manager asks `menu` for its entry, which looks at no file and asks nobody. A
-click starts this file as a program of its own, so that whatever takes time does not hold up the
-file manager:
+An extension of a file manager asks `menu` for its entry, which reads no file and asks no program. A
+click starts this file as a program of its own, so that slow work does not block the file manager:
 
     python3 similar_files.py OPENER URI
 
-It asks `resemble` where the view of the daemon shows what is similar, and has OPENER (`nautilus`,
-`nemo`, `caja`, `dolphin`) open that folder; if there is nothing to open, it says why in a window.
-Names are bytes on their way: URIs between the programs, arguments without a shell.
+It asks `resemble` where the daemon's view shows similar files, and has OPENER (`nautilus`, `nemo`,
+`caja`, `dolphin`) open that folder. If there is nothing to open, a window explains why. Names are
+passed as bytes: as URIs between the programs, and as arguments without a shell.
 """
 
 import base64
@@ -29,7 +28,7 @@ RESEMBLE = str(INSTALLED) if INSTALLED.exists() else "resemble"
 
 
 def menu(new_item, opener, files):
-    """The entry for what is selected, as a list: one local file or folder has one."""
+    """Returns the entry for the selection, as a list: only one local file or folder has one."""
     if len(files) != 1 or files[0].get_uri_scheme() != "file":
         return []
     kind = files[0].get_file_type().value_nick
@@ -46,7 +45,7 @@ def menu(new_item, opener, files):
 
 
 def start(opener, uri):
-    """Starts this program; the file manager goes on."""
+    """Starts this program; the file manager continues."""
     from gi.repository import GLib
 
     started = subprocess.Popen(["python3", PROGRAM, opener, uri], start_new_session=True)
@@ -54,19 +53,19 @@ def start(opener, uri):
 
 
 def path_of(given):
-    """The path of a `file:` URI; a path stays as it is."""
+    """Returns the path of a `file:` URI; a path stays as it is."""
     if not given.startswith("file:"):
         return given
     return os.fsdecode(urllib.parse.unquote_to_bytes(urllib.parse.urlsplit(given).path))
 
 
 def shown(name):
-    """A name as a text that can be printed."""
+    """Returns a name as a printable text."""
     return os.fsencode(name).decode(errors="replace")
 
 
 def path_of_row(row):
-    """The path of a row of JSON. One that is no UTF-8 has its bytes in a field of their own."""
+    """Returns the path of a JSON row. A path that is not UTF-8 has its bytes in another field."""
     return os.fsdecode(base64.b64decode(row["path_b64"])) if "path_b64" in row else row["path"]
 
 
@@ -76,14 +75,14 @@ def ask(*args):
 
 
 class Nothing(Exception):
-    """There is no folder to open: the title and the text of the window that says so."""
+    """There is no folder to open: title and text of the window."""
 
 
 def folder_of(path):
-    """The folder of the view that holds what is similar to a file or folder."""
+    """Returns the folder of the view with the files or folders similar to this one."""
     similar = os.path.join(path, ".similar")
     # Where the view shows the tree as it is, `.similar` of a folder has an entry for each of its
-    # files, and what is similar to the folder is in `.dirs`.
+    # files, and `.dirs` has the similar folders.
     wishes = [os.path.join(similar, ".dirs"), similar] if os.path.isdir(path) else [similar]
     for wish in wishes:
         answer = ask("shell-init", "--view", wish)
@@ -94,7 +93,7 @@ def folder_of(path):
             return folder
     mounts = json.loads(ask("status", "--format", "json").stdout)["mounts"]
     if any(path.startswith(mount["path"] + "/") for mount in mounts):
-        # Something that the view itself shows, which is in another place in each kind of view.
+        # A path in the view itself: its original is found differently in each kind of view.
         above, name = os.path.split(path)
         places = [(path, ".similar", ".dirs"), (path, ".similar"), (above, ".similar", name)]
         for place in [*places, (above, ".similar")]:
@@ -104,7 +103,7 @@ def folder_of(path):
 
 
 def no_answer(said):
-    """Why `resemble` did not answer."""
+    """Returns why `resemble` did not answer."""
     if ask("status").returncode != 2:
         return Nothing("resemble has no answer", said)
     command = "resemble setup"
@@ -115,14 +114,14 @@ def no_answer(said):
 
 
 def listed(folder):
-    """The same folder by the name that the view lists it under, where it has another one."""
+    """Returns the same folder under the name in the view's listings, if that differs."""
     number = os.stat(folder).st_ino
     with os.scandir(os.path.dirname(folder)) as entries:
         return next((entry.path for entry in entries if entry.inode() == number), folder)
 
 
 def not_shown(path, mounts):
-    """Why the view does not show a file."""
+    """Returns why the view does not show a file."""
     if not mounts:
         return Nothing(
             "resemble shows no view of your files",
@@ -131,7 +130,7 @@ def not_shown(path, mounts):
             'resemble view on "$XDG_RUNTIME_DIR/resemble/view"',
         )
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    # A folder above a watched one is watched instead of that.
+    # A folder above a watched one is watched instead.
     roots = json.loads(ask("status", "--format", "json").stdout)["roots"]
     below = [root for root in map(path_of_row, roots) if root.startswith(folder.rstrip("/") + "/")]
     commands = [f"resemble watch remove {shown(shlex.quote(root))}" for root in below]
@@ -144,7 +143,7 @@ def not_shown(path, mounts):
 
 
 def nothing_similar(path):
-    """What is said in the place of an empty folder."""
+    """Returns the message in place of an empty folder."""
     text = "No watched file shares enough with it."
     if os.path.isdir(path):
         text = (
@@ -155,7 +154,7 @@ def nothing_similar(path):
 
 
 def tell(nothing, opener):
-    """Says in a window why no folder opens."""
+    """Explains in a window why no folder opens."""
     title, text = nothing.args
     if opener == "dolphin" and shutil.which("kdialog"):
         lines = html.escape(text).replace("\n", "<br>")
@@ -174,8 +173,8 @@ def tell(nothing, opener):
 
 
 def main(opener, given):
-    """Opens the folder of what is similar, or says why there is none."""
-    # What the view lists as similar are links: they lead to the next question.
+    """Opens the folder of similar files, or explains why there is none."""
+    # Similar files in the view are links, which lead to the next question.
     path = os.path.realpath(path_of(given))
     try:
         folder = folder_of(path)
