@@ -45,7 +45,7 @@ use crate::new_file::NewFile;
 /// Most partly read documents that are named.
 const UNREAD: usize = 10;
 
-/// How much is printed on standard error.
+/// Amount of text on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Talk {
     Errors,

@@ -243,7 +243,7 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// The view of the overlay.
     pub view: View,
-    /// Whether the overlay lists `.similar`.
+    /// Visibility of `.similar` in listings.
     pub show: Show,
     /// Name of `.similar` in listings.
     pub similar_name: SimilarName,
@@ -282,7 +282,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The file to start with cannot be written.
@@ -290,7 +290,7 @@ pub enum ConfigError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is invalid.

@@ -124,7 +124,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         body.contains("&lt;b&gt;&amp;new") && !body.contains('\n'),
         "{body}"
     );
-    // The alert is raised while neither of them runs.
+    // The change is made while the program is stopped; then the daemon is killed, too.
     drop(running);
     sandbox.write("second.txt", edited(&text, 7, 3));
     daemon.sync();

@@ -378,7 +378,7 @@ fn templates_count_in_dirs_and_compare() {
     let row = page(&compare_after);
     // The same path on both sides is edited, for any score.
     assert_eq!(row["class"], "edited");
-    // Of the frame only chunks with other text count.
+    // Only chunks of the frame with other text count.
     assert!(share(&row) < 0.4, "{row}");
     let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
     assert!(

@@ -1,7 +1,7 @@
 use super::*;
 use clap::CommandFactory;
 
-/// What a person needs at once is on one screen; `--help` has the rest.
+/// The most important options fit on one screen; `--help` has the rest.
 #[test]
 fn short_help_is_one_screen() {
     fn lines(command: &mut clap::Command, name: &str, all: &mut Vec<(String, usize)>) {

@@ -389,8 +389,8 @@ impl Local {
     }
 }
 
-/// Returns whether a question looks up the holders of a piece. Questions about all files of a scope
-/// count the pieces themselves, except the groups of one in little memory.
+/// Returns whether a question reads posting lists. Those about directories and groups count the
+/// pieces themselves, unless their memory is limited.
 const fn reads_lists(request: &Request) -> bool {
     match request {
         Request::Dirs(dirs) => dirs.memory.is_some(),

@@ -1,6 +1,6 @@
 //! `resemble compare`: two directories or files by content.
 //!
-//! It requests no more rows than it prints: two nearly equal trees of 100,000 files have nearly
+//! It requests no more rows than it prints. Two nearly equal trees of 100,000 files have nearly
 //! 100,000 rows `same`, which text shows only on request.
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Shows progress on standard error, for work that takes more than a second.
 //!
 //! A thread of its own draws. Reading reports figures a few times a second, but comparing and
-//! waiting for the daemon report nothing, and a static line looks like a program that hangs.
+//! waiting for the daemon report nothing. A static line would look like a program that hangs.
 //! Another thread counts the files, so that the line can show how much is left. It starts with the
 //! line, because work of less than a second needs no such figure.
 

@@ -4,8 +4,8 @@
 //! name may be gone by then. Examples are a hard link that existed for one write, a name in a
 //! short-lived folder, and a descriptor whose file never had the reported name. So:
 //!
-//! 1. If a file with several names is written under one that the index does not know, its known
-//!    names are checked as well: the new name may be gone before its turn.
+//! 1. A file with several names may be written under one that the index does not know. Then its
+//!    known names are checked as well: the new name may be gone before its turn.
 //! 2. A file that was opened with `O_TMPFILE` is reported under `#` and its inode number. Once it
 //!    has a name, that name is checked.
 //! 3. Otherwise inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered and

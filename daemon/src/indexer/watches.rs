@@ -87,7 +87,7 @@ pub(crate) struct Watches {
     /// Removed paths that the source may still remember.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// Whether other machines may change a file system, by its `st_dev`; determined once for each.
+    /// True for file systems that other machines may change, by `st_dev`; determined once for each.
     remote: BTreeMap<u64, bool>,
 }
 

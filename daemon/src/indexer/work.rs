@@ -81,9 +81,9 @@ impl Indexer {
             mut entries,
             ..
         } = jobs;
-        // There are two rounds. In a single one, a named file would be read before the listing
-        // above it that watches its directory, and a write in between would make no event. So whole
-        // directories come first, and single entries when everything is watched.
+        // There are two rounds. In a single one, a named file would be read before the listing that
+        // watches its directory. A write in between would make no event. So whole directories come
+        // first, and single entries when everything is watched.
         self.drop_listed(&subtrees, &mut entries);
         let mut targets: Vec<Target> = Vec::new();
         for (rename, modified) in renames {
@@ -132,7 +132,7 @@ impl Indexer {
         if (reached || is_due) && !self.look_at_unseen() {
             return false;
         }
-        // What is constantly created and removed must not delay a barrier for ever.
+        // Constant creation and removal must not delay a barrier for ever.
         for _ in 0..PERSISTENCE {
             if !reached || self.unresolved.is_empty() {
                 break;

@@ -220,8 +220,8 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Runs the checker or the mount helper, if the command line requests it. Returns the message of a
-/// helper that failed.
+/// Runs the checker, the starter or the mount helper, if the command line requests it. Returns the
+/// message of a helper that failed.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,
 ) -> Option<Result<(), String>> {

@@ -15,7 +15,7 @@
 //!    without cookie (`MOVE_SELF`) means that a watched directory itself moved; its parent's watch
 //!    reports the same.
 //! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
-//!    path may stay wrong: a lost move leaves the old path on the watch, and a request for that
+//!    path may stay wrong. A lost move leaves the old path on the watch, and a request for that
 //!    path is answered "already done". So [`Source::reset`] makes a new instance instead of
 //!    repairing the old one. It closes the old one first and waits for that: at the kernel's limit
 //!    of instances there is no room for both.

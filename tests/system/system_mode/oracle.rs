@@ -184,7 +184,7 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     let home = shares.join("home");
     fs::create_dir(&home).expect("a folder");
     chown(&home, Some(user.uid), None).expect("chown");
-    // Where links to files of others may be made, a secret gets a name at home in this way.
+    // If links to files of others may be made, a secret gets a name at home in this way.
     fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
     let server = Server::start(disks, &["--no-mount"]);
     let paths = |answer: &Answer| answer.paths().len();

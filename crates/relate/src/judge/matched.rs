@@ -107,7 +107,7 @@ impl Match {
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // Of equal figures those of the bytes are shown.
+        // If figures are equal, those of the bytes are shown.
         let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
         let order = order.then_with(|| a.4.cmp(&b.4));
         // The order of the search must not decide.

@@ -30,11 +30,11 @@ use crate::scope::ScopedFiles;
 pub struct Nominee {
     /// The content.
     pub content: ContentId,
-    /// What both share. The rarity fields are filled in only if the subject is not a text.
+    /// Common pieces of both. The rarity fields are filled in only if the subject is not a text.
     pub common: Common,
     /// Number of common samples among the subject's additional ones ([`FoundBy::besides`]).
     pub besides: u32,
-    /// What it may share with one place of the subject, if the question asked for passages.
+    /// Passage that it may share with one place of the subject, if the question asked for passages.
     pub passage: Passage,
 }
 
@@ -321,9 +321,9 @@ pub struct Told {
 pub struct Nominees {
     /// Nominees by content.
     pub all: Vec<Nominee>,
-    /// How common the subject's pieces are.
+    /// Counts of the subject's common pieces.
     pub counts: Counts,
-    /// How rare the subject's pieces are; set if it is not a text.
+    /// Rarity of the subject's pieces; set if it is not a text.
     pub windows: Option<SubjectWindows>,
 }
 

@@ -413,7 +413,7 @@ impl Sink for Listener<'_> {
             }
             (Heard::LeadsOn(names), Role::Unpacked) => Heard::LeadsOn(names),
             (Heard::LeadsOn(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
-                // Of several members of one name, the first with a content counts.
+                // If several members have this name, the first with a content counts.
                 Some([]) if self.own.is_none() => {
                     self.under_way = Some(KeptPart::Own);
                     Heard::Wanted

@@ -381,7 +381,7 @@ struct Besides {
     /// See [`Texts::sizes`].
     size: Option<ByteLen>,
     rows: Option<Vec<u64>>,
-    /// Why the content cannot be read.
+    /// Error if the content cannot be read.
     error: Option<SoftError>,
 }
 
