@@ -1,4 +1,4 @@
--- Which content has which piece, each once: copies on several machines fall together.
+-- Each content with each of its pieces, once: copies on several machines are merged.
 SELECT kind, key, cid
 FROM postings
 GROUP BY kind, key, cid

@@ -1,4 +1,4 @@
--- The common pieces are few and go to every worker: what is in long lists goes before any shuffle.
+-- The common pieces are few and go to every worker, so long lists are dropped before any shuffle.
 SELECT p.kind, p.key, p.cid
 FROM posting p
 WHERE NOT EXISTS (

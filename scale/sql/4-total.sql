@@ -1,6 +1,5 @@
--- For each content and each level from its own on: how many of its samples of that level or a
--- greater one are certainly not ignored. A sample has 32 bits, and its level is 3 and its leading
--- zeros.
+-- For each content and each level from its own on: the number of its samples of at least that level
+-- that are certainly not ignored. A sample has 32 bits, and its level is 3 and its leading zeros.
 WITH content AS (
     SELECT cid, MIN(level) AS own, MIN(size) AS bytes FROM contents GROUP BY cid
 ), whole AS (

@@ -1,5 +1,5 @@
--- Whether each pair is a candidate. Whoever is sampled at the greater level is compared by all of
--- its samples, the other one by those that it has at that level.
+-- Decides whether each pair is a candidate. The content sampled at the greater level is compared by
+-- all its samples, the other one by its samples of that level.
 SELECT p.a, p.b, p.fingerprints, p.chunks,
        CASE WHEN (p.fingerprints >= 2 OR p.chunks >= 1 OR x.is_header + y.is_header = 2)
              AND (x.is_whole + y.is_whole = 2

@@ -1,2 +1,2 @@
--- What goes home.
+-- The result.
 SELECT a, b, fingerprints, chunks FROM judged WHERE is_candidate = 1

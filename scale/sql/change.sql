@@ -1,5 +1,5 @@
--- Of a run that goes on from another one: the usable postings that are new (1), and those that are
--- none any more (-1): of contents that are gone, and of pieces that have become common.
+-- The changes of a run that continues another one: new usable postings (1) and former ones (-1).
+-- Former postings are those of vanished contents, and of pieces that have become common.
 SELECT u.kind, u.key, u.cid, 1 AS sign
 FROM usable u
 WHERE NOT EXISTS (

@@ -1,5 +1,5 @@
--- The pairs of before, and what has changed: new postings with all that there are now, and gone
--- ones with all that there were. What has two new ends is counted twice so, and taken back once.
+-- The earlier pairs and the changes: new postings with all present ones, and former postings with
+-- all earlier ones. A pair with two new ends is counted twice so, and subtracted once.
 SELECT a, b, CAST(SUM(fingerprints) AS BIGINT) AS fingerprints,
        CAST(SUM(chunks) AS BIGINT) AS chunks
 FROM (

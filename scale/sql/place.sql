@@ -1,5 +1,5 @@
--- For each content one file that has it and that workers can read, the first by name. `files` has
--- the catalogues whose files they see, by the numbers of their folders.
+-- For each content the first file by name that has it and that workers can read. `files` has the
+-- catalogues whose files they see, by the numbers of their folders.
 SELECT f.cid, f.root, MIN(f.path) AS path, MIN(c.digest) AS digest
 FROM files f
 JOIN (SELECT cid, MIN(root) AS root FROM files WHERE kind = 1 GROUP BY cid) one

@@ -1,4 +1,4 @@
--- How large each sketch is without what is common.
+-- The size of each sketch without common shingles.
 SELECT doc, COUNT(*) AS pieces
 FROM usable
 GROUP BY doc

@@ -1,4 +1,4 @@
--- What phase 4 joins: the resemblance is what both have over what either has.
+-- The links that phase 4 joins: the resemblance is shared over union.
 SELECT p.a, p.b, p.common, x.pieces AS of_a, y.pieces AS of_b
 FROM pair p
 JOIN total x ON x.doc = p.a

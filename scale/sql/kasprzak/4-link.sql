@@ -1,4 +1,4 @@
--- A share of the one of which it is the larger share.
+-- The pairs whose larger share reaches the threshold.
 SELECT p.a, p.b, p.common, x.pieces AS of_a, y.pieces AS of_b
 FROM pair p
 JOIN total x ON x.doc = p.a
