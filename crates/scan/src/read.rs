@@ -1,38 +1,37 @@
-//! Reading one file, without ever opening what is no file, and knowing what the result is worth.
+//! Reads one file: opens only regular files, and classifies how reliable the result is.
 //!
 //! 1. **A readable open may block or have effects** (a FIFO, a tape, `/dev/watchdog`), and the type
 //!    may change between a `stat` and an `open`. So the name is opened with `O_PATH` first, which
-//!    touches nothing; the type is checked on that descriptor; and the same inode is then opened
-//!    through `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay on for file systems that are odd in
-//!    other ways, `O_NOATIME` where we own the file, since looking should leave no trace.
-//! 2. **Never `mmap`**: a file that is truncated under a mapping kills the process.
-//! 3. **No more than the size seen at the start is read**, so a file that grows as fast as we read
-//!    ends, and a pseudo file that says 0 is empty. One byte more is asked for, to notice growth.
-//! 4. **Before and after.** If size, times or identity differ between the two looks, the bytes may
-//!    belong to no state that the file ever had: it is read again at once, a few times if it is
-//!    small. A file that will not stand still is handed over as it is, marked *moving*, with the
-//!    stat of *before*, so that any later look sees a difference.
-//! 5. **Settling.** Equal times are no proof: a store through `mmap` is dated when the page is
-//!    written back (measured: up to 35 s later on ext4, never on tmpfs), and a kernel without
-//!    multigrain timestamps gives two writes within a tick (up to 10 ms; 2 s on FAT) one time. One
-//!    rule covers both: a file whose inode changed less than [`SETTLE_WINDOW`] before the read is
-//!    *unsettled* and is read once more after the window, for its digest only (one BLAKE3 pass, no
-//!    chunking, nothing written if it is the same). A first scan of files that nobody touched in
-//!    the last half minute reads each exactly once. Re-checking by `stat` would be cheaper and
-//!    worthless: what it would have to find is a change without a changed stat. What stays
-//!    invisible is a store through a long-lived mapping on tmpfs, or a writeback later than the
-//!    window.
-//! 6. **A known content costs one BLAKE3 pass.** Small files are hashed before anything else; of
-//!    a large one that the index knows under another time (a touch, a copy over itself) the digest
-//!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
-//! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
-//! 8. **A large file that changes** is read from where it ended if it has grown, and what stands
-//!    before is assumed, and verified later; else it is hashed, and digested where it differs from
-//!    what it was (docs/changes.md). That needs what is `known` of it, by an earlier reading.
+//!    has no effect. The type is checked on that descriptor, and the same inode is then opened
+//!    through `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay set for unusual file systems.
+//!    `O_NOATIME` is set where we own the file, because reading should leave no trace.
+//! 2. **Never `mmap`**: a file that is truncated while it is mapped kills the process.
+//! 3. **No more than the size seen at the start is read**. So a file that grows as fast as we read
+//!    ends, and a pseudo file of size 0 is empty. One more byte is requested, to notice growth.
+//! 4. **`stat` before and after.** If size, times or identity differ, the bytes may belong to no
+//!    state that the file ever had. A small file is then read again at once, a few times. A file
+//!    that keeps changing is returned as it is and marked *moving*. It has the `stat` of *before*,
+//!    so any later check sees a difference.
+//! 5. **Settling.** Equal times are no proof of equal bytes. A store through `mmap` is dated when
+//!    the page is written back (measured: up to 35 s later on ext4, never on tmpfs). A kernel
+//!    without multigrain timestamps dates two writes within a tick alike (up to 10 ms; 2 s on FAT).
+//!    One rule covers both. A file whose inode changed less than [`SETTLE_WINDOW`] before the read
+//!    is *unsettled*. It is read once more after the window, for its digest only: one BLAKE3 pass,
+//!    no chunking, and no write if it is the same. A first scan reads files that nobody changed in
+//!    the last half minute exactly once. Checking by `stat` again would be cheaper, but useless:
+//!    the point is to find a change without a changed `stat`. Two changes stay invisible: a store
+//!    through a long-lived mapping on tmpfs, and a writeback later than the window.
+//! 6. **A known content costs one BLAKE3 pass.** Small files are hashed before anything else. A
+//!    large file may be known to the index with other times (a touch, a copy over itself). Its
+//!    digest alone is computed first. Only new contents are chunked. Two equal files in flight are
+//!    chunked once.
+//! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE` find them, and the zeros are computed.
+//! 8. **A large file that changes** is read from its old end if it has grown. The part before is
+//!    assumed, and verified later. Otherwise it is hashed, and digested where it differs from the
+//!    earlier state (docs/changes.md). Both need what `known` holds of an earlier reading.
 //! 9. **A long reading may pause**, so that other files need not wait for it; see `paused`.
-//! 10. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
-//!     also drop those that the user's own programs had cached; the kernel's use-once list does it
-//!     better.
+//! 10. Advice to the kernel is `SEQUENTIAL` for large files. Dropping the pages that we read would
+//!     also drop pages that the user's programs had cached. The kernel's use-once list is better.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -57,53 +56,53 @@ pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 pub use self::contents::{Content, Contents, Lookup, NoContents};
 pub use self::open::{open_regular, open_regular_in};
 
-/// A file whose inode changed less than this before it was read may have changed again without a
-/// trace in its times: 30 s (`dirty_expire`) and 5 s (the writeback interval) for writers through
-/// `mmap`, whose stores the kernel dates at writeback.
+/// A file whose inode changed less than this before it was read is unsettled: it may have changed
+/// again with the same times. The kernel dates stores through `mmap` at writeback, after 30 s
+/// (`dirty_expire`) and 5 s (the writeback interval).
 pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
 
-/// Up to this size a file is read whole, in bytes.
+/// Largest file that is read whole at once, in bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Reads before a file is given up as moving.
+/// Attempts before a file counts as moving.
 const ATTEMPTS: u32 = 3;
 
-/// A file larger than this is not read again at once, in bytes: it would be the same race.
+/// Largest file that is read again at once, in bytes. A larger one would only change again.
 const LARGEST_AT_ONCE: u64 = 64 << 20;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct FileRead {
-    /// The stat before the (last) reading.
+    /// The `stat` before the (last) reading.
     pub stat: Stat,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
-    /// It changed while it was read, each time.
+    /// It changed during every attempt to read it.
     pub moving: bool,
-    /// When reading began.
+    /// The time when reading began.
     pub at: SystemTime,
     /// Bytes read in all attempts.
     pub bytes: u64,
-    /// It is of a kind that is taken apart, or that states a date.
+    /// It has a format that is taken apart, or that states a date.
     pub applies: bool,
-    /// What looking into it came to, if that was asked for and is news.
+    /// The result of looking into it, if that was requested and is new.
     pub look: Option<NewLook>,
     /// It is to be taken apart later.
     pub due: bool,
-    /// The system had nothing left for looking into it: the error number.
+    /// The system lacked the resources to look into it: the error number.
     pub scarce: Option<i32>,
-    /// Bytes at the beginning that were not read, but taken for those of an earlier reading.
+    /// Bytes at the beginning that were not read, but assumed equal to those of an earlier reading.
     pub assumed: ByteLen,
 }
 
 impl FileRead {
-    /// How long before the reading the inode changed; negative if that lies in the future.
+    /// Returns how long before the reading the inode changed; negative if that is in the future.
     pub fn age(&self) -> i128 {
         age(self.stat.ctime, self.at)
     }
 }
 
-/// Nanoseconds from a file's time to ours; negative if the file is ahead.
+/// Returns the nanoseconds from `time` to `now`; negative if `time` is later.
 pub fn age(time: Timestamp, now: SystemTime) -> i128 {
     let since_1970 = match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(after) => after.as_nanos() as i128,
@@ -112,22 +111,22 @@ pub fn age(time: Timestamp, now: SystemTime) -> i128 {
     since_1970 - (i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos))
 }
 
-/// Why a file was not read.
+/// The reason why a file was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailure {
-    /// There is nothing at the path (any more), or something is in the way.
+    /// There is nothing at the path (any more), or access is obstructed.
     #[error("the file is gone")]
     Gone,
-    /// It is no regular file (any more).
+    /// It is not a regular file (any more).
     #[error("not a regular file")]
     NotRegular,
-    /// The system refused, now or for good.
+    /// The system refused, for now or permanently.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     Errno(i32),
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
-    /// It takes longer than a reader may: the next reading goes on from here.
+    /// It takes longer than a reader may. The next reading continues from here.
     #[error("not read to its end yet")]
     Paused,
 }
@@ -148,17 +147,17 @@ pub struct Reader {
     digester: Digester,
     params: Params,
     pieces: InPieces,
-    /// What large files were. `None`: nothing is known, and every file is read whole.
+    /// The states of large files as of earlier readings. `None`: every file is read whole.
     known: Option<Arc<KnownFiles>>,
-    /// What stands before the end of a file that has grown may be taken for what it was.
+    /// True if the part before the old end of a grown file may be assumed unchanged.
     may_assume: bool,
-    /// The file whose name the next one has, by device and inode.
+    /// The device and inode of the file that the next one replaces under its name.
     replaces: Option<(u64, u64)>,
-    /// Where readings are put aside; `None`: none is, and none is gone on with.
+    /// Where paused readings are stored. `None`: readings are neither paused nor resumed.
     paused: Option<Arc<PausedReadings>>,
-    /// Whether to look if the next file is in the page cache.
+    /// True if the next file's presence in the page cache is to be checked.
     looks_at_cache: bool,
-    /// Whether the last file was, if it was looked at and can be told.
+    /// True if the last file was in the page cache; `None` if that was not checked or is unknown.
     was_cached: Option<bool>,
 }
 
@@ -172,7 +171,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// One in which nothing is assumed.
+    /// A pass that assumes nothing.
     const fn of(content: Content, bytes: u64, other_size: bool) -> Self {
         Self {
             content,
@@ -183,15 +182,15 @@ impl Pass {
     }
 }
 
-/// How far one went.
+/// The outcome of a pass.
 enum Passed {
     Whole(Pass),
-    /// After so many bytes it was time for a pause.
+    /// It paused after this many bytes.
     Partly(Halfway, u64),
 }
 
 impl Passed {
-    /// So many bytes were read before.
+    /// Adds bytes that were read before.
     fn after(self, before: u64) -> Self {
         match self {
             Self::Whole(pass) => Self::Whole(Pass {
@@ -204,7 +203,7 @@ impl Passed {
 }
 
 impl Reader {
-    /// A reader for an index with these parameters.
+    /// Returns a reader for an index with these parameters.
     pub fn new(params: &Params, stop: StopFlag) -> Self {
         Self {
             digester: Digester::new(params),
@@ -225,53 +224,52 @@ impl Reader {
         }
     }
 
-    /// From now on large files that were read before, and have changed, are not digested whole.
+    /// Enables the cheaper reading of large files that were read before and have changed.
     pub(crate) fn with_known(mut self, known: Arc<KnownFiles>) -> Self {
         self.known = Some(known);
         self
     }
 
-    /// From now on readings that another reader has put aside here are gone on with.
+    /// Enables resuming the readings that other readers have stored here.
     pub(crate) fn with_paused(mut self, paused: Arc<PausedReadings>) -> Self {
         self.paused = Some(paused);
         self
     }
 
-    /// Readings end with [`ReadFailure::Paused`] after this moment; `None`: with the file.
+    /// Makes readings end with [`ReadFailure::Paused`] after this moment; `None`: never.
     pub(crate) const fn pause_at(&mut self, until: Option<Instant>) {
         self.pieces.until = until;
     }
 
-    /// Whether the next file, if it is read once, stays in the page cache only as far as it was
-    /// there.
+    /// Sets whether the next file, if it is read once, leaves the page cache as it was.
     pub(crate) const fn spare_cache(&mut self, spare: bool) {
         self.pieces.spares_cache = spare;
     }
 
-    /// Whether [`Self::was_cached`] is to be known of the next file.
+    /// Sets whether [`Self::was_cached`] is determined for the next file.
     pub(crate) const fn look_at_cache(&mut self, look: bool) {
         self.looks_at_cache = look;
         self.was_cached = None;
     }
 
-    /// Whether the last file was in the page cache before it was read.
+    /// Returns whether the last file was in the page cache before it was read.
     pub(crate) const fn was_cached(&self) -> Option<bool> {
         self.was_cached
     }
 
-    /// Whether the beginning of a file that has grown may be taken for what it was. If not, it is
-    /// read and hashed, but not chunked.
+    /// Sets whether the beginning of a grown file may be assumed unchanged. If not, it is read and
+    /// hashed, but not chunked.
     pub(crate) const fn may_assume(&mut self, may: bool) {
         self.may_assume = may;
     }
 
-    /// The next file has the name that this one had, so it may be that one, saved anew.
+    /// Names the file that had the next file's name. The next file may be a saved version of it.
     pub(crate) const fn replaces(&mut self, file: Option<(u64, u64)>) {
         self.replaces = file;
     }
 
-    /// Reads the file at a path below the anchor. `known_size` is the size that the index has of
-    /// it, if it has one: with the same size its digest alone is made first.
+    /// Reads the file at a path below the anchor. `known_size` is its size in the index, if it has
+    /// one. If the size is the same, the digest alone is computed first.
     pub fn read(
         &mut self,
         anchor: &Anchor,
@@ -291,7 +289,7 @@ impl Reader {
         Ok((file, stat))
     }
 
-    /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
+    /// Reads an open file like [`Self::read`]. The `stat` is that of [`open_regular`].
     pub fn read_open(
         &mut self,
         (file, before): (OwnedFd, Stat),
@@ -318,7 +316,7 @@ impl Reader {
                 (before, at) = (paused.stat, paused.at);
                 bytes += paused.bytes;
                 halfway = Some(paused.state);
-                // One that is written to between all turns would never be done.
+                // A file that is written to between all turns would never be finished.
                 attempt = ATTEMPTS;
             }
             let digest_first = known_size == Some(ByteLen(before.size));
@@ -333,7 +331,8 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // Only the times moved: what is in flight is our own claim of the last attempt.
+                // Only the times changed: the content in flight is our own claim of the last
+                // attempt.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
                 }
@@ -361,12 +360,12 @@ impl Reader {
         }
     }
 
-    /// The digest of a file in one pass, for a question rather than for an index.
+    /// Computes the digest of a file in one pass, for a question instead of the index.
     pub fn digest(&mut self, anchor: &Anchor, path: &Path) -> Result<FileRead, ReadFailure> {
         self.read(anchor, path, None, &NoContents)
     }
 
-    /// What an earlier reading of the file came to, if it can go on.
+    /// Returns the stored earlier reading of the file, if it can continue.
     fn resumed(&self, file: &OwnedFd, stat: &Stat) -> Result<Option<Paused>, ReadFailure> {
         match &self.paused {
             Some(paused) if stat.size > SMALL => paused.take(file, stat),
@@ -430,7 +429,7 @@ impl Reader {
         Ok(passed.after(bytes))
     }
 
-    /// Begins to digest a file.
+    /// Prepares the digester for a file.
     fn begin(&mut self, stat: &Stat) {
         if self.known.is_some() && stat.size >= IN_STRETCHES {
             self.digester.keep_stretches();
@@ -439,8 +438,8 @@ impl Reader {
         }
     }
 
-    /// Reads a file from the position of the digester on, which has taken what is before: the
-    /// content `base`, or nothing.
+    /// Reads a file from the position of the digester on. The digester already has the bytes
+    /// before: those of the content `base`, or none.
     fn rest(
         &mut self,
         file: &OwnedFd,
@@ -460,7 +459,7 @@ impl Reader {
         }
         let of_file = (!read.other_size).then_some(stat);
         let Some(content) = self.finish(file, of_file, base, contents)? else {
-            // What was known of the file does not tell: it is read without.
+            // The earlier state of the file did not help, so it is read without it.
             self.digester.reset();
             let passed = self.rest(file, stat, None, contents)?;
             return Ok(passed.after(read.bytes));
@@ -469,8 +468,8 @@ impl Reader {
         Ok(Passed::Whole(pass))
     }
 
-    /// What the digester has taken is a content, and all of this file, if it is: then it is known
-    /// from now on. `None`: it is to be digested anew.
+    /// Completes the content that the digester holds. If it is all of this file, its state is kept.
+    /// `None`: the file must be digested anew.
     fn finish(
         &mut self,
         file: &OwnedFd,
@@ -507,8 +506,7 @@ impl Reader {
         }
         Ok(Some(match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
-            // The file that claimed the digest first brings the content, too. It is stored only
-            // once.
+            // The file that claimed the digest first also brings the content, which is stored once.
             Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }

@@ -1,21 +1,20 @@
-//! Looking at directories without being led anywhere else.
+//! Lists directories without following anything that leads elsewhere.
 //!
-//! Whoever may write in a watched tree may swap a directory for a symbolic link between two of
-//! our calls. So nothing is ever looked up by an absolute path: an [`Anchor`] is one open root,
-//! and everything below is reached with `openat2` from it, which refuses symbolic links, magic
-//! links and `..` out of the root in the kernel, in one call, whatever is swapped meanwhile. A
-//! path that is too long for one call (`PATH_MAX` is 4096, paths may be longer) is walked in
-//! pieces of whole components, each from the directory before. Without `openat2` (a kernel before
-//! 5.6, a strict seccomp filter) the pieces are single components opened with `O_NOFOLLOW`.
+//! A user who may write in a watched tree may replace a directory with a symbolic link between two
+//! of our calls. So nothing is looked up by an absolute path. An [`Anchor`] is one open root, and
+//! everything below it is reached with `openat2`. In one call, the kernel refuses symbolic links,
+//! magic links and `..` that leaves the root. A path too long for one call is walked in pieces of
+//! whole components (`PATH_MAX` is 4096). Without `openat2` (a kernel before 5.6, a strict seccomp
+//! filter) each piece is one component, opened with `O_NOFOLLOW`.
 //!
-//! 1. Directories are opened for reading only to list them; entries are looked at with `fstatat`
-//!    that does not follow; only [`crate::read`] opens files, and only regular ones.
-//! 2. A name that is excluded is dropped between `getdents` and `fstatat`: a `stat` of our own
-//!    mount point would wait for ourselves, one of a hung server for ever.
-//! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold the tree many times
-//!    over.
-//! 4. A name that is gone before its `stat` was never there. Any other failure stays with the
-//!    entry, so that the caller can tell "not there" from "not now".
+//! 1. Directories are opened for reading only to list them. Their entries are checked with
+//!    `fstatat`, which does not follow links. Only [`crate::read`] opens files, and only regular
+//!    ones.
+//! 2. An excluded name is dropped between `getdents` and `fstatat`. A `stat` of our own mount point
+//!    would wait for ourselves, one of a hung server for ever.
+//! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold copies of the tree.
+//! 4. A name that is gone before its `stat` was never there. Any other failure is kept in the
+//!    entry, so the caller can distinguish "not there" from "not now".
 //! 5. Nothing recurses; the caller keeps the stack.
 
 use std::ffi::{OsStr, OsString};
@@ -57,7 +56,7 @@ impl From<FileType> for Kind {
     }
 }
 
-/// What `stat` says of an entry, as far as it matters here.
+/// The fields of `stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// `st_dev`: only good for comparing within one run.
@@ -76,7 +75,7 @@ pub struct Stat {
     pub ctime: Timestamp,
     /// Number of names.
     pub nlink: u32,
-    /// Whose it is.
+    /// The owner.
     pub uid: u32,
 }
 
@@ -106,17 +105,17 @@ impl Stat {
         }
     }
 
-    /// Of an open file or directory.
+    /// Returns the `stat` of an open file or directory.
     pub fn of(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
         rustix::fs::fstat(fd).map(|stat| Self::new(&stat))
     }
 
-    /// Of what a path leads to: a hint, since links above it are followed.
+    /// Returns the `stat` of a path. It is only a hint, because links above the path are followed.
     pub(crate) fn at(path: &Path) -> rustix::io::Result<Self> {
         rustix::fs::lstat(path).map(|stat| Self::new(&stat))
     }
 
-    /// The row that goes into the index.
+    /// Returns the row for the index.
     pub fn row(&self, fs: FsId) -> FileStat {
         FileStat {
             fs,
@@ -128,7 +127,7 @@ impl Stat {
         }
     }
 
-    /// Whether the bytes behind two looks at one inode are, as far as `stat` can tell, the same.
+    /// Returns whether both `stat`s of one inode agree, so the bytes are presumably unchanged.
     pub fn unchanged_since(&self, earlier: &Self) -> bool {
         (
             self.dev, self.ino, self.kind, self.size, self.mtime, self.ctime,
@@ -151,16 +150,15 @@ pub struct Anchor {
     stat: Stat,
 }
 
-/// Longest path given to one call, in bytes: `PATH_MAX` less some room.
+/// Longest path given to one call, in bytes. It is a little less than `PATH_MAX`.
 const LONGEST_PIECE: usize = 4000;
 
 /// Set once `openat2` was refused as unknown.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 impl Anchor {
-    /// Opens the directory at an absolute path of which no component may be a symbolic link:
-    /// whoever named it has resolved those that were there, and one that is there now leads
-    /// elsewhere.
+    /// Opens the directory at an absolute path that must not contain a symbolic link. The caller
+    /// has already resolved the links of the path, so a link found now was swapped in.
     pub fn open(path: &Path) -> rustix::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let slash = rustix::fs::open("/", flags, Mode::empty())?;
@@ -174,17 +172,17 @@ impl Anchor {
         })
     }
 
-    /// Where it was opened.
+    /// The path where it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it was when it was opened.
+    /// The `stat` when it was opened.
     pub const fn stat(&self) -> &Stat {
         &self.stat
     }
 
-    /// Whether another directory (or none) is at the path by now.
+    /// Returns whether the path no longer leads to this directory.
     pub fn was_replaced(&self) -> bool {
         Self::open(&self.path).map_or(true, |now| {
             (now.stat.dev, now.stat.ino) != (self.stat.dev, self.stat.ino)
@@ -209,7 +207,7 @@ impl Anchor {
         Stat::of(self.open_at(path, OFlags::PATH)?.as_fd())
     }
 
-    /// The target of a symbolic link at or below the anchor, raw.
+    /// Returns the raw target of a symbolic link at or below the anchor.
     pub fn read_link(&self, path: &Path) -> rustix::io::Result<Vec<u8>> {
         let link = self.open_at(path, OFlags::PATH)?;
         Ok(rustix::fs::readlinkat(&link, "", Vec::new())?.into_bytes())
@@ -254,8 +252,8 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
     }
 }
 
-/// Where to cut a path so that the piece before is at most `limit` bytes, or one component if
-/// that is longer; `None` if no cut is needed.
+/// Returns where to cut a path so that the first piece has at most `limit` bytes. A longer
+/// component is a piece of its own. `None` if no cut is needed.
 fn piece_end(path: &[u8], limit: usize) -> Option<usize> {
     if path.len() <= limit {
         return None;
@@ -338,14 +336,15 @@ impl OpenDir {
         true
     }
 
-    /// All names but `.`, `..`, snapshot directories and those that `skip` says, sorted by raw
-    /// bytes. Any failure of the listing itself fails it as a whole: half a listing would look
-    /// like deletions. A name that vanishes before its `lstat` stays, with that failure.
+    /// Lists all names except `.`, `..`, snapshot directories and those that `skip` selects, sorted
+    /// by raw bytes. Any failure fails the listing as a whole, because half a listing would look
+    /// like deletions. A name that vanishes before its `lstat` is listed with that failure.
     pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(false, skip)
     }
 
-    /// The same with snapshot directories among the names: for whoever must account for all.
+    /// Lists the same names and the snapshot directories, for a caller that must account for every
+    /// name.
     pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(true, skip)
     }
@@ -385,8 +384,8 @@ impl OpenDir {
         Ok(found)
     }
 
-    /// Opens a name of this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. Nothing that is
-    /// mounted or swapped meanwhile leads out of it: a name is one component.
+    /// Opens a name of this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. A name is a
+    /// single component, so no mount or swap leads out of the directory.
     pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         if name.as_bytes().contains(&b'/') {
             return Err(Errno::XDEV);
@@ -398,30 +397,30 @@ impl OpenDir {
         )
     }
 
-    /// The target of a symbolic link in this directory, raw.
+    /// Returns the raw target of a symbolic link in this directory.
     pub fn read_link(&self, name: &OsStr) -> rustix::io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.fd, name, Vec::new())?.into_bytes())
     }
 }
 
-/// Whether a directory of this name holds snapshots: the tree many times over.
+/// Returns whether a directory of this name holds snapshots, which are copies of the tree.
 pub fn is_snapshots(name: &OsStr) -> bool {
     matches!(name.as_bytes(), b".snapshot" | b".zfs")
 }
 
-/// Whether a failure says that there is nothing (or nothing we may see) at a path. Everything
-/// else (no descriptors left, a disk error, a stale handle) says nothing about the path, and must
-/// never be taken for a deletion.
+/// Returns whether a failure means that nothing, or nothing visible to us, is at a path. Every
+/// other failure (no descriptors left, a disk error, a stale handle) must never count as a
+/// deletion.
 pub fn means_absent(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
-/// Whether a failure says that we may not look.
+/// Returns whether a failure means that access is denied.
 pub fn means_denied(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
-/// Whether a failure says nothing about the file: it may be over when it is looked at again.
+/// Returns whether a failure is transient: it is the system's, not the file's, and worth a retry.
 pub fn means_passing(errno: Errno) -> bool {
     matches!(
         errno,

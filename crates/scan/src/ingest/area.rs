@@ -1,4 +1,4 @@
-//! What belongs to the roots and what is left out.
+//! The roots of a reconcile, and the names that are left out.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -13,35 +13,35 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
-/// So many folders of roots that are files stay open. A list of names may have more of them than
-/// this process may have descriptors, and names of one folder mostly come one after another.
+/// Folders that stay open for roots that are files. A list of names may have more folders than this
+/// process may have descriptors. Names of one folder mostly follow each other.
 const FOLDERS: usize = 32;
-/// So many of them may be open for files under way.
+/// Folders that may be open for files under way.
 const MOST_IN_USE: usize = 64;
 
-/// What a root is.
+/// The state of a root.
 #[derive(Debug)]
 enum Opened {
     Folder(Arc<Anchor>),
-    /// It is reached from its folder.
+    /// A file, reached from its folder.
     File,
     Unavailable,
 }
 
-/// The roots as they are open for one reconcile.
+/// The roots that are open for one reconcile.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// By their paths: a list of names may be many thousands.
+    /// The roots by path; a list of names may have many thousands.
     roots: HashMap<PathBuf, RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
-    /// The roots that were asked for.
+    /// The roots that were requested.
     opened: HashMap<PathBuf, Opened>,
-    /// Folders of roots that are files, the last one that was asked for at the end.
+    /// Folders of roots that are files, the most recently used one last.
     folders: VecDeque<Arc<Anchor>>,
-    /// How many were opened since no file was under way.
+    /// Folders opened since no file was under way.
     in_use: usize,
-    /// What the patterns of each root leave out.
+    /// The exclusions by the patterns of each root.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
     pub(super) fs: FsIds,
 }
@@ -64,14 +64,14 @@ impl Area {
         }
     }
 
-    /// The root that holds the path: the longest.
+    /// Returns the longest root that holds the path.
     pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
         let mut above = path.ancestors();
         above.find_map(|above| self.roots.get(above)).cloned()
     }
 
-    /// The open root. A root that is a file is reached from its directory. `Err` once per root,
-    /// with the reason; later `Ok(None)`.
+    /// Returns the open root. A root that is a file is reached from its directory. Returns `Err`
+    /// once per root, with the reason, and later `Ok(None)`.
     pub(super) fn anchor(&mut self, root: &Path) -> Result<Option<Arc<Anchor>>, Errno> {
         let found = match self.opened.get(root) {
             Some(Opened::Folder(anchor)) => return Ok(Some(Arc::clone(anchor))),
@@ -95,7 +95,7 @@ impl Area {
         found.map(Some)
     }
 
-    /// Opens a folder. Those that are kept open may be what is in the way.
+    /// Opens a folder. If descriptors run out, it closes the cached folders and retries.
     fn opened_anew(&mut self, folder: &Path) -> Result<Anchor, Errno> {
         Anchor::open(folder).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) && !self.folders.is_empty() {
@@ -106,7 +106,7 @@ impl Area {
         })
     }
 
-    /// The folder of a root that is a file.
+    /// Returns the folder of a root that is a file.
     fn file(&mut self, root: &Path) -> Result<Arc<Anchor>, Errno> {
         let anchor = self.folder_of(root)?;
         match anchor.stat_at(root)?.kind {
@@ -134,17 +134,17 @@ impl Area {
         Ok(anchor)
     }
 
-    /// Whether files under way may have so many folders open that they must end first.
+    /// Returns whether files under way hold so many folders open that they must finish first.
     pub(super) const fn is_crowded(&self) -> bool {
         self.in_use >= MOST_IN_USE
     }
 
-    /// No file is under way.
+    /// Resets the count, because no file is under way.
     pub(super) const fn drained(&mut self) {
         self.in_use = 0;
     }
 
-    /// What the patterns of a root leave out.
+    /// Returns the exclusions by the patterns of a root.
     pub(super) fn excluded(&mut self, root: &RootOptions) -> Arc<Excluded> {
         if let Some(excluded) = self.excluded.get(&root.path) {
             return Arc::clone(excluded);
@@ -155,18 +155,18 @@ impl Area {
         excluded
     }
 
-    /// Whether the root was asked for before.
+    /// Returns whether the root was requested before.
     pub(super) fn was_opened(&self, root: &Path) -> bool {
         self.opened.contains_key(root)
     }
 
-    /// From now on the root is unavailable.
+    /// Marks the root as unavailable.
     pub(super) fn lose(&mut self, root: &Path) {
         self.opened.insert(root.to_owned(), Opened::Unavailable);
     }
 
-    /// The roots that are open, with what they were opened as. A file whose folder is not open any
-    /// more is none of them: the folder will be opened as what it is by then.
+    /// Returns the open roots with the directory as which they were opened. A file whose folder is
+    /// closed is not among them: the folder will be opened anew.
     pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
         self.opened.iter().filter_map(|(root, opened)| {
             let anchor = match opened {
@@ -178,13 +178,13 @@ impl Area {
         })
     }
 
-    /// Where a folder is among those that are kept open.
+    /// Returns the position of a folder among the open ones.
     fn open_folder(&self, folder: &Path) -> Option<usize> {
         self.folders.iter().rposition(|it| it.path() == folder)
     }
 
-    /// Whether a path (without looking at it) is excluded, lies on what is never entered, or
-    /// below a directory of snapshots.
+    /// Returns whether a path is excluded, lies on something that is never entered, or below a
+    /// directory of snapshots. It does not access the path.
     pub(super) fn left_out(&self, root: &Path, path: &Path) -> bool {
         if is_under_any(path, &self.exclude) {
             return true;
@@ -198,7 +198,7 @@ impl Area {
         })
     }
 
-    /// The names in a directory that may not be looked at.
+    /// Returns the names in a directory that may not be checked.
     pub(super) fn names_to_skip(&self, dir: &Path) -> Vec<OsString> {
         let excluded = self
             .exclude
@@ -220,8 +220,8 @@ mod tests {
 
     use super::*;
 
-    /// What is kept open of a folder says nothing about another one in its place, whether the
-    /// folder is the root or a file in it is.
+    /// The state of a folder says nothing about another one in its place, whether the root is the
+    /// folder or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {
         let temp = tempfile::tempdir().expect("a folder");

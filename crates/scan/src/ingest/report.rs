@@ -1,4 +1,4 @@
-//! What a reconcile tells while it runs and when it ends.
+//! The progress and the outcome of a reconcile.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,70 +12,70 @@ use crate::walk::{Stat, means_passing};
 
 use super::target::Target;
 
-/// What to do with a directory that is about to be listed.
+/// The answer of an observer about a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// List it; a listing is good that was begun after [`Observer::found_directories`] said that
-    /// all that happens in it is told.
+    /// List it. An earlier listing also counts if it began after [`Observer::found_directories`]
+    /// returned true.
     Go,
-    /// List it now: something may have happened there since that nobody tells.
+    /// List it now: events may have been missed since it was found.
     Anew,
-    /// Leave it and all below as the index has them.
+    /// Skip it and everything below; the index keeps its rows.
     Skip,
 }
 
-/// A name whose content is now in the index. Told after the commit that made it so.
+/// A name whose content is now in the index. Reported after the commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// The file that is there.
+    /// The file at the path.
     pub file: FileId,
     /// Its content, if it could be read.
     pub content: Option<ContentId>,
-    /// What the path had before; if it is a new name, what the file had under its other names.
-    /// Equal to `content` when nothing that matters changed.
+    /// The content that the path had before. For a new name it is the content under the other
+    /// names. Equal to `content` if nothing relevant changed.
     pub was: Option<ContentId>,
 }
 
-/// Is told what a reconcile does. Called on the thread that reconciles.
+/// Receives the events of a reconcile, on the thread that reconciles.
 pub trait Observer {
-    /// A directory is about to be listed: whoever wants its events adds the watch now, so that
-    /// nothing can happen between the listing and the first event.
+    /// Called before a directory is listed. An observer that wants its events adds the watch here,
+    /// so no change between the listing and the first event is lost.
     fn before_listing(&mut self, dir: &Path) -> Listing {
         let _ = dir;
         Listing::Go
     }
 
-    /// These directories, with what they were when found, will be announced by
-    /// [`Self::before_listing`], one by one, unless the reconcile ends before: whoever adds watches
-    /// may add theirs together now. Whether all that happens in them from now on is told, or does
-    /// not matter: they may be listed early then.
+    /// Announces directories, with their `stat`, that [`Self::before_listing`] will name one by
+    /// one. The reconcile may end before it names them all. Watches may be added together here.
+    /// Returns true if every event in them is reported from now on, or need not be. Such
+    /// directories may be listed early.
     fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let _ = dirs;
         true
     }
 
-    /// A directory of the index (and all below) is gone, or may not be listed any more.
+    /// A directory of the index is gone, with everything below, or may no longer be listed.
     fn directory_gone(&mut self, dir: &Path) {
         let _ = dir;
     }
 
-    /// A batch is in the index; `before` is what the index was when this was told last, or when the
-    /// reconcile began.
+    /// A batch was committed. `before` is the index as of the last call, or as of the start of the
+    /// reconcile.
     fn committed(&mut self, files: &[Committed], before: &Snapshot) {
         let _ = (files, before);
     }
 
-    /// The parts of documents are in the index that were not there before.
+    /// Parts of documents that were not there before are now in the index.
     fn taken_apart(&mut self) {}
 
-    /// Now and then, at most a few times a second.
+    /// Reports progress, at most a few times a second.
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;
     }
 
-    /// Asked often; `true` ends the reconcile early, keeping what is done.
+    /// Asked often. `true` ends the reconcile early; finished work is kept.
     fn should_stop(&mut self) -> bool {
         false
     }
@@ -87,12 +87,12 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// How far a reconcile is.
+/// Progress of a reconcile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Directories listed.
     pub dirs: u64,
-    /// Names looked at.
+    /// Names checked.
     pub entries: u64,
     /// Regular files among them.
     pub files: u64,
@@ -104,13 +104,13 @@ pub struct Progress {
     pub pending: u64,
     /// Directories found and not listed yet.
     pub pending_dirs: u64,
-    /// What is done with, whether it had to be read or not.
+    /// Files and bytes that are finished, read or not.
     pub done: Amount,
-    /// What there is to do; `None`: that is not known yet.
+    /// All files and bytes to process; `None` while they are unknown.
     pub all: Option<Amount>,
 }
 
-/// So many files, and the bytes of them that count: their sizes, or what is to be read of them.
+/// A number of files and of bytes. The bytes are either their sizes or what must be read of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Files.
@@ -122,13 +122,13 @@ pub struct Amount {
 /// A failure that concerns one path only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoftError {
-    /// Where.
+    /// The path that failed.
     pub path: PathBuf,
-    /// What the kernel said.
+    /// The error number of the kernel.
     pub errno: i32,
 }
 
-/// What a reconcile did.
+/// The outcome of a reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The final figures.
@@ -139,40 +139,40 @@ pub struct Report {
     pub removed: u64,
     /// Files and directories that could not be read: the first [`Report::MOST_ERRORS`].
     pub errors: Vec<SoftError>,
-    /// All of them.
+    /// The number of all errors.
     pub error_count: u64,
-    /// What could not be looked at because of a failure that may be over soon, and that failure:
-    /// to be reconciled again, with all below. What the index has of it is not the truth.
+    /// Paths that could not be checked because of a transient failure, and that failure. They must
+    /// be reconciled again with everything below, because their rows in the index may be wrong.
     pub passing: BTreeMap<PathBuf, i32>,
-    /// Names left out by ignore rules and patterns (what lies below such a directory is not
-    /// counted).
+    /// Names left out by ignore rules and patterns. Names below an ignored directory are not
+    /// counted.
     pub ignored: u64,
-    /// Directories not entered because of what is mounted there.
+    /// Directories not entered because of the file system that is mounted there.
     pub mounts_skipped: Vec<PathBuf>,
-    /// Roots that are missing, cannot be opened or lie unmounted: what the index has of them was
-    /// left as it is.
+    /// Roots that are missing, cannot be opened or are not mounted. Their rows in the index were
+    /// left unchanged.
     pub unavailable: Vec<PathBuf>,
-    /// What was found, and was gone when it was to be read or listed: the first
+    /// Paths that were found, but were gone when they were to be read or listed: the first
     /// [`Report::MOST_ERRORS`]. Something may be there again.
     pub vanished: Vec<PathBuf>,
-    /// Roots that were another directory at the end than at the beginning: reconcile them again.
+    /// Roots whose directory was replaced during the reconcile. They must be reconciled again.
     pub replaced: Vec<PathBuf>,
-    /// Files that were written to all the time while they were read: look again soon.
+    /// Files that were written to during every attempt to read them. They must be read again soon.
     pub moving: Vec<PathBuf>,
-    /// What changed whenever it was looked at, and was given up for now: to be named again soon.
+    /// Targets that changed at every attempt and were given up. They must be named again soon.
     pub unresolved: Vec<Target>,
-    /// Large files that were not read to their ends yet: the next reconcile that names them goes
-    /// on.
+    /// Large files that were not read to their ends yet. The next reconcile that names them
+    /// continues.
     pub unfinished: Vec<PathBuf>,
-    /// Files that were read too soon after their last change, or directories with many of them, and
-    /// when to look at them again ([`super::Scope::Entry`] is enough).
+    /// When to check files again that were read too soon after their last change. A directory
+    /// stands for many such files. [`super::Scope::Entry`] is enough.
     pub recheck: BTreeMap<PathBuf, SystemTime>,
-    /// The reconcile was ended early; what it did is in the index.
+    /// The reconcile was stopped early; its finished work is in the index.
     pub stopped: bool,
 }
 
 impl Report {
-    /// Errors kept with their paths; the others are only counted.
+    /// Errors kept with their paths. Further ones are only counted.
     pub const MOST_ERRORS: usize = 1000;
 
     pub(crate) fn vanished(&mut self, path: &Path) {
@@ -195,17 +195,17 @@ impl Report {
     }
 }
 
-/// Why a reconcile could not go on. Failures of single files are no errors: see [`Report`].
+/// A failure that ends a reconcile. Failures of single files are in [`Report`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IngestError {
-    /// The index could not be asked.
+    /// The index could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The index could not be written.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// The system gave no thread to read with.
+    /// The system refused to start a reading thread.
     #[error("cannot start a reading thread: {0}; raise the limit on processes")]
     Threads(std::io::Error),
 }

@@ -21,35 +21,35 @@ use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
 use crate::walk::{Anchor, means_absent, means_denied};
 
-/// Rounds of looking again at what changed under our eyes.
+/// Rounds in which files that changed during the reconcile are checked again.
 const ROUNDS: u32 = 4;
 
-/// A batch is applied at the latest after this.
+/// Longest delay before a batch is applied.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Progress is reported at most this often.
+/// Shortest interval between two reports of progress.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// From this many new postings on, merging them at the end pays.
+/// From this many new postings on, merging them at the end pays off.
 const BULK: u64 = 200_000;
 
-/// So many new postings are not worth a durable transaction of their own: what brought them, a
-/// megabyte of text, is digested again in milliseconds. (The rest of a large file that was edited
-/// is read again, too, if the machine loses power within the minute.)
+/// Fewer new postings do not justify a durable transaction. Their source, a megabyte of text, is
+/// digested again in milliseconds. If the machine loses power within the minute, the rest of an
+/// edited large file is read again, too.
 const FEW: u64 = 10_000;
 
-/// Why a name is to go.
+/// The reason why a name is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was not there. It is looked at once more before it goes.
+    /// It was not there. It is checked once more before it is removed.
     Vanished,
     /// It is there but left out, or below a directory that may not be read.
     LeftOut,
-    /// It is there, and why it was not looked at is kept in its place.
+    /// It is there, but was not checked; the reason is stored in its place.
     Gap(Gap),
 }
 
-/// What the files of a place have in common.
+/// Data that the files of a place share.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) root: Arc<RootOptions>,
@@ -57,7 +57,7 @@ pub(super) struct Place {
     pub(super) excluded: Arc<Excluded>,
 }
 
-/// What outlives a reconcile.
+/// State that outlives a reconcile.
 pub(super) type State<'a> = (
     &'a mut Pool,
     &'a mut Documents,
@@ -75,45 +75,45 @@ pub(super) struct Run<'a> {
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
-    /// What the index was before the changes that the observer was not told of yet.
+    /// The index before the changes that have not been reported to the observer yet.
     before: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
     pub(super) report: Report,
-    /// Names that go at the end of the round.
+    /// Names to be removed at the end of the round.
     removals: BTreeMap<PathBuf, Why>,
-    /// To be looked at in the next round.
+    /// Paths to check in the next round.
     again: BTreeSet<PathBuf>,
-    /// Files that lost a name, or have more or fewer names than was known: they may have been
-    /// written to under one of which nobody told the others.
+    /// Files that lost a name, or whose number of names changed. They may have been written to
+    /// under one name without a report for the others.
     pub(super) look_at_names: BTreeSet<FileId>,
-    /// Files that were written to, by the names that the index has of them: wherever they are found
-    /// by now, their times are not trusted.
+    /// Files that were written to, by the names in the index. Their times are not trusted, under
+    /// any name.
     pub(super) written_to: HashSet<FileId>,
-    /// The same as `again` with all below.
+    /// The same as `again`, with everything below.
     again_below: BTreeSet<PathBuf>,
-    /// Files that were named by themselves in this round: a listing need not look again.
+    /// Files that targets named themselves in this round; a listing need not check them again.
     pub(super) named: HashSet<PathBuf>,
     /// Inodes with several names that are being read.
     pub(super) being_read: HashSet<(u64, u64)>,
-    /// Inodes with several names that could not be read: another name of one is not tried again.
+    /// Inodes with several names that could not be read. Their other names are not tried.
     pub(super) unreadable: HashSet<(FsId, u64)>,
-    /// Files whose content another file is just bringing.
+    /// Files whose content is just being brought by another file.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
-    /// Directories that the index did not have.
+    /// Directories that are new to the index.
     new_dirs: Vec<PathBuf>,
-    /// The same since the last commit: they are listed with all below.
+    /// The same since the last commit. They are listed with everything below.
     pub(super) entered: HashSet<PathBuf>,
-    /// Directories that the index gets only because of something far below: a listing would take
-    /// them for known, and what else is in them would never be found.
+    /// Directories that the index gets only because of something far below. A listing would take
+    /// them for known, and would never find their other entries.
     pub(super) implied: BTreeSet<PathBuf>,
-    /// Directories that may not be listed: what is heard of names below them is not looked at.
+    /// Directories that may not be listed. Reports about names below them are ignored.
     pub(super) denied: BTreeSet<PathBuf>,
-    /// Postings written.
+    /// Number of postings written.
     postings: u64,
     pub(super) last_commit: Instant,
     pub(super) last_progress: Instant,
-    /// Sizes of the files that were looked at.
+    /// Total size of the files that were checked.
     pub(super) bytes_seen: u64,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
         let result = self.rounds(targets);
-        // Whatever happened: no snapshot outlives the reconcile, no read goes on after it.
+        // No snapshot outlives the reconcile, and no read continues after it, even after a failure.
         if result.is_err() || self.report.stopped {
             self.pool.stop();
         }
@@ -254,20 +254,20 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds a change that no job stands for.
+    /// Adds a change that belongs to no job.
     pub(super) fn push(&mut self, change: Change) {
         self.batch.push(self.pool.given(), change);
     }
 
-    /// A name of the index is to go. Directories are told at once: a watch that was taken over by
-    /// the same directory's new name must not be removed after that was set.
+    /// Marks a name of the index for removal. Directories are reported at once. Otherwise the
+    /// removal could hit the watch that the same directory already has under its new name.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
         let Some(known) = self.snapshot.entry(path)? else {
             return Ok(());
         };
         if matches!(known, Entry::Dir(_)) {
             self.observer.directory_gone(path);
-            // They may be this one, moved: list them once more, with their watches set anew.
+            // They may be this one after a rename: list them once more, with new watches.
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
@@ -277,19 +277,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A directory was entered that the index did not have.
+    /// Records a directory that is new to the index.
     pub(super) fn entered_new(&mut self, dir: PathBuf) {
         self.implied.remove(&dir);
         self.entered.insert(dir.clone());
         self.new_dirs.push(dir);
     }
 
-    /// Looks at a path once more when all else is done.
+    /// Checks a path once more at the end.
     pub(super) fn look_again(&mut self, path: PathBuf) {
         self.again.insert(path);
     }
 
-    /// The same for all below a path.
+    /// Checks everything below a path once more.
     pub(super) fn look_again_below(&mut self, path: PathBuf) {
         self.again_below.insert(path);
     }
@@ -306,7 +306,7 @@ impl<'a> Run<'a> {
         loop {
             self.drain()?;
             self.commit()?;
-            // A content that another file brought may have to be taken apart because of this one's
+            // A content that another file brought may have to be taken apart because of this file's
             // name.
             if self.pool.under_way() == 0 {
                 break;
@@ -327,7 +327,7 @@ impl<'a> Run<'a> {
         self.commit()?;
         self.empty_denied()?;
         self.again_below.append(&mut self.implied);
-        // Only now are names that were found in this round known, too.
+        // Only now are the names that were found in this round known, too.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }

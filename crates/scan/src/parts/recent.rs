@@ -1,10 +1,9 @@
-//! What files were taken apart into a short while ago.
+//! The parts that were extracted from files a short while ago.
 //!
-//! A book in PDF takes half a second to be taken apart, and each of the pages that it was made of
-//! has it among its rows. So what comes out is kept for the next question, if it is not too much:
-//! as it came, to be told once more. It is that of one state of a file, by what the file system
-//! says of it; a file that was changed just now may change again without looking otherwise, so of
-//! it nothing is kept.
+//! A book in PDF takes half a second to extract, and every page that was made from it lists the
+//! book among its rows. So the extracted parts are kept for the next question and replayed, unless
+//! they are too large. They are valid for one state of a file, identified by its `stat`. A file
+//! that changed just now may change again within the same timestamp, so nothing is kept for it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -17,16 +16,16 @@ use resemble_extract::{Part, Sink, Skipped};
 
 use super::PartReader;
 
-/// Bytes of memory that all takes together.
+/// Bytes of memory for all files together.
 const ROOM: usize = 32 << 20;
 
-/// So many bytes of one file are kept at most.
+/// Bytes kept per file at most.
 const MOST_OF_ONE: usize = 8 << 20;
 
-/// The clock of a file system stands still for less than this.
+/// Longest tick of a file system's clock.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A reader that remembers what it read a short while ago.
+/// A reader that caches the parts it read a short while ago.
 #[derive(Debug)]
 pub struct RecentParts {
     reader: Arc<dyn PartReader>,
@@ -34,7 +33,7 @@ pub struct RecentParts {
 }
 
 impl RecentParts {
-    /// Asks this reader for what is not remembered.
+    /// Wraps `reader`, which is asked for everything that is not cached.
     pub fn new(reader: Arc<dyn PartReader>) -> Self {
         Self {
             reader,
@@ -72,7 +71,7 @@ impl PartReader for RecentParts {
             told: Some(ToldParts::default()),
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
-        // A reader that could not be run may be, next time.
+        // A failure of the moment may not recur, so it is not cached.
         let is_final = !skipped.iter().any(|(_, why)| why.is_of_the_moment());
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
@@ -95,7 +94,7 @@ impl PartReader for RecentParts {
     }
 }
 
-/// What tells two states of a file apart, and what its format is told by.
+/// The key of a file's state: its `stat`, and the name and head that determine its format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileState {
     inode: (u64, u64),
@@ -105,7 +104,7 @@ struct FileState {
 }
 
 impl FileState {
-    /// `None`: the file may change without looking otherwise.
+    /// Returns the state, or `None` if the file may still change within its timestamp.
     fn of(file: BorrowedFd<'_>, name: &[u8]) -> Option<Self> {
         let stat = rustix::fs::fstat(file.as_fd()).ok()?;
         let changed = (stat.st_ctime, stat.st_ctime_nsec as i64);
@@ -119,7 +118,7 @@ impl FileState {
     }
 }
 
-/// Whether a change from now on has another time than this.
+/// Returns whether every later change has a newer timestamp.
 fn is_settled(changed: (i64, i64), now: Duration) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.0), u32::try_from(changed.1)) else {
         return false;
@@ -127,7 +126,7 @@ fn is_settled(changed: (i64, i64), now: Duration) -> bool {
     Duration::new(seconds, nanos) + TICK <= now
 }
 
-/// What a file was taken apart into, as it was told.
+/// The parts that were extracted from a file, as a sequence of calls to a [`Sink`].
 #[derive(Debug, Default)]
 struct ToldParts {
     events: Vec<PartEvent>,
@@ -139,7 +138,7 @@ struct ToldParts {
 #[derive(Debug)]
 enum PartEvent {
     Begin(Part),
-    /// So many of the bytes.
+    /// Takes this many of the bytes.
     Bytes(usize),
     End,
     Drop,
@@ -147,7 +146,7 @@ enum PartEvent {
 }
 
 impl ToldParts {
-    /// Tells it once more.
+    /// Replays the calls.
     fn tell(&self, sink: &mut dyn Sink) {
         let mut rest = &self.bytes[..];
         for event in &self.events {
@@ -165,15 +164,15 @@ impl ToldParts {
         }
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimated bytes of memory.
     fn memory(&self) -> usize {
-        /// What an event takes, and the name of a part or what was skipped.
+        /// Memory of an event with a part's name, or of a skipped part.
         const EVENT: usize = 96;
         self.bytes.len() + (1 + self.events.len() + self.skipped.len()) * EVENT
     }
 }
 
-/// Passes on what is told, and notes it as long as it is not too much.
+/// Passes calls on and records them until they exceed the bound.
 struct Recorder<'s> {
     sink: &'s mut dyn Sink,
     told: Option<ToldParts>,
@@ -228,7 +227,8 @@ mod tests {
 
     use super::*;
 
-    /// Says of a file its bytes twice, and a part that breaks off; counts how often it is asked.
+    /// Reports the bytes of a file twice, and a part that breaks off. Counts how often it is
+    /// called.
     #[derive(Debug, Default)]
     struct Twice(AtomicUsize);
 
@@ -299,7 +299,7 @@ mod tests {
         heard
     }
 
-    /// Asks until the file is no longer one that was changed just now.
+    /// Waits until the file's last change is older than a tick.
     fn settled(path: &Path) {
         let file = File::open(path).expect("a file");
         while FileState::of(file.as_fd(), b"").is_none() {
@@ -344,7 +344,7 @@ mod tests {
             settled(&path);
             path
         };
-        // Three parts of 3 MiB are more than is kept of one file.
+        // Three parts of 3 MiB exceed the bound of one file.
         let large = write("large", 3 << 20);
         for _ in 0..2 {
             assert_eq!(asked(&recent, &inner, &large).1, 1);

@@ -1,22 +1,22 @@
-//! Large files that were read before: what is known of them when they change.
+//! Large files that were read before, and the state that is kept for their next change.
 //!
-//! A log of a gigabyte to which a line is appended is not read again, and an image in which a block
-//! was written is not digested again. When a large file was read, the state of the digester at its
-//! end is kept ([`Checkpoint`]), and what each stretch of it came to ([`Stretches`]).
+//! A log of a gigabyte to which a line is appended is not read again. An image in which a block was
+//! written is not digested again. When a large file is read, the state of the digester at its end
+//! is kept ([`Checkpoint`]), and the result for each of its stretches ([`Stretches`]).
 //!
-//! 1. **If it is longer the next time**, and goes on where it ended, only what is new is read. What
-//!    stands before the old end is *assumed*: that it did not change cannot be told from a `stat`.
-//!    The first and the last bytes are compared, which tells a file that was written anew from one
-//!    that has grown. Whatever passes that is *unsettled*: it is read and hashed once it has been
-//!    quiet for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), and at once when somebody asks for
-//!    certainty. Certainty costs hashing alone: what stands before the old end is one digest.
-//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. One that
-//!    has the blocks that it had comes to what it came to; the others are read once more and
-//!    digested ([`changed`](super::changed)). So is a file that was renamed over another one, as
-//!    editors save, by what is known of that one.
-//! 3. **The chunks are those of the index**, so what is kept of a file is small. It is kept in
-//!    memory, for the files that were read last. After a restart the first change of a large file
-//!    reads and digests it whole.
+//! 1. **If the file has grown** and continues where it ended, only the new bytes are read. The
+//!    bytes before the old end are *assumed*, because a `stat` cannot show that they did not
+//!    change. The first and the last bytes are compared, which distinguishes a rewritten file from
+//!    a grown one. A file that passes is *unsettled*: it is read and hashed once it was quiet for
+//!    [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. Certainty
+//!    costs only hashing: the bytes before the old end are one digest.
+//! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. A stretch
+//!    with the same blocks keeps its result; the others are read again and digested
+//!    ([`changed`](super::changed)). A file that was renamed over another one, as editors save, is
+//!    handled the same way, with the state of the other one.
+//! 3. **The chunks are those of the index**, so the state of a file is small. It is kept in memory,
+//!    for the files that were read last. After a restart the first change of a large file reads and
+//!    digests it whole.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -28,23 +28,23 @@ use resemble_core::{ByteLen, Checkpoint, ContentDigest, PostedFingerprints, Stre
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
-/// Smaller files are read whole: that takes less than the disk takes to find them.
+/// Smaller files are read whole, which takes less time than the disk needs to find them.
 pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// Of smaller files no stretches are kept: to digest as much takes some 40 ms.
+/// Smaller files keep no stretches: digesting this much takes about 40 ms.
 pub(super) const IN_STRETCHES: u64 = 16 << 20;
 
-/// A file that has become so many times as large is digested anew.
+/// A file that has grown by more than this factor is digested anew.
 pub(super) const MOST_GROWTH: u64 = 2;
 
 /// Bytes at both ends that are compared before the rest is assumed.
 const EDGE: usize = 4 << 10;
 
-/// Bytes of memory for all that is known of files.
+/// Bytes of memory for the states of all files.
 const MOST: usize = 32 << 20;
 
-/// Bytes of memory for the stretches of a file; of one with more, as of a text of two gigabytes
-/// that says the same everywhere, none are kept. A gigabyte of such a text has 7 MB of them.
+/// Bytes of memory for the stretches of a file. A larger file keeps none, such as a text of two
+/// gigabytes that repeats itself. A gigabyte of such a text has 7 MB of stretches.
 const MOST_OF_FILE: usize = MOST / 2;
 
 /// The large files that were read last, by device and inode. All readers share it.
@@ -58,18 +58,18 @@ impl Default for KnownFiles {
 }
 
 impl KnownFiles {
-    /// Whether a file of this size has grown since it was read.
+    /// Returns whether a file of this size has grown since it was read.
     pub(crate) fn is_behind(&self, file: (u64, u64), size: u64) -> bool {
         let known = self.0.lock().get(&file);
         known.is_some_and(|known| known.size() < size)
     }
 
-    /// What is known of a file.
+    /// Returns the state of a file.
     pub(super) fn get(&self, file: (u64, u64)) -> Option<Arc<KnownFile>> {
         self.0.lock().get(&file)
     }
 
-    /// Keeps what is known of a file.
+    /// Keeps the state of a file.
     pub(super) fn put(&self, mut known: KnownFile) {
         let of_stretches = |stretches: &Arc<Stretches>| stretches.bytes();
         let mut stretches = known.stretches.as_ref().map_or(0, of_stretches);
@@ -82,17 +82,17 @@ impl KnownFiles {
     }
 }
 
-/// What a large file was when it was read.
+/// The state of a large file when it was read.
 #[derive(Debug)]
 pub(super) struct KnownFile {
     /// Its device and inode.
     pub(super) file: (u64, u64),
     pub(super) content: ContentDigest,
-    /// Its end.
+    /// The state of the digester at its end.
     pub(super) checkpoint: Checkpoint,
-    /// What its next content is compared with.
+    /// The fingerprints that its next content is compared with.
     pub(super) posted: PostedFingerprints,
-    /// What it is made of, or what it begins with.
+    /// The stretches that it consists of, or begins with.
     pub(super) stretches: Option<Arc<Stretches>>,
     /// Its [`edges`].
     pub(super) edges: Edges,
@@ -103,18 +103,18 @@ impl KnownFile {
         self.checkpoint.position()
     }
 
-    /// Whether it is this file, and not one that another one took the place of.
+    /// Returns whether it is this file, and not one that it was replaced with.
     pub(super) fn is_of(&self, stat: &Stat) -> bool {
         self.file == (stat.dev, stat.ino)
     }
 
-    /// Whether the file goes on where it ended, as far as its first and last bytes tell.
+    /// Returns whether the file continues where it ended, judged by its first and last bytes.
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }
 
-    /// By how many bytes the end of the file has moved, if it ends as it did: so much was put in
-    /// before it, or taken out.
+    /// Returns by how many bytes the end of the file has moved, if its last bytes are the same.
+    /// This many bytes were inserted before them, or removed.
     pub(super) fn shift(&self, file: &OwnedFd, stat: &Stat) -> Result<i64, ReadFailure> {
         let moved = stat.size.cast_signed() - self.size().cast_signed();
         let last = edges(file, stat.size)?.map(|edges| edges.last);
@@ -126,14 +126,14 @@ impl KnownFile {
     }
 }
 
-/// What names the first and the last bytes before an end.
+/// The digests of the first and the last bytes before an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edges {
     first: ContentDigest,
     last: ContentDigest,
 }
 
-/// The edges of a file that ends there; `None`: it is shorter.
+/// Returns the edges of a file that ends at `size`; `None` if it is shorter.
 pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<Edges>, ReadFailure> {
     let edge = |from| {
         let mut bytes = [0; EDGE];

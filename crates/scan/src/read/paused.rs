@@ -1,10 +1,9 @@
 //! Readings that were interrupted, so that other files need not wait for a large one.
 //!
-//! A reader that may pause stops after a while and puts aside what it has made of the file so far.
-//! Whoever reads the file next goes on from there. A file that was written to meanwhile is read to
-//! its end all the same, as one that is written to while it is read without a pause: what comes of
-//! it is *moving*, and has the stat of the beginning. Only a file that is another one by now, or
-//! shorter, is begun anew.
+//! A reader that may pause stops after a while and stores its state for the file. The next reading
+//! of the file continues from there. A file that was written to meanwhile is still read to its end,
+//! as if it changed during an unpaused reading. The result is *moving*, with the `stat` of the
+//! beginning. Only a file that was replaced or has become shorter is begun anew.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,30 +16,30 @@ use super::ReadFailure;
 use super::known::{Edges, edges};
 use crate::walk::Stat;
 
-/// So many readings are put aside; of more, the oldest is forgotten.
+/// Stored readings at most. A further one replaces the oldest.
 const MOST: usize = 8;
 
-/// A reading that nobody goes on with for so long is forgotten: its file may be gone.
+/// A reading that is not resumed within this time is dropped: its file may be gone.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// How far a reading was.
+/// The state of an interrupted reading.
 #[derive(Debug)]
 pub(super) struct Paused {
-    /// What the file was when its reading began, and when that was.
+    /// The `stat` of the file when its reading began, and the time of that.
     pub(super) stat: Stat,
     pub(super) at: SystemTime,
     /// Bytes read.
     pub(super) bytes: u64,
-    /// What was made of them.
+    /// The state after these bytes.
     pub(super) state: Halfway,
     edges: Option<Edges>,
     since: Instant,
 }
 
-/// What was made of the first bytes of a file.
+/// The state after the first bytes of a file.
 #[derive(Debug)]
 pub(super) enum Halfway {
-    /// Only its digest is asked for, so far: there are so many bytes in it.
+    /// Only the digest was requested so far, of this many bytes.
     Hashed(Box<ContentHasher>, u64),
     /// It is chunked.
     Digested(Box<Digester>),
@@ -58,12 +57,12 @@ impl Halfway {
     }
 }
 
-/// The readings that were put aside, by device and inode. All readers share them.
+/// The stored readings, by device and inode. All readers share them.
 #[derive(Debug, Default)]
 pub(crate) struct PausedReadings(Mutex<Vec<((u64, u64), Paused)>>);
 
 impl PausedReadings {
-    /// Puts a reading aside.
+    /// Stores a reading.
     pub(super) fn put(
         &self,
         file: &OwnedFd,
@@ -87,7 +86,7 @@ impl PausedReadings {
         Ok(())
     }
 
-    /// Takes the reading of a file that can go on.
+    /// Takes the stored reading of a file, if it can continue.
     pub(super) fn take(&self, file: &OwnedFd, now: &Stat) -> Result<Option<Paused>, ReadFailure> {
         let paused = {
             let mut all = self.0.lock();
