@@ -1,14 +1,14 @@
 //! The blocking client.
 //!
-//! A [`Client`] is a socket that has been seen to answer: [`Client::connect`] reads the hello line
-//! and checks the protocol number, so "is there a daemon" is one question with one answer. Each
-//! request has a connection of its own (see [`crate::message`]); the one that read the hello line
-//! serves the first.
+//! A [`Client`] is a socket at which a daemon has answered. [`Client::connect`] reads the hello
+//! line and checks the protocol number, so it also answers whether a daemon is there. Each request
+//! has a connection of its own (see [`crate::message`]). The connection of the hello line serves
+//! the first request.
 //!
-//! Nothing waits for ever that need not: connecting, the hello line and short requests have time
-//! limits. Requests that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts`
-//! with `follow`) have none; if the daemon dies, the connection closes and ends them. They can say
-//! how far they are: a daemon of an earlier version does not, and answers all the same.
+//! Every wait has a limit where possible: connecting, the hello line and short requests. Requests
+//! that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts` with `follow`)
+//! have none. If the daemon dies, the connection closes and ends them. They can ask for reports of
+//! progress. An older daemon ignores that and only answers.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -34,7 +34,7 @@ use crate::path::PathText;
 use crate::question::Question;
 use crate::remote::{Connection, Host, is_remote};
 
-/// How long the client waits.
+/// Time limits of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the connection and for the hello line.
@@ -53,7 +53,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Why a question got no answer.
+/// The reason why a question got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nothing answers at the socket.
@@ -78,10 +78,10 @@ pub enum ClientError {
         /// The daemon's version.
         version: String,
     },
-    /// The daemon refused to answer, and said why.
+    /// The daemon refused to answer, for this reason.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The daemon stopped talking.
+    /// The daemon did not answer in time.
     #[error("the daemon did not answer within {0:?}")]
     Slow(Duration),
     /// The connection ended before the answer did.
@@ -93,13 +93,13 @@ pub enum ClientError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The answer cannot be understood.
+    /// The answer is malformed.
     #[error("cannot understand the daemon: {0}")]
     Frame(FrameError),
 }
 
 impl ClientError {
-    /// The kind, if the daemon itself refused.
+    /// Returns the kind of failure, if the daemon itself refused.
     pub const fn failure(&self) -> Option<FailureKind> {
         match self {
             Self::Failed(failure) => Some(failure.kind),
@@ -122,7 +122,7 @@ impl ClientError {
     }
 }
 
-/// Whoever wants to know how far the daemon is.
+/// Receives the progress of the daemon's work.
 pub type Hear<'a> = &'a mut dyn FnMut(StepProgress);
 
 /// A daemon that answers.
@@ -136,15 +136,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and reads the hello line. `ssh://HOST` in the place of a socket is the daemon of
-    /// another machine: see [`crate::remote`].
+    /// Connects and reads the hello line. `ssh://HOST` instead of a socket connects to the daemon
+    /// of another machine: see [`crate::remote`].
     ///
     /// # Errors
     ///
-    /// [`ClientError::NoDaemon`] if there is none: no socket, nobody who listens, or nobody who
-    /// says hello. [`ClientError::Failed`] if the daemon does not want to hear us: it is busy, or
-    /// another user's. [`ClientError::Protocol`] if the daemon speaks another version of
-    /// the protocol.
+    /// [`ClientError::NoDaemon`] if no socket exists, no process listens, or no hello line arrives.
+    /// [`ClientError::Failed`] if the daemon refuses because it is busy or belongs to another user.
+    /// [`ClientError::Protocol`] if the daemon has another version of the protocol.
     pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
         let (ready, hello) = greet(socket, timeouts)?;
         Ok(Self {
@@ -155,22 +154,23 @@ impl Client {
         })
     }
 
-    /// Whether it is the daemon of another machine: paths mean something else there.
+    /// Returns whether the daemon runs on another machine, where paths mean something else.
     pub fn is_remote(&self) -> bool {
         is_remote(&self.socket)
     }
 
-    /// The daemon's hello line.
+    /// Returns the daemon's hello line.
     pub const fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// The parameters of the daemon's index: bytes that are sent to it must be digested with these.
+    /// Returns the parameters of the daemon's index. Bytes for the daemon must be digested with
+    /// these.
     pub fn params(&self) -> Result<Params, BadParams> {
         Params::try_from(&self.hello.params)
     }
 
-    /// Asks a question. It may compute for as long as it takes, and `hear` is told how far it is.
+    /// Asks a question without a time limit. `hear` receives the progress.
     pub fn ask<Q: Question>(
         &self,
         question: Q,
@@ -193,31 +193,31 @@ impl Client {
         self.one(&Request::TemplatesUnmark { which })
     }
 
-    /// The state of the daemon.
+    /// Returns the state of the daemon.
     pub fn status(&self) -> Result<StatusAnswer, ClientError> {
         self.one(&Request::Status)
     }
 
-    /// Returns when every change made before is in the index; `hear` is told how far that is.
+    /// Waits until every change made before the call is in the index. `hear` receives the progress.
     ///
     /// # Errors
     ///
     /// [`FailureKind::Timeout`] as [`ClientError::Failed`] if that took longer than `timeout`.
     pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
-        // The daemon keeps the time; the client's own limit only catches a daemon that hangs.
+        // The daemon keeps the time. The client's limit only detects a daemon that hangs.
         let limit = timeout.and_then(|t| t.checked_add(self.timeouts.connect));
         self.stream_heard::<()>(&Request::Sync { timeout_ms }, limit, Some(hear))?
             .collect_answer()
             .map(drop)
     }
 
-    /// The canonical dump of these roots, or of all roots if none is named.
+    /// Returns the canonical dump of these roots, or of all roots if none is named.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
     }
 
-    /// A dump of any form of these roots, or of all roots if none is named.
+    /// Returns a dump in any form of these roots, or of all roots if none is named.
     pub fn dump_as(
         &self,
         roots: Vec<PathText>,
@@ -248,17 +248,17 @@ impl Client {
         self.one(&Request::Import { path, label })
     }
 
-    /// Removes a root or a catalogue, and forgets its content.
+    /// Removes a root or a catalogue, and deletes its content from the index.
     pub fn watch_remove(&self, path: PathText) -> Result<(), ClientError> {
         self.order(&Request::WatchRemove { path })
     }
 
-    /// The roots and the catalogues.
+    /// Lists the roots and the catalogues.
     pub fn watch_list(&self) -> Result<Vec<WatchRow>, ClientError> {
         self.short(&Request::WatchList).map(|answer| answer.rows)
     }
 
-    /// The alerts that are kept, oldest first.
+    /// Returns the stored alerts, oldest first.
     pub fn alerts(&self) -> Result<Answer<AlertRow>, ClientError> {
         self.short(&Request::Alerts {
             follow: false,
@@ -266,13 +266,14 @@ impl Client {
         })
     }
 
-    /// The alerts after the one with this number; the rows never end by themselves.
+    /// Returns the alerts after this number. The rows continue until the connection closes.
     pub fn follow_alerts(&self, after: u64) -> Result<Rows<AlertRow>, ClientError> {
         let follow = true;
         self.stream(&Request::Alerts { follow, after }, None)
     }
 
-    /// Marks two files as seen together, or a file and what it resembles; returns the new marks.
+    /// Marks two files as seen together, or a file and all that it resembles. Returns the new
+    /// marks.
     pub fn ack(
         &self,
         a: PathText,
@@ -283,18 +284,18 @@ impl Client {
             .map(|answer| answer.rows)
     }
 
-    /// What was marked as seen.
+    /// Lists the marks.
     pub fn ack_list(&self) -> Result<Vec<AckRow>, ClientError> {
         self.short(&Request::AckList).map(|answer| answer.rows)
     }
 
-    /// Takes marks away, and returns them.
+    /// Removes marks, and returns them.
     pub fn ack_undo(&self, a: PathText, b: Option<PathText>) -> Result<Vec<AckRow>, ClientError> {
         self.short(&Request::AckUndo { a, b })
             .map(|answer| answer.rows)
     }
 
-    /// Mounts the overlay; returns a warning if the place deserves one.
+    /// Mounts the overlay. Returns a warning if the mount point may cause trouble.
     pub fn mount(
         &self,
         path: Option<PathText>,
@@ -303,13 +304,13 @@ impl Client {
         self.one(&Request::Mount { path, view })
     }
 
-    /// Unmounts the overlay, and returns what was there.
+    /// Unmounts the overlay, and returns its state before.
     pub fn unmount(&self, path: Option<PathText>) -> Result<MountRow, ClientError> {
         self.one(&Request::Unmount { path })
     }
 
-    /// Whether the daemon watches every one of these paths; `whole`: and leaves out nothing below
-    /// them.
+    /// Returns whether the daemon watches every one of these paths. With `whole`, it must also
+    /// leave out nothing below them.
     pub fn covers_all(&self, paths: Vec<PathText>, whole: bool) -> Result<bool, ClientError> {
         let asked = paths.len();
         let rows = self
@@ -340,7 +341,7 @@ impl Client {
         self.stream_heard(request, limit, None)
     }
 
-    /// The same; `hear` is told how far the work is until the header comes.
+    /// Does the same. `hear` receives the progress until the header arrives.
     fn stream_heard<R: DeserializeOwned>(
         &self,
         request: &Request,
@@ -356,7 +357,7 @@ impl Client {
             Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
             Err(error) => return Err(ClientError::Frame(error)),
         };
-        // The daemon lets go of a connection that asks nothing for long.
+        // The daemon closes a connection without requests after a while.
         let ready = self.ready.borrow_mut().take();
         let lines = match ready.filter(|lines| is_quiet(&lines.get_ref().stream)) {
             Some(lines) => lines,
@@ -367,7 +368,7 @@ impl Client {
         stream.set_read_timeout(limit).map_err(io)?;
         match stream.write_all(&line) {
             Ok(()) => {}
-            // The daemon may have refused before it read everything: its answer is what counts.
+            // The daemon may have refused before it read everything, so its answer decides.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(io(error)),
         }
@@ -380,13 +381,13 @@ impl Client {
 #[serde(untagged)]
 enum Greeting {
     Hello(Hello),
-    /// Written as [`Reply::Failed`] is.
+    /// Has the form of [`Reply::Failed`].
     Refused {
         failed: Failure,
     },
 }
 
-/// Whether the daemon has said nothing since its greeting, and is there.
+/// Returns whether the daemon is still connected and has sent nothing since its greeting.
 fn is_quiet(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
@@ -406,7 +407,7 @@ fn greet(
         reason: reason.to_string(),
     };
     let connection = match Host::of(socket) {
-        // Somebody may have to type a password.
+        // The user may have to type a password.
         Some(host) => host
             .connect()
             .map_err(|error| none(&format!("cannot run ssh: {}", reason(&error))))?,
@@ -434,7 +435,7 @@ fn greet(
     }
 }
 
-/// `connect(2)` with a time limit: a daemon that hangs with a full backlog would block it for ever.
+/// Calls `connect(2)` with a time limit: a hung daemon with a full backlog would block it for ever.
 fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
     let fd = rustix::net::socket_with(
         AddressFamily::UNIX,
@@ -451,7 +452,7 @@ fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
 
 /// The rows of an answer as they arrive.
 ///
-/// An iterator that ends after the last row; a failure or a cut-off answer is its last item. Soft
+/// The iterator ends after the last row. A failure or a truncated answer is its last item. Soft
 /// errors are collected for [`Self::errors`].
 #[derive(Debug)]
 pub struct Rows<R> {
@@ -490,17 +491,17 @@ impl<R: DeserializeOwned> Rows<R> {
         })
     }
 
-    /// What holds for all rows.
+    /// Returns the header, which holds for all rows.
     pub fn header(&self) -> Header {
         self.header.clone()
     }
 
-    /// The soft errors; complete when the rows have ended.
+    /// Returns the soft errors. They are complete when the rows have ended.
     pub fn errors(&self) -> &[SoftError] {
         &self.errors
     }
 
-    /// All rows and errors at once.
+    /// Collects all rows and errors.
     pub fn collect_answer(mut self) -> Result<Answer<R>, ClientError> {
         let rows = self.by_ref().collect::<Result<_, _>>()?;
         Ok(Answer {

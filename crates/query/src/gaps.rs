@@ -1,9 +1,9 @@
-//! What a question does not cover: what could not be looked at, and what a root leaves out.
+//! Gaps of an answer: names that could not be checked, and names that a root leaves out.
 //!
-//! The index keeps both by place ([`resemble_index::Gap`]), so they are found for every question in
-//! the same way, by the daemon as by the command: whatever lies at or below what was asked about.
-//! A pattern of `--exclude` takes them away; those of `--include` do not, since what is below a
-//! directory is not known.
+//! The index stores both by place ([`resemble_index::Gap`]). So the daemon and the command find
+//! them in the same way for every question: every gap at or below the requested places. A pattern
+//! of `--exclude` removes gaps. A pattern of `--include` does not, since the contents of a
+//! directory in a gap are unknown.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +24,7 @@ pub struct AskedPlaces {
 }
 
 impl AskedPlaces {
-    /// The places of a request; one that names none is about the roots.
+    /// Returns the places of a request. A request that names none is about the roots.
     pub fn of(request: &Request, roots: &[PathBuf]) -> Self {
         let mut places = match request {
             Request::Find(find) => Self::within(&find.options.scope),
@@ -44,7 +44,7 @@ impl AskedPlaces {
         places
     }
 
-    /// What is within a scope.
+    /// Returns the places within a scope.
     pub(crate) fn within(scope: &Scope) -> Self {
         Self {
             exclude: scope.exclude.clone(),
@@ -52,7 +52,7 @@ impl AskedPlaces {
         }
     }
 
-    /// The two sides of a comparison.
+    /// Returns the two sides of a comparison.
     pub(crate) fn compared(request: &CompareRequest) -> Self {
         Self {
             exclude: request.options.scope.exclude.clone(),
@@ -60,7 +60,7 @@ impl AskedPlaces {
         }
     }
 
-    /// These places, with all below them.
+    /// Returns these places, with everything below them.
     pub fn at<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> Self {
         let bases = paths.into_iter().map(|path| path.as_path().to_owned());
         Self {
@@ -69,7 +69,7 @@ impl AskedPlaces {
         }
     }
 
-    /// Whether the index may know all of these places: none lies in what was not looked at.
+    /// Returns whether none of these places lies in a gap, so that the index may know them all.
     ///
     /// # Errors
     ///
@@ -83,11 +83,11 @@ impl AskedPlaces {
         Ok(true)
     }
 
-    /// What of these places could not be looked at, by path.
+    /// Returns the names in these places that could not be checked, by path.
     ///
     /// # Errors
     ///
-    /// If the index cannot be read, or a pattern is none.
+    /// If the index cannot be read, or a pattern is invalid.
     pub fn errors(&self, snapshot: &Snapshot) -> Result<Vec<SoftError>, AskError> {
         let mut errors = Vec::new();
         for unlisted in snapshot.unlisted_within(&self.bases)? {
@@ -108,11 +108,11 @@ impl AskedPlaces {
         Ok(errors)
     }
 
-    /// Drops what went wrong with names of these places that a pattern takes away.
+    /// Drops errors within these places whose names an exclude pattern matches.
     ///
     /// # Errors
     ///
-    /// If a pattern is none.
+    /// If a pattern is invalid.
     pub fn drop_excluded(&self, errors: &mut Vec<SoftError>) -> Result<(), AskError> {
         let rules = self.rules()?;
         errors.retain(|error| {
@@ -123,11 +123,11 @@ impl AskedPlaces {
         Ok(())
     }
 
-    /// What the roots leave out of these places, by root and rule.
+    /// Counts the names in these places that the roots leave out, by root and rule.
     ///
     /// # Errors
     ///
-    /// If the index cannot be read, or a pattern is none.
+    /// If the index cannot be read, or a pattern is invalid.
     pub fn left_out(
         &self,
         snapshot: &Snapshot,
@@ -177,7 +177,7 @@ impl AskedPlaces {
     }
 }
 
-/// Whether the index has a place for what is wrong at a path, so that answers name it.
+/// Returns whether the index stores errors of this path, so that answers report them.
 pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
     match snapshot.entry(path) {
         Ok(Some(Entry::File(_) | Entry::Gap(_))) => true,
@@ -186,8 +186,8 @@ pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
     }
 }
 
-/// Whether a name takes part below one of the bases, whatever it is: patterns for directories match
-/// what lies below.
+/// Returns whether the rules admit a name of any type. Patterns for directories match the names
+/// below them.
 fn admit(rules: &[Rules], path: &Path) -> bool {
     rules.iter().any(|rules| {
         rules.base() == path
@@ -197,7 +197,8 @@ fn admit(rules: &[Rules], path: &Path) -> bool {
     })
 }
 
-/// The error of a directory that could not be listed, or a name that could not be looked at.
+/// Returns the error of a directory that could not be listed, or of a name that could not be
+/// checked.
 fn soft_error(path: &Path, errno: i32) -> SoftError {
     SoftError::of_io(path.into(), &io::Error::from_raw_os_error(errno))
 }
@@ -217,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// The comparison drops as any other question, and what is elsewhere is none of its business.
+    /// A comparison drops errors like any other question. Errors elsewhere are kept.
     #[test]
     fn patterns_take_errors_away_within_what_was_asked_about() {
         let mut compare = CompareRequest {

@@ -1,8 +1,8 @@
 //! Where two files agree, and where they differ.
 //!
-//! Both are read (never more than [`LARGEST_READ`] each) and compared to the byte; of larger files
-//! the common chunks are shown, whose ranges end at cut points rather than at the first differing
-//! byte. Which of the two it was is said.
+//! Both files are read, at most [`LARGEST_READ`] bytes each, and compared to the byte. For larger
+//! files the common chunks are shown. Their ranges end at cut points, not at the first differing
+//! byte. The answer states which of the two was done.
 //!
 //! ```text
 //! compare ─► Shared    ranges in the order of a, placed (in order, moved, again), what differs
@@ -12,17 +12,17 @@
 //!              └► explain  a few lines of text, for the overlay
 //! ```
 //!
-//! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too,
-//!   so that the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
-//!   lacks. A word that happens to stand in both texts is not shared.
-//! * **Of two tables the rows are shared** that stand in both, besides the runs (`tables`): their
-//!   measures are of rows, whose order is no matter.
-//! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and
-//!   of a compressed file what it holds. What is shown are lines of these texts.
+//! * **Shared is what the measures count**: runs of at least 64 bytes that the other file has too.
+//!   So the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
+//!   lacks. A word that happens to occur in both texts is not shared.
+//! * **In two tables, common rows are shared, too**, in addition to the runs (`tables`). The
+//!   measures of tables count rows, in any order.
+//! * **Documents are compared by their texts**, if these can be extracted, and a compressed file by
+//!   its content. The answer shows lines of these texts.
 //! * **Archives and mails are compared by their members**, one by one ([`MemberMatch`]).
-//! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever
-//!   gives it. What was marked as a template counts neither here nor anywhere else; it is shown
-//!   where it stands all the same.
+//! * **Nothing comes from an index.** Two files have no statistics, so the daemon and the command
+//!   give the same answer. Content that was marked as a template does not count, but is still
+//!   shown.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
 mod cells;
@@ -72,11 +72,11 @@ use resemble_relate::prove::members::{HeldContent, held_by};
 use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
 use tables::TableRows;
 
-/// If breaking documents into sentences gains at least this share, they are shown so instead of
-/// with their own lines.
+/// Documents are shown by sentences instead of lines if that raises the share by at least this
+/// much.
 const WORTH_NEW_LINES: f64 = 0.02;
 
-/// At most so many differing numbers are named.
+/// Differing numbers named at most.
 const MOST_NUMBERS: usize = 20;
 
 /// Two files that were compared.
@@ -89,7 +89,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Two contents in memory, measured in `unit` if they are texts.
+    /// Compares two contents in memory, measured in `unit` if they are texts.
     pub fn of_bytes(a: Vec<u8>, b: Vec<u8>, templates: &Templates, unit: Unit) -> Self {
         let mut shared = by_bytes(&a, &b);
         let kind = ContentKind::of_whole(&a);
@@ -116,10 +116,10 @@ impl Comparison {
         }
     }
 
-    /// Two texts that stand for files: equal ones are no equal files.
+    /// Compares two texts that represent files. Equal texts do not mean equal files.
     ///
-    /// Where their lines end is the business of whoever wrote or read the files. If that hides what
-    /// they have in common, both get new lines, one for each sentence.
+    /// Line ends depend on the writer or the reader of the files. If they hide common content, both
+    /// texts are broken into one line per sentence.
     fn of_texts(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
         let mut comparison = Self::of_bytes(a, b, templates, Unit::Words);
         let share = |comparison: &Self| comparison.shared.measures.containment();
@@ -132,7 +132,7 @@ impl Comparison {
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
-                // What is said of the pair does not depend on how it is shown.
+                // The result for the pair does not depend on how it is shown.
                 let (words, relation) = (comparison.shared.words, comparison.shared.relation);
                 comparison = anew;
                 comparison.shared.identical = false;
@@ -142,8 +142,8 @@ impl Comparison {
         comparison
     }
 
-    /// What stands for two files: equal ones are no equal files. Of few words that a reader made
-    /// (`is_made`) nothing is said.
+    /// Marks the comparison as one of representations: equal ones do not mean equal files. If
+    /// `is_made` and there are few words, it has no result.
     fn of_stand_ins(mut self, is_made: bool) -> Self {
         let shared = &mut self.shared;
         shared.layer = Layer::Text;
@@ -164,35 +164,35 @@ impl Comparison {
         self
     }
 
-    /// The bytes of a and b, if they were read whole.
+    /// Returns the bytes of a and b, if they were read whole.
     pub fn bytes(&self) -> Option<(&[u8], &[u8])> {
         self.bytes.as_ref().map(|(a, b)| (&a[..], &b[..]))
     }
 
-    /// Line numbers of both, if both are text that was read whole.
+    /// Returns the line numbers of both, if both are texts that were read whole.
     fn lines(&self) -> Option<(Lines<'_>, Lines<'_>)> {
         let (a, b) = self.bytes().filter(|_| self.shared.text)?;
         Some((Lines::of(a), Lines::of(b)))
     }
 
-    /// Shared runs and what stands between them, in the order of display.
+    /// Returns the shared runs and the parts between them, in the order of display.
     pub fn blocks(&self) -> Vec<Block> {
         layout::Layout::of(&self.shared).blocks()
     }
 
-    /// Both files in two columns.
+    /// Returns both files in two columns.
     pub fn view(&self, options: &ViewOptions) -> View {
         columns::view(self, options)
     }
 
-    /// The shared ranges alone, with what they hold: each row has a line of a and the same line of
-    /// b. Ranges longer than twice [`ViewOptions::context`] are folded.
+    /// Returns only the shared ranges, with their content. Each row has a line of a and the same
+    /// line of b. Ranges longer than twice [`ViewOptions::context`] are folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         columns::matches(self, options)
     }
 }
 
-/// The same words with one blank between them, and a new line behind each sentence.
+/// Returns the words with one blank between them, and a line end after each sentence.
 fn by_sentences(text: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(text.len());
     let mut words = text
@@ -211,7 +211,7 @@ fn by_sentences(text: &[u8]) -> Vec<u8> {
     lines
 }
 
-/// As [`compare`]; documents are compared by their texts, and a path may lead into an archive.
+/// Compares like [`compare`], but documents by their texts. A path may lead into an archive.
 pub fn compare_with_parts(
     a: &Path,
     b: &Path,
@@ -258,14 +258,14 @@ pub fn compare_with_parts(
             }
         }
         (Some(a), Some(b)) => Ok(of_bytes(a.own, b.own)),
-        // A file that is too large, beside a member: only its first part is read.
+        // Only the first part is read of a file that is too large for a comparison with a member.
         (Some(a), None) if into[0] => Ok(of_bytes(a.own, bytes_of(b)?)),
         (None, Some(b)) if into[1] => Ok(of_bytes(bytes_of(a)?, b.own)),
         _ => compare(a, b, (params, templates), Unit::Words),
     }
 }
 
-/// What is compared with members of something that holds none: its text, or its bytes.
+/// Returns what is compared with members if a file has none: its text, or its bytes.
 fn single(extracted: &Extracted) -> Vec<HeldContent> {
     let bytes = extracted
         .text()
@@ -278,8 +278,8 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
     }]
 }
 
-/// Compares two files as they are now, texts in `unit`. The paths are real ones: a symbolic link is
-/// not followed.
+/// Compares two files as they are now, texts in `unit`. The last component of a path may not be a
+/// symbolic link.
 pub fn compare(
     a: &Path,
     b: &Path,
@@ -340,7 +340,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let (mut of_a, mut of_b, measures) = if identical {
         (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
     } else {
-        // Three passes over both that need nothing of each other.
+        // These three passes over both files are independent.
         let (of_a, (of_b, measures)) = both(
             || runs::common_runs(a, b),
             || both(|| runs::common_runs(b, a), || runs::exact(a, b)),
@@ -368,7 +368,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     .placed(Some((a, b)))
 }
 
-/// Two texts that are tables.
+/// Returns the rows of two texts that are tables.
 fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'t>)> {
     let is_text = |bytes: &[u8]| ContentKind::of_whole(bytes) == ContentKind::Text;
     if !(is_text(a) && is_text(b)) {
@@ -377,7 +377,7 @@ fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'
     TableRows::of(a).zip(TableRows::of(b))
 }
 
-/// The only run of two equal files.
+/// Returns the only run of two equal files.
 fn whole(size: ByteLen) -> Vec<CommonRun> {
     let all = 0..size.0;
     let run = CommonRun {
@@ -390,7 +390,7 @@ fn whole(size: ByteLen) -> Vec<CommonRun> {
 /// The common runs of both files before they are placed.
 struct FoundRuns {
     of_a: Vec<CommonRun>,
-    /// Runs of b in a: their `a` is in b.
+    /// Runs of b in a; their `a` is in b.
     of_b: Vec<CommonRun>,
     ranges_of: RangesOf,
     identical: bool,
@@ -467,12 +467,12 @@ impl FoundRuns {
     }
 }
 
-/// Common chunks, neighbours joined. Each chunk of a is matched with the one that continues the
-/// range before it, else with its first occurrence in b. Of a chunk that follows itself more often
-/// in a than in b, only so many are named; padding (all bytes equal) is no evidence and never
-/// named.
+/// Returns the common chunks, with neighbours joined. Each chunk of a is matched with the one that
+/// continues the range before it, else with its first occurrence in b. If a chunk repeats itself
+/// more often in a than in b, the surplus is dropped. Padding (all bytes equal) is no evidence and
+/// is never returned.
 fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
-    /// A chunk, how often it follows itself.
+    /// A chunk, and how often it repeats itself.
     type Repeated = ((ChunkHash, u32), u64);
     let mut first: HashMap<(ChunkHash, u32), (u64, u64)> = HashMap::new();
     let mut at_place: HashMap<u64, Repeated> = HashMap::new();

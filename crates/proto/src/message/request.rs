@@ -1,4 +1,4 @@
-//! What a client asks.
+//! The requests of a client.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,75 +15,75 @@ use crate::message::{
 use crate::number::Fraction;
 use crate::path::PathText;
 
-/// A question or an order to the daemon.
+/// A question or a command to the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Request {
-    /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
+    /// Finds files similar to one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
-    /// Every file that holds a piece of one. Rows: [`crate::message::HolderRow`], candidates.
+    /// Finds every file that holds a piece of one. Rows: [`crate::message::HolderRow`], candidates.
     Holders(HoldersRequest),
-    /// Where what was at paths went. Rows: [`crate::message::DepartedRow`].
+    /// Finds where the contents of paths went. Rows: [`crate::message::DepartedRow`].
     Departed(DepartedRequest),
-    /// When what files have was first seen. Rows: [`crate::message::FirstSeenRow`].
+    /// Reports when the contents of files were first seen. Rows: [`crate::message::FirstSeenRow`].
     FirstSeen(FirstSeenRequest),
-    /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
+    /// Lists all pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
-    /// Two directories by content. Rows: [`crate::message::ComparePart`].
+    /// Compares two directories by content. Rows: [`crate::message::ComparePart`].
     Compare(CompareRequest),
-    /// Can a directory go? Rows: [`crate::message::CoveredPart`].
+    /// Reports whether a directory can be deleted. Rows: [`crate::message::CoveredPart`].
     Covered(CoveredRequest),
-    /// Similar directories. Rows: [`crate::message::DirRow`], biggest saving first.
+    /// Lists similar directories. Rows: [`crate::message::DirRow`], biggest saving first.
     Dirs(DirsRequest),
-    /// Identical sets and clusters. Rows: [`crate::message::GroupsPart`].
+    /// Lists identical sets and clusters. Rows: [`crate::message::GroupsPart`].
     Groups(GroupsRequest),
-    /// All paths, similar files side by side. Rows: [`crate::message::OrderRow`].
+    /// Lists all paths with similar files side by side. Rows: [`crate::message::OrderRow`].
     Order(GroupsRequest),
-    /// Marks what files have in common as a template. One row: [`crate::message::TemplateRow`].
+    /// Marks the common content of files as a template. One row: [`crate::message::TemplateRow`].
     TemplatesMark(MarkRequest),
-    /// The templates. Rows: [`crate::message::TemplateRow`].
+    /// Lists the templates. Rows: [`crate::message::TemplateRow`].
     TemplatesList,
     /// Unmarks a template. One row: [`crate::message::TemplateRow`].
     TemplatesUnmark {
         /// Its id or name.
         which: String,
     },
-    /// The state of the daemon. One row: [`crate::message::StatusAnswer`].
+    /// Returns the state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
-    /// Answered when every change made before the question is in the index, the overlay and the
-    /// alert queue; no rows. Fails with [`crate::message::FailureKind::Timeout`].
+    /// Waits until every earlier change is in the index, the overlay and the alert queue; no rows.
+    /// Fails with [`crate::message::FailureKind::Timeout`].
     Sync {
-        /// Give up after this many milliseconds; `None`: never.
+        /// Milliseconds until it gives up; `None`: never.
         #[serde(default)]
         timeout_ms: Option<u64>,
     },
-    /// The canonical dump. Rows: [`crate::message::DumpRow`].
+    /// Writes the canonical dump. Rows: [`crate::message::DumpRow`].
     Dump {
-        /// Only what lies under these; empty: all roots.
+        /// Directories to include; empty: all roots.
         #[serde(default)]
         roots: Vec<PathText>,
     },
-    /// A dump of another form. Rows: [`crate::message::DumpRow`].
+    /// Writes a dump in another form. Rows: [`crate::message::DumpRow`].
     DumpAs {
-        /// Only what lies under these; empty: all roots.
+        /// Directories to include; empty: all roots.
         #[serde(default)]
         roots: Vec<PathText>,
         /// The form.
         form: DumpForm,
     },
-    /// Adds a root, and keeps it over restarts. One row: [`crate::message::WatchRow`].
+    /// Adds a root, and keeps it across restarts. One row: [`crate::message::WatchRow`].
     WatchAdd {
         /// The directory, absolute.
         path: PathText,
-        /// What of it is looked at, and how.
+        /// The rules of its scan.
         #[serde(flatten)]
         rules: RootRules,
-        /// What of it is worth an alert.
+        /// The rules of its alerts.
         #[serde(flatten)]
         alerts: AlertRules,
     },
-    /// Imports a catalogue in the place of any with the same label. One row:
+    /// Imports a catalogue and replaces any with the same label. One row:
     /// [`crate::message::WatchRow`].
     Import {
         /// The file, absolute.
@@ -91,86 +91,85 @@ pub enum Request {
         /// See [`crate::catalogued::is_label`].
         label: String,
     },
-    /// Stops watching a root, or forgets a catalogue, and forgets its content; no rows.
+    /// Removes a root or a catalogue, and deletes its content from the index; no rows.
     WatchRemove {
         /// The root, absolute; or the path of the catalogue ([`crate::catalogued::of_label`]).
         path: PathText,
     },
-    /// The roots and the catalogues. Rows: [`crate::message::WatchRow`].
+    /// Lists the roots and the catalogues. Rows: [`crate::message::WatchRow`].
     WatchList,
-    /// The alerts that are kept, oldest first. Rows: [`crate::message::AlertRow`].
+    /// Lists the stored alerts, oldest first. Rows: [`crate::message::AlertRow`].
     Alerts {
-        /// Go on with new alerts until the connection is closed.
+        /// Continue with new alerts until the connection is closed.
         #[serde(default)]
         follow: bool,
-        /// Only those with a greater number.
+        /// Only alerts with a greater number.
         #[serde(default)]
         after: u64,
     },
-    /// Marks two files as seen together: no more alerts about their contents. Rows:
+    /// Marks two files as seen together, which ends alerts about their contents. Rows:
     /// [`crate::message::AckRow`], the new marks.
     Ack {
         /// A file, absolute.
         a: PathText,
-        /// The other one; `None`: each that `a` resembles enough for an alert.
+        /// The other one; `None`: every file that `a` resembles enough for an alert.
         #[serde(default)]
         b: Option<PathText>,
-        /// As one group: no more alerts about any two of them.
+        /// Mark them as one group, which ends alerts about any two of them.
         #[serde(default)]
         group: bool,
     },
-    /// What was marked as seen, oldest first. Rows: [`crate::message::AckRow`].
+    /// Lists the marks, oldest first. Rows: [`crate::message::AckRow`].
     AckList,
-    /// Takes marks away. Rows: [`crate::message::AckRow`], those that are gone.
+    /// Removes marks. Rows: [`crate::message::AckRow`], the removed marks.
     AckUndo {
-        /// A file, absolute: all marks about its content.
+        /// A file, absolute: all marks of its content.
         a: PathText,
-        /// Only those about the content of this file as well.
+        /// Only the marks that the content of this file has, too.
         #[serde(default)]
         b: Option<PathText>,
     },
-    /// Mounts the overlay; answered when the mount point answers. One row:
+    /// Mounts the overlay, and answers when the mount point responds. One row:
     /// [`crate::message::MountRow`].
     Mount {
-        /// The mount point, absolute; `None`: that of the configuration, with its link.
+        /// The mount point, absolute; `None`: the configured one, with its link.
         #[serde(default)]
         path: Option<PathText>,
-        /// The view; `None`: that of the configuration, or folders at any other mount point.
+        /// The view; `None`: the configured one, or folders at any other mount point.
         #[serde(default)]
         view: Option<MountView>,
     },
-    /// Unmounts the overlay; one row, which says what was there.
+    /// Unmounts the overlay. One row: its state before.
     Unmount {
         /// The mount point; `None`: the only one.
         #[serde(default)]
         path: Option<PathText>,
     },
-    /// Which of the paths lie under a root and are not left out, nor below a directory that could
-    /// not be listed. One [`crate::message::CoverRow`]
-    /// for each path, in the order asked.
+    /// Reports which paths are covered: below a root, not left out, and not below a directory that
+    /// could not be listed. One [`crate::message::CoverRow`] for each path, in the order of the
+    /// request.
     Covers {
         /// Absolute paths.
         paths: Vec<PathText>,
-        /// Whether nothing below them may be left out, either.
+        /// True if nothing below them may be left out, either.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
 }
 
-/// A request as a line, with what the client wants to hear besides its answer. A daemon that does
-/// not know of that answers all the same.
+/// A request as a line, and whether to report progress. An older daemon ignores that field.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Asked<'a> {
     /// The request.
     #[serde(flatten)]
     pub request: &'a Request,
-    /// Whether to say how far the work is ([`crate::message::StepProgress`]).
+    /// True to send reports of progress ([`crate::message::StepProgress`]).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub progress: bool,
 }
 
 impl Asked<'_> {
-    /// Whether the request in this line asks for progress.
+    /// Returns whether the request in this line asks for progress.
     pub fn wants_progress(line: &[u8]) -> bool {
         #[derive(Deserialize)]
         struct Besides {
@@ -182,7 +181,7 @@ impl Asked<'_> {
 }
 
 impl Request {
-    /// The word on the wire and in logs.
+    /// Returns the word on the wire and in logs.
     pub fn word(&self) -> &'static str {
         self.into()
     }
@@ -192,30 +191,30 @@ impl Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DumpForm {
-    /// One line for each path, with nothing but the state of the tree.
+    /// One line for each path, with only the state of the tree.
     #[default]
     Canonical,
     /// One line for each chunk: length, MD5, number of the file.
     Chunks,
     /// One line for each file: its number among the chunks, and its path.
     Files,
-    /// A catalogue. It is no text: each row carries a piece of it as base64.
+    /// A catalogue. It is binary: each row carries a piece of it as base64.
     Catalogue(CatalogueForm),
 }
 
-/// What a catalogue contains, and how large it may be.
+/// Contents and size limits of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueForm {
-    /// What people call it: see [`crate::catalogued::is_label`].
+    /// Its label: see [`crate::catalogued::is_label`].
     pub label: String,
-    /// When it was made, in seconds since 1970.
+    /// Time of its export, in seconds since 1970.
     pub created: i64,
-    /// Whether names, times of change, directories and links are in it.
+    /// True if it includes names, times of change, directories and links.
     pub names: bool,
-    /// Whether the texts of documents and the members of archives are in it.
+    /// True if it includes the texts of documents and the members of archives.
     pub text: bool,
-    /// The most bytes that it may take, as a share of the bytes of the contents: samples are
-    /// thinned until it is small enough, see `resemble_catalogue`. 1: nothing is thinned.
+    /// Largest size of the catalogue, as a share of the bytes of the contents. Samples are thinned
+    /// until it fits, see `resemble_catalogue`. 1: nothing is thinned.
     pub within: Fraction,
     /// A catalogue of at most this many bytes is never thinned.
     #[serde(default)]
@@ -227,15 +226,15 @@ pub struct CatalogueForm {
 pub struct FindRequest {
     /// The file or content to find similar files of.
     pub subject: Subject,
-    /// Among which files, and which rows.
+    /// The scope and the selection of rows.
     #[serde(flatten)]
     pub options: FindOptions,
 }
 
-/// Which rows a `find` has.
+/// Selection of the rows of a `find`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FindOptions {
-    /// Among which files. The subject itself need not be one of them.
+    /// The files to compare with. The subject itself need not be one of them.
     #[serde(flatten)]
     pub scope: Scope,
     /// Only rows whose larger containment is at least this; absent: those with a relation.
@@ -244,23 +243,24 @@ pub struct FindOptions {
     /// Only rows with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Only rows of these relations, seen from the subject; empty: of all, and of none.
+    /// Only rows of these relations, seen from the subject; empty: every row, with or without a
+    /// relation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// Rows as well that the listing rule leaves out: what both files have, many others have too.
+    /// Include rows that the listing rule drops: many other files share their common content.
     #[serde(default)]
     pub all: bool,
-    /// Only this many rows, the first ones; the header still counts all.
+    /// Number of rows to return, from the first; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,
-    /// Compute the measures on the bytes of both files, where they can be read.
+    /// Compute the measures from the bytes of both files, where they can be read.
     #[serde(default)]
     pub exact: bool,
-    /// What the measures are about.
+    /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare by the texts of documents and by what archives hold, too, as far as the roots have
-    /// them.
+    /// Compare also the texts of documents and the members of archives, where the roots have
+    /// extracted them.
     #[serde(default = "yes")]
     pub text: bool,
 }
@@ -273,27 +273,27 @@ pub enum Subject {
     File(PathText),
     /// Bytes that the client has read: standard input, or a file outside the roots.
     Content {
-        /// What was read, digested with the parameters of [`crate::message::Hello`].
+        /// The digest of the bytes, made with the parameters of [`crate::message::Hello`].
         digest: Box<WireDigest>,
         /// The name that rows carry in `file`.
         name: PathText,
-        /// The file the bytes came from, if it was one: files with this inode are the subject
-        /// itself and are left out.
+        /// The file that the bytes were read from, if it was one. Files with this inode are the
+        /// subject and are left out.
         #[serde(default)]
         inode: Option<Inode>,
-        /// The other renditions: the text of a document, what an archive holds.
+        /// The other renditions: the text of a document, the contents of an archive.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<WireRendition>,
         /// The members, if it is an archive or a mail, without chunks; at most 1,000.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         held: Vec<WireDigest>,
-        /// Where the bytes can be read again, for exact measures; absolute.
+        /// The absolute path where the bytes can be read again, for exact measures.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathText>,
-        /// The bytes, if they cannot be read again and are not many.
+        /// The bytes, if they are few and cannot be read again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Box<WireBytes>>,
-        /// When the file was changed last, and the date that it states.
+        /// The last change of the file, and the date that it states.
         #[serde(default)]
         dates: FileDates,
     },
@@ -316,16 +316,16 @@ impl<'de> Deserialize<'de> for WireBytes {
     }
 }
 
-/// A rendition of a file besides its bytes.
+/// A further rendition of a file, beyond its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireRendition {
-    /// What the content is to the file.
+    /// The role of the content.
     pub stands: StandsAs,
-    /// The digest of the content. That of a whole has no chunks.
+    /// The digest of the content. The digest of a whole has no chunks.
     pub digest: WireDigest,
 }
 
-/// What a content is to the file that it stands for.
+/// The role of a content that represents a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StandsAs {
@@ -335,7 +335,7 @@ pub enum StandsAs {
     Text,
     /// All texts in the archive, as one whole.
     WholeText,
-    /// All that is no text in the archive, as one whole.
+    /// All contents of the archive that are not texts, as one whole.
     WholeBytes,
 }
 
@@ -346,7 +346,7 @@ pub struct PairsRequest {
     /// The files; `within` is not empty.
     #[serde(flatten)]
     pub scope: Scope,
-    /// The score that sorts, and that `min` bounds.
+    /// The score that rows are sorted by and `min` applies to.
     #[serde(default)]
     pub score: PairScore,
     /// Only pairs whose score is at least this; absent: every pair with enough evidence.
@@ -355,29 +355,30 @@ pub struct PairsRequest {
     /// Only pairs with at least this many shared bytes, identical files aside; absent: 256.
     #[serde(default)]
     pub min_shared: Option<u64>,
-    /// Only this many rows, the first ones; the header still counts all.
+    /// Number of rows to return, from the first; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,
-    /// Compute the measures on the bytes of both files.
+    /// Compute the measures from the bytes of both files.
     #[serde(default)]
     pub exact: bool,
-    /// Read nothing: all figures but those of equal contents are estimates.
+    /// Read no file: all figures are estimates, except those of equal contents.
     #[serde(default)]
     pub estimate: bool,
-    /// What the measures are about.
+    /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Compare documents by their texts, as far as the roots have these.
+    /// Compare documents by their texts, where the roots have extracted them.
     #[serde(default = "yes")]
     pub text: bool,
-    /// With `text`, compare archives, mails and compressed files by what they hold; else none of
-    /// them has a row but with what is identical.
+    /// With `text`, compare archives, mails and compressed files by their contents. Otherwise they
+    /// have rows only with identical files.
     #[serde(default)]
     pub archives: bool,
-    /// A row for each two of several identical files; else one for all of them.
+    /// One row for every two of several identical files; otherwise one for all of them.
     #[serde(default)]
     pub all: bool,
-    /// Only pairs of these relations, whichever file is the first; empty: of all, and of none.
+    /// Only pairs of these relations, in either direction; empty: every pair, with or without a
+    /// relation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
     /// The order of rows.
@@ -393,9 +394,9 @@ pub enum PairOrder {
     /// The score, best first.
     #[default]
     Score,
-    /// What is most worth reading first: pairs that have a relation and differ, then those with
-    /// the same bytes or words, then the others; of each those with most bytes in common that are
-    /// not in many other files, too.
+    /// The pairs most worth reading first. Pairs that have a relation and differ precede those with
+    /// the same bytes or words; the others follow. Within each, pairs with more common bytes that
+    /// are rare in other files come first.
     Worth,
 }
 

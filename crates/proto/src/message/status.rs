@@ -1,4 +1,4 @@
-//! What the daemon says about itself: its state, its roots and overlays, its alerts.
+//! Status of the daemon: its state, its roots and overlays, its alerts.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ pub struct StatusAnswer {
     pub roots: Vec<RootStatus>,
     /// The index.
     pub index: IndexStatus,
-    /// Rises with every change that reached the index; with equal clocks, answers are equal.
+    /// Increases with every change that reaches the index. Answers with equal clocks are equal.
     pub clock: u64,
-    /// Whether no scan is under way and nothing is known to be stale.
+    /// True if no scan is under way and nothing is known to be stale.
     pub fresh: bool,
-    /// What keeps answers from being as quick or as certain as promised; empty is good.
+    /// Conditions that make answers slower or less certain than promised; empty is good.
     pub degraded: Vec<Degraded>,
     /// Overlays that are mounted.
     #[serde(default)]
@@ -34,49 +34,48 @@ pub struct StatusAnswer {
     /// Questions that are being computed at this moment.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub questions: u64,
-    /// Files that have grown and were read from where they ended: what stands before that is taken
-    /// for what it was until it is verified.
+    /// Files that have grown and were read from their old end. The part before is assumed unchanged
+    /// until it is verified.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub assumed: u64,
-    /// Files that wait longer than others to be read, because that takes long: the first
+    /// Files that wait longer than others to be read, because reading them takes long: the first
     /// [`Self::MOST_WAITS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitStatus>,
-    /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
+    /// Documents and archives that could not be opened, by path: the first [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
-    /// Where alerts go.
+    /// The sinks of alerts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<SinkStatus>,
-    /// For so many seconds the change has been known that has waited longest to be read; 0 if none
-    /// waits.
+    /// Seconds since the oldest change that is not read yet became known; 0 if none waits.
     #[serde(default)]
     pub lag_seconds: u64,
-    /// What the daemon takes.
+    /// Resources that the daemon uses.
     #[serde(default)]
     pub process: ProcessStatus,
 }
 
-/// What the daemon takes of the machine.
+/// Resources that the daemon uses.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessStatus {
     /// The version of the program.
     #[serde(default)]
     pub version: String,
-    /// For so many seconds it runs.
+    /// Seconds since it started.
     #[serde(default)]
     pub uptime_seconds: u64,
     /// Bytes of memory.
     #[serde(default)]
     pub resident_bytes: u64,
-    /// The most bytes of memory since its start.
+    /// The largest number of bytes of memory since its start.
     #[serde(default)]
     pub peak_bytes: u64,
     /// Open files.
     #[serde(default)]
     pub descriptors: u64,
-    /// Files that it may open.
+    /// The limit of open files.
     #[serde(default)]
     pub most_descriptors: u64,
 }
@@ -86,16 +85,16 @@ pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A file that was written to and waits to be read, in proportion to what that costs.
+/// A changed file that waits to be read; expensive files wait longer.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStatus {
-    /// Which.
+    /// Its path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// In so many seconds it is read, if it is not written to before.
+    /// Seconds until it is read, if it is not written to before.
     pub seconds: u64,
-    /// So many seconds its last reading took, rounded down, at least 1.
+    /// Seconds that its last reading took, rounded down, at least 1.
     pub reading_seconds: u64,
 }
 
@@ -105,28 +104,28 @@ pub struct WaitStatus {
 pub struct SinkStatus {
     /// Its name.
     pub name: String,
-    /// What it is: `journal`, `file`, `command`, `mail`.
+    /// Its kind: `journal`, `file`, `command`, `mail`.
     pub sink: String,
-    /// The number of the last alert that it took, or did not want.
+    /// The number of the last alert that it accepted or filtered out.
     pub after: u64,
-    /// How many alerts it has still to take.
+    /// The number of alerts that are not delivered yet.
     pub waiting: u64,
-    /// Why the last delivery failed.
+    /// The reason why the last delivery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<String>,
-    /// When it is tried again.
+    /// Seconds until the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_seconds: Option<u64>,
 }
 
-/// A document or archive, or something in one, that could not be looked into.
+/// A document or archive, or a part of one, that could not be opened.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unopened {
     /// The file, and the names that lead to the part in it, joined by `!`.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -137,30 +136,30 @@ impl StatusAnswer {
     /// The most entries that [`Self::waits`] names.
     pub const MOST_WAITS: usize = 10;
 
-    /// Whether everything is as it should be: then `resemble status` ends with exit code 0.
+    /// Returns whether everything is in order. Then `resemble status` ends with exit code 0.
     pub fn is_live(&self) -> bool {
         let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
         self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
     }
 }
 
-/// What of a root is looked at, and how.
+/// Rules that select what is scanned in a root.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RootRules {
-    /// Whether ignore files are honoured and `.git` is skipped.
+    /// True if ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
-    /// Whether other file systems below it are left out.
+    /// True if other file systems below it are left out.
     #[serde(default)]
     pub one_file_system: bool,
-    /// Whether documents and archives are looked into.
+    /// True if documents and archives are opened.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
-    /// Names that are left out, with all below: patterns as in ignore files.
+    /// Patterns of names that are left out with everything below, as in ignore files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Bytes; larger files are known by their names alone.
+    /// Size in bytes above which a file is known by its name alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u64>,
 }
@@ -177,7 +176,7 @@ impl Default for RootRules {
     }
 }
 
-/// Which changes in a root are worth an alert; `None` is what is usual.
+/// Rules that select which changes in a root raise an alert; `None` is the default.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertRules {
@@ -191,7 +190,7 @@ pub struct AlertRules {
         skip_serializing_if = "Option::is_none"
     )]
     pub min_size: Option<u64>,
-    /// What is told; empty: nothing.
+    /// The kinds of alerts; empty: none.
     #[serde(
         default,
         rename = "alert_kinds",
@@ -201,23 +200,23 @@ pub struct AlertRules {
 }
 
 impl AlertRules {
-    /// The share that is usual, in millionths.
+    /// The default share, in millionths.
     const USUAL_SHARE: u32 = 800_000;
-    /// The size that is usual.
+    /// The default size.
     pub const USUAL_SIZE: u64 = 1024;
 
-    /// The least share of the smaller file.
+    /// Returns the least share of the smaller file.
     pub fn least_share(&self) -> Fraction {
         self.min
             .unwrap_or_else(|| Fraction::from_millionths(Self::USUAL_SHARE))
     }
 
-    /// The least size of the changed file, in bytes.
+    /// Returns the least size of the changed file, in bytes.
     pub fn least_size(&self) -> u64 {
         self.min_size.unwrap_or(Self::USUAL_SIZE)
     }
 
-    /// The same rules, without saying what is usual.
+    /// Returns the same rules, with the defaults left out.
     #[must_use]
     pub fn spelt_short(self) -> Self {
         let usual = Self::default();
@@ -228,13 +227,13 @@ impl AlertRules {
         }
     }
 
-    /// Whether such alerts are told.
+    /// Returns whether alerts of this kind are sent.
     pub fn accept(&self, word: AlertWord) -> bool {
         (self.kinds.as_ref()).is_none_or(|kinds| kinds.contains(&word))
     }
 }
 
-/// What an alert says of a file, or that it is about a copied tree.
+/// The relation that an alert reports, or that it is about a copied tree.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString,
@@ -246,11 +245,11 @@ pub enum AlertWord {
     Identical,
     /// The same words in the same order.
     SameText,
-    /// Both are mostly in the other.
+    /// Most of each file is in the other.
     Near,
-    /// The other one is mostly in the changed file.
+    /// Most of the other file is in the changed one.
     Contains,
-    /// The changed file is mostly in the other one.
+    /// Most of the changed file is in the other one.
     Contained,
     /// They share less than that.
     Shares,
@@ -259,7 +258,7 @@ pub enum AlertWord {
 }
 
 impl AlertWord {
-    /// All words, as they are written in a message.
+    /// All words as written in a message.
     pub const WORDS: &str = "identical, same-text, near, contains, contained, shares, tree";
 
     /// The word in every output.
@@ -282,7 +281,7 @@ impl From<Relation> for AlertWord {
 }
 
 impl AlertRow {
-    /// What it says; `None` for a summary.
+    /// Returns its word; `None` for a summary.
     pub fn word(&self) -> Option<AlertWord> {
         match self.kind {
             AlertKind::File => self.relation.map(AlertWord::from),
@@ -303,32 +302,32 @@ pub struct RootStatus {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is going on with it.
+    /// The state of its scan.
     pub state: RootState,
     /// Files known to be changed and not read yet.
     pub pending: u64,
-    /// Files and directories left out on purpose; what lies below such a directory is not counted.
+    /// Files and directories left out on purpose. Entries below such a directory are not counted.
     pub skipped: u64,
     /// Files that could not be read, and directories that could not be listed.
     pub unreadable: u64,
-    /// Real entries called as the `.similar` of the overlay, which hides them.
+    /// Real entries with the name of the overlay's `.similar`, which hides them.
     #[serde(default)]
     pub hidden: u64,
-    /// What of it is looked at, and how.
+    /// The rules of its scan.
     #[serde(flatten)]
     pub rules: RootRules,
-    /// What of it is worth an alert.
+    /// The rules of its alerts.
     #[serde(flatten)]
     pub alerts: AlertRules,
-    /// Documents and archives of which something could not be read.
+    /// Documents and archives with a part that could not be read.
     #[serde(default)]
     pub unopened: u64,
-    /// Documents of which text is left out on purpose, and nothing else is missing.
+    /// Documents with text that was left out on purpose, and no other gaps.
     #[serde(default)]
     pub hidden_text: u64,
 }
 
-/// What is going on with a root.
+/// The state of a root.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
@@ -338,11 +337,11 @@ pub enum RootState {
     Scanning,
     /// Watched, and every change reaches the index within seconds.
     Live,
-    /// Answers are right, but changes take longer to be seen.
+    /// Answers are right, but changes take longer to reach the index.
     Degraded,
     /// The root cannot be reached; its last answers stay.
     Unavailable,
-    /// A catalogue: it is as it was when it was exported.
+    /// A catalogue, as of its export.
     Catalogue,
 }
 
@@ -361,7 +360,7 @@ pub struct IndexStatus {
     pub bytes: u64,
     /// Contents.
     pub contents: u64,
-    /// Chunks, repeats counted.
+    /// Chunks, including repeated ones.
     pub chunks: u64,
     /// Files read since the daemon started; a restart reads only what changed.
     #[serde(default)]
@@ -377,22 +376,22 @@ pub struct IndexStatus {
 pub struct WatchStatus {
     /// Directories with a watch.
     pub directories: u64,
-    /// Directories without one, which are looked at from time to time.
+    /// Directories without a watch, which are checked from time to time.
     pub polled: u64,
-    /// Times that the kernel's event queue ran over since the daemon started.
+    /// Overflows of the kernel's event queue since the daemon started.
     pub overflows: u64,
 }
 
-/// One thing that is not as it should be.
+/// A condition that impairs the daemon.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degraded {
     /// The subtree concerned.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// One sentence: what is wrong and what it means.
+    /// One sentence: what is wrong and its consequence.
     pub reason: String,
-    /// The command that mends it, if there is one.
+    /// The command that repairs it, if there is one.
     #[serde(default)]
     pub remedy: Option<String>,
 }
@@ -422,12 +421,12 @@ pub struct MountStatus {
     /// The symbolic link that leads to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<PathText>,
-    /// Where it shows each watched directory.
+    /// The places where it shows the watched directories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<SeenRoot>,
 }
 
-/// Where a mounted overlay shows a watched directory.
+/// The place where a mounted overlay shows a watched directory.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenRoot {
@@ -443,7 +442,7 @@ pub struct SeenRoot {
 pub struct MountRow {
     /// A warning about its place: one sentence for people.
     pub warning: Option<String>,
-    /// The overlay that is there now, or was there before.
+    /// The overlay that is now, or was before, at the mount point.
     #[serde(default)]
     pub mount: Option<MountStatus>,
 }
@@ -452,38 +451,38 @@ pub struct MountRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertRow {
-    /// Counts up from 1 in one state folder.
+    /// Its number, counted from 1 in one state folder.
     pub seq: u64,
-    /// When, in seconds since 1970.
+    /// Time in seconds since 1970.
     pub time: u64,
     /// One file, or a tree as a whole.
     pub kind: AlertKind,
     /// The file or directory that changed.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// What it resembles.
+    /// The file or directory that it resembles.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// How they relate.
+    /// Their relation.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
-    /// How much of a is in b.
+    /// Share of a that is in b.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// Share of b that is in a.
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// How many files the alert is about: 1, those of a copied tree, or the alerts that a summary
-    /// stands for.
+    /// The number of files: 1 for a file, all of a copied tree, or the alerts that a summary
+    /// replaces.
     pub files: u64,
-    /// In a summary of alerts that are in the log: they are those after this number, up to its own.
+    /// For a summary of logged alerts: it covers those after this number, up to its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// The name of the owner of a, or the owner's number if it has no name; absent where the
-    /// command has not looked.
+    /// The name of the owner of a, or the owner's number if it has no name. Absent where the
+    /// command did not look it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_a: Option<String>,
-    /// The same of b.
+    /// The same for b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_b: Option<String>,
 }
@@ -492,15 +491,15 @@ pub struct AlertRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AckRow {
-    /// When, in seconds since 1970.
+    /// Time in seconds since 1970.
     pub time: u64,
-    /// Any two of them, or only the two.
+    /// True if it applies to any two of them, false if only to this pair.
     pub group: bool,
-    /// Where the contents were then.
+    /// The paths of the contents at that time.
     pub paths: Vec<PathText>,
 }
 
-/// What an alert is about.
+/// The subject of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -509,7 +508,7 @@ pub enum AlertKind {
     File,
     /// A copied tree: two directories.
     Tree,
-    /// Alerts that were too many to be told one by one: `a` is the folder above them all.
+    /// Alerts that were too many to be sent one by one; `a` is the folder above them all.
     Summary,
 }
 
@@ -520,17 +519,17 @@ pub struct WatchRow {
     /// The root.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: WatchOrigin,
-    /// What of it is looked at, and how.
+    /// The rules of its scan.
     #[serde(flatten)]
     pub rules: RootRules,
-    /// What of it is worth an alert.
+    /// The rules of its alerts.
     #[serde(flatten)]
     pub alerts: AlertRules,
 }
 
-/// Where a root comes from.
+/// The origin of a root.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]

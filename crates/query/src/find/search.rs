@@ -1,9 +1,8 @@
-//! The search itself: every rendition of the subject against whatever has something in common with
-//! it.
+//! The search itself: compares every rendition of the subject with its nominees.
 //!
-//! A place (a file, or a member in one) can be met by several pairs of renditions: a scan of a
-//! letter by its bytes, the letter itself by its text. The best pair makes its row. What holds
-//! members is compared by these ([`super::held`]).
+//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, the
+//! scan of a letter matches by its bytes, the letter itself by its text. The row shows the best
+//! pair. A subject or place that holds members is compared by them ([`super::held`]).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -43,27 +42,26 @@ use self::estimates::{Either, MetNominee, PreparedRendition};
 pub(super) use self::further::FurtherCopies;
 use self::promise::ListingPromise;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct FoundRows {
     /// The rows that pass, best first.
     pub(super) similar: Vec<Similar>,
-    /// The near-copies of the subject that were not looked at.
+    /// Near-copies of the subject that were not compared.
     pub(super) further: FurtherCopies,
     pub(super) errors: Vec<SoftError>,
 }
 
-/// So many near-copies of the subject are looked at for a listing, which has a hundred entries.
+/// Near-copies of the subject that are compared for a listing, which has a hundred entries.
 const COPIES_LISTED: usize = 192;
 
-/// So many nominees are gone through at a time: what is known of them is in memory.
+/// Nominees processed at a time; their data is in memory.
 const AT_ONCE: usize = 1 << 13;
 
-/// To estimate fewer pairs takes less than a millisecond or two, which is no work for a second
-/// thread.
+/// Fewer pairs are estimated on one thread, which takes a millisecond or two.
 const WORTH_A_THREAD: usize = 48;
 
-/// Among these files, or in the whole index.
+/// Searches these files, or the whole index.
 pub(super) fn search_in(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -117,7 +115,7 @@ pub(super) fn search_in(
     search.finish()
 }
 
-/// Where the index has the subject: nothing in that place, or around it, is similar to it.
+/// Returns the place of the subject in the index. No row may lie in it or around it.
 fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, AskError> {
     if subject.member.is_some() {
         return Ok(subject.place);
@@ -126,9 +124,9 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
     Ok(content.map(Place::file))
 }
 
-/// The content that the index has of the subject's file, if no other file has it: no row comes of
-/// what stands there, however much the subject resembles it. (The subject may be what the file has
-/// become since, or a piece of it.)
+/// Returns the indexed content of the subject's file, if no other file has it. It gives no row,
+/// however much the subject resembles it. (The subject may be a newer state of the file, or a piece
+/// of it.)
 fn own_content(snapshot: &Snapshot, subject: &Subject) -> Result<Option<ContentId>, AskError> {
     let Some(file) = subject.file else {
         return Ok(None);
@@ -150,25 +148,25 @@ struct Search<'a> {
     min_shared: ByteLen,
     prover: Prover<'a>,
     own_place: Option<Place>,
-    /// A content that stands in the subject's file alone.
+    /// A content that occurs only in the subject's file.
     own_content: Option<ContentId>,
-    /// What the subject is compared by.
+    /// The renditions of the subject.
     faces: Faces,
-    /// What is to be measured on the contents.
+    /// Pairs to be measured on the contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
     /// [`FoundRows::further`].
     further: FurtherCopies,
     /// The renditions of the subject that were compared.
     compared: HashMap<Rendition, ComparedRendition>,
-    /// What is compared by members, of the subject or of the place.
+    /// Members to compare, of the subject or of the place.
     held: HashMap<Place, HeldNominee>,
-    /// What the subject holds, as far as that nominates others.
+    /// Members of the subject that nominate others.
     members: HeldMembers,
 }
 
 impl Search<'_> {
-    /// Compares one rendition of the subject with all that it meets.
+    /// Compares one rendition of the subject with all its nominees.
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
         let known = KnownBoilerplate::new(snapshot, self.scoped);
@@ -214,7 +212,7 @@ impl Search<'_> {
             digest,
             sketch,
             own,
-            // Only what stands for a file by its own bytes is known by windows.
+            // Windows exist only for files that are represented by their own bytes.
             kin: kin.filter(|_| rendition == Rendition::Own),
             promise,
             counts: &counts,
@@ -248,14 +246,14 @@ impl Search<'_> {
         Ok(known.failure()?)
     }
 
-    /// Whether all rows are those that a listing has.
+    /// Returns whether the options select the rows of a listing.
     fn are_rows_listed(&self) -> bool {
         let options = self.options;
         !options.all && !options.exact && options.min.is_none()
     }
 
-    /// What tells of a listing which nominees it cannot have: of a text, and if no template is
-    /// marked.
+    /// Returns a bound that rejects nominees that a listing cannot have. It exists only for texts,
+    /// and only while no template is marked.
     fn promise<'a>(
         &self,
         digest: &Digest,
@@ -269,7 +267,7 @@ impl Search<'_> {
         known.flatten()
     }
 
-    /// The nominees that the bound leaves, and where they stand.
+    /// Returns the nominees that pass the bound, with the places of their contents.
     fn met(
         &self,
         compared: &PreparedRendition<'_>,
@@ -284,7 +282,7 @@ impl Search<'_> {
             };
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
-            // Of the two wholes one alone says little: what it comes to is decided with the other.
+            // One of the two wholes alone decides nothing; both are evaluated together later.
             let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
             let passage = nominee.passage;
             let passage = (is_in_words && passage.is_rare()).then_some(passage);
@@ -307,8 +305,8 @@ impl Search<'_> {
         Ok(met)
     }
 
-    /// The digest with all samples that have posting lists, if the index has kept fewer of them
-    /// and the content can be read: of a document's text it has not.
+    /// Returns the digest with all samples that have posting lists. It is needed if the index kept
+    /// fewer and the content can be read, which the text of a document cannot.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
         if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);
@@ -332,7 +330,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Where a content stands that a rendition of the subject meets: not in the subject itself.
+    /// Returns the places of a content outside the subject.
     fn occurrences(
         &self,
         rendition: Rendition,
@@ -358,7 +356,7 @@ impl Search<'_> {
         Ok(kept)
     }
 
-    /// Whether a place is a part of the subject or of a copy of it, or the subject one of it.
+    /// Returns whether one of the place and the subject (or a copy of it) is a part of the other.
     fn is_of_subject(&self, place: Place) -> Result<bool, AskError> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
@@ -370,9 +368,9 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    /// By samples of which level passages are looked for that are next to nothing of both files:
-    /// where all rows are asked for, and not only those of a least share. Of a template of which no
-    /// shingle is known, those samples are known that are kept, and no others.
+    /// Returns the level of the samples by which short passages are searched. They are searched
+    /// only if all rows are requested without a least share. If the shingles of a template are not
+    /// known, only the kept samples are used.
     fn quoted_at(&self, digest: &Digest) -> Option<u8> {
         let is_asked = self.options.all && self.options.min.is_none();
         let kept = || {
@@ -386,21 +384,21 @@ impl Search<'_> {
     }
 }
 
-/// A rendition of the subject that was compared with all that it meets.
+/// A rendition of the subject that was compared with all its nominees.
 struct ComparedRendition {
-    /// What the index keeps, or would keep, of it.
+    /// The part of it that the index keeps, or would keep.
     kept: Payload<'static>,
     kind: ContentKind,
-    /// How many contents have something in common with it.
+    /// The number of contents that have something in common with it.
     nominees: usize,
-    /// How common its pieces are.
+    /// The frequencies of its pieces.
     counts: Counts,
     /// [`Self::with_boilerplate`].
     with_boilerplate: OnceLock<Prepared>,
 }
 
 impl ComparedRendition {
-    /// It as a single content beside members, without chunks.
+    /// Returns its digest as a single content beside members, without chunks.
     fn sampled(&self, single: &AloneSide) -> Digest {
         Digest {
             content: single.digest,
@@ -413,7 +411,7 @@ impl ComparedRendition {
         }
     }
 
-    /// It, ready to be compared with what is not read: no boilerplate is left out.
+    /// Returns it prepared for comparison with unread contents: boilerplate is included.
     fn with_boilerplate(&self) -> &Prepared {
         let prepared = || Prepared::of(&self.kept.sketch(), &NoBoilerplate);
         self.with_boilerplate.get_or_init(prepared)
@@ -423,10 +421,10 @@ impl ComparedRendition {
 /// How two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// By this pair of their contents.
+    /// By this pair of contents.
     Contents,
-    /// By all that they hold; the place holds members.
+    /// By all their contents; the place holds members.
     Members,
-    /// By all that they hold; the subject alone holds members.
+    /// By all their contents; only the subject holds members.
     OurMembers,
 }

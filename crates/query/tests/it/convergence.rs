@@ -1,10 +1,10 @@
-//! Convergence: whatever happens to a tree, looking at what the events name gives the index of a
-//! fresh scan.
+//! Convergence: after any changes to a tree, following the events gives the index of a fresh scan.
 //!
-//! The model of the events is inotify's on directories: a change is told under the one name that it
-//! was made through, a moved directory says nothing of what is in it, and no other name of a
-//! hard-linked file hears anything. What a watcher adds (it may tell more, in any order, or only of
-//! the directory) is drawn at random, so a failure shrinks to the few operations that matter.
+//! The model of the events is inotify's on directories. A change is reported only under the name
+//! that it was made through. A moved directory reports nothing about its entries, and the other
+//! names of a hard-linked file report nothing. A watcher may report more, in any order, or only the
+//! directory. These choices are drawn at random, so a failure shrinks to the few operations that
+//! matter.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use resemble_scan::ingest::{Cause, Target};
 use resemble_testutil::random::letters as text;
 
-/// One operation; the numbers pick among few names, so that they meet.
+/// An operation. Its numbers select from few names, so that operations collide.
 #[derive(Clone, Debug)]
 enum Op {
     Write(u8, u8),
@@ -33,16 +33,16 @@ enum Op {
     RemoveDir(u8),
     SameSizeSameTime(u8, u8),
     Chmod(u8),
-    /// What has gathered is looked at.
+    /// Processes the gathered events.
     Look,
 }
 
-/// How the events of an operation are told.
+/// The reporting of an operation's events.
 #[derive(Clone, Copy, Debug)]
 struct Telling {
-    /// A rename as one, or as two names that know nothing of each other.
+    /// True if a rename is one event, false if it is two unrelated names.
     paired: bool,
-    /// In reverse.
+    /// Reverses the order.
     backwards: bool,
 }
 
@@ -68,7 +68,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, bool)>> {
     proptest::collection::vec((op, any::<bool>()), 1..60)
 }
 
-/// 24 names in a tree of some depth; some are directories in the paths of others.
+/// Returns one of 24 names at several depths. Some are directories in the paths of others.
 fn name(n: u8) -> String {
     match n {
         0..6 => format!("f{n}"),
@@ -98,7 +98,7 @@ impl Storm {
         self.scene.path(&name(n))
     }
 
-    /// The directories that a file is put in come into being with events of their own.
+    /// Creates the missing directories of a path, with their own events.
     fn make_way(&mut self, path: &Path) {
         let root = self.scene.root();
         let missing: Vec<PathBuf> = path
@@ -120,7 +120,7 @@ impl Storm {
             self.waiting.push(Target::Renamed { from, to, modified });
         } else {
             self.waiting.push(Target::entry(from, Cause::Unknown));
-            // What is moved in is told by its top alone; a watcher lists it.
+            // Only the top of a moved tree is reported; a watcher lists it.
             self.waiting.push(Target::subtree(to));
         }
     }
@@ -131,7 +131,7 @@ impl Storm {
         }
     }
 
-    /// The names that an operation is about.
+    /// Returns the names that an operation touches.
     fn names(&self, op: &Op) -> Vec<PathBuf> {
         match *op {
             Op::Write(n, _)
@@ -151,7 +151,7 @@ impl Storm {
         }
     }
 
-    /// Whether a directory above is a link: what is done there is done, and told, somewhere else.
+    /// Returns whether a directory above is a link. Changes there, and their events, are elsewhere.
     fn is_behind_link(&self, path: &Path) -> bool {
         let root = self.scene.root();
         let above = path.ancestors().skip(1).take_while(|above| *above != root);
@@ -165,7 +165,7 @@ impl Storm {
         match *op {
             Op::Write(n, seed) => {
                 let path = self.path(n);
-                // Through a link the write, and its event, would be somewhere else.
+                // Through a link the write and its event would be elsewhere.
                 if path.is_symlink() {
                     return;
                 }
@@ -225,8 +225,8 @@ impl Storm {
                 self.make_way(&to);
                 let done = fs::hard_link(&from, &to);
                 self.tell(&done, to, Cause::Unknown);
-                // A name that comes, is written through and goes between two looks is told of, but
-                // nothing tells which file it was: that is left to the slow comparison.
+                // If the new name vanished before the next look, no event would name the file
+                // behind it. Only the slow comparison finds that, so look now.
                 self.run(&Op::Look);
             }
             Op::Symlink(n) => {
@@ -252,7 +252,7 @@ impl Storm {
                 self.tell(&done, path, Cause::Unknown);
             }
             Op::SameSizeSameTime(n, seed) => {
-                // A forged time is only found where the file was known, so let it be known.
+                // A forged time is only noticed in a file that is known, so make it known.
                 self.run(&Op::Look);
                 let path = self.path(n);
                 let Ok(before) = fs::symlink_metadata(&path) else {
@@ -296,7 +296,7 @@ impl Storm {
     }
 }
 
-/// As a coalescer does: of several words on one path the strongest cause is kept.
+/// Merges events like a coalescer: each path keeps its strongest cause.
 fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     let strength = |cause: Cause| match cause {
         Cause::AttributesOnly => 0,
@@ -339,7 +339,7 @@ fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     merged
 }
 
-/// As many as take a few seconds, or as many as `PROPTEST_CASES` says.
+/// The number of cases takes a few seconds; `PROPTEST_CASES` overrides it.
 fn storms() -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = std::env::var_os("PROPTEST_CASES").map_or(96, |_| config.cases);
@@ -365,7 +365,7 @@ proptest! {
         }
         storm.run(&Op::Look);
         storm.scene.assert_as_fresh("after the events");
-        // A scan finds nothing but, at most, the new date of a file that lost a name unheard.
+        // A scan finds at most the new date of a file that lost a name without an event.
         let before = storm.scene.dump();
         prop_assert_eq!(storm.scene.scan().removed, 0);
         prop_assert_eq!(storm.scene.dump(), before);
@@ -381,8 +381,8 @@ proptest! {
                 Op::Look => {
                     storm.scene.scan();
                 }
-                // A scan trusts the size and time of a file that it finds under another name; a
-                // forged time is only found where the file was.
+                // A scan trusts the size and time of a file that it finds under another name. A
+                // forged time is only noticed under the old name.
                 Op::SameSizeSameTime(..) => {}
                 op => storm.run(op),
             }

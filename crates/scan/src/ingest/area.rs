@@ -134,7 +134,7 @@ impl Area {
         Ok(anchor)
     }
 
-    /// Returns whether files under way hold so many folders open that they must finish first.
+    /// Returns whether files under way hold too many folders open to start another one.
     pub(super) const fn is_crowded(&self) -> bool {
         self.in_use >= MOST_IN_USE
     }
