@@ -1,12 +1,12 @@
-//! Making, repairing and ending a mount.
+//! Creates, repairs and ends a mount.
 //!
-//! 1. **Roots are opened first, the mount comes after**, so nothing is ever resolved through it.
+//! 1. **Roots are opened before the mount is made**, so nothing is ever resolved through it.
 //! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN
-//!    is taken away. One that answers belongs to a live daemon, and is refused.
-//! 3. **Ending is idempotent and lazy.** Whatever is inside the mount, the path is free afterwards,
-//!    the threads have ended and the directory is gone if we made it. We only ever unmount the
-//!    mount that has our id: if somebody unmounted it and mounted something else, that stays.
-//! 4. **Another may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
+//!    is removed. One that answers belongs to a live daemon, and is refused.
+//! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended and
+//!    the directory is gone if we made it. That holds even if programs are still inside the mount.
+//!    Only the mount with our id is unmounted; another one that a user mounted instead stays.
+//! 4. **Others may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,31 +31,31 @@ mod transport;
 use point::MountPoint;
 pub use transport::{mount_for_all, receive_device, send_device};
 
-/// How long threads may take to end before they are left behind with a warning.
+/// The time after which threads are abandoned with a warning.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What to mount where.
+/// The options of an overlay.
 #[derive(Clone, Debug)]
 pub struct OverlayConfig {
     /// Created if absent (and then removed at the end); refused if not empty.
     pub mount_point: PathBuf,
-    /// Which of the two shapes it has.
+    /// The shape of the view.
     pub view: View,
     /// Where `.similar` is listed.
     pub show: Show,
-    /// Under which name `.similar` is listed.
+    /// The name under which `.similar` is listed.
     pub similar_name: SimilarName,
-    /// The watched directories, by the paths that the index has for them. If there is one, the
-    /// mount itself mirrors it; if there are several, each is a folder in the mount. A directory
-    /// that is not there is empty until it is back. [`MountedOverlay::set_roots`] changes them.
+    /// The watched directories, by their indexed paths. A single one is mirrored by the mount
+    /// itself; of several, each is a folder in the mount. A missing directory is empty until it
+    /// returns. [`MountedOverlay::set_roots`] changes them.
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point need not be named.
     pub exclude: Vec<PathBuf>,
-    /// Where what is open and large is held, in files without a name; `None`: in memory.
+    /// The folder for large open contents, in files without a name; `None`: in memory.
     pub folder: Option<PathBuf>,
 }
 
-/// Why a mount could not be made, or not be taken away.
+/// The reason why a mount could not be made, or not be removed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the variants are; the fields are what they name
 pub enum MountError {
@@ -115,7 +115,7 @@ impl MountError {
     }
 }
 
-/// The entry to the crate: makes overlays.
+/// The entry point of the crate: makes overlays.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlay;
 
@@ -137,9 +137,9 @@ impl Overlay {
         })
     }
 
-    /// Serves a mount that [`mount_for_all`] has made: each of the audience sees his own. When this
-    /// returns, the mount answers. It stays, without answers, when it is not served any more: who
-    /// made it takes it away.
+    /// Serves a mount that [`mount_for_all`] has made: each caller of the audience has their own
+    /// view. When this returns, the mount answers. When it is no longer served, it stays without
+    /// answers until its creator removes it.
     pub fn serve(
         config: OverlayConfig,
         device: OwnedFd,
@@ -189,7 +189,7 @@ impl Overlay {
 
         let mut left_out = vec![path.clone()];
         // Each path is left out as given and also without symbolic links. Its last component is not
-        // touched: it may be a mount (one of ours, or a dead one).
+        // accessed: it may be a mount (one of ours, or a dead one).
         for given in exclude {
             left_out.extend(std::path::absolute(&given).ok());
             left_out.extend(point::resolve(&given).ok());
@@ -218,7 +218,8 @@ impl Overlay {
     }
 }
 
-/// Roots must be absolute, and none may lie in another, in an overlay, or where the mount will be.
+/// Checks that roots are absolute, and that none lies in another, in an overlay, or at the mount
+/// point.
 fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
     if roots.is_empty() {
         return Err(MountError::NoRoots);
@@ -273,7 +274,7 @@ impl std::fmt::Debug for State {
 }
 
 impl MountedOverlay {
-    /// Where it is mounted: absolute, without symbolic links.
+    /// Returns where it is mounted: absolute, without symbolic links.
     pub fn mount_point(&self) -> &Path {
         &self.path
     }
@@ -283,7 +284,7 @@ impl MountedOverlay {
         self.space.set_roots(roots);
     }
 
-    /// Where each watched directory is seen: its path and the path in the view.
+    /// Returns each watched directory: its path and its path in the view.
     pub fn roots(&self) -> Vec<(PathBuf, PathBuf)> {
         let roots = self.space.roots().into_iter();
         roots
@@ -294,8 +295,8 @@ impl MountedOverlay {
             .collect()
     }
 
-    /// Whether it is still mounted and served: `false` after [`Self::unmount`], and after somebody
-    /// else unmounted it.
+    /// Returns whether it is still mounted and served: `false` after [`Self::unmount`] or any other
+    /// unmount.
     pub fn is_alive(&self) -> bool {
         let state = self.state.lock();
         let Some(state) = state.as_ref() else {
@@ -304,7 +305,7 @@ impl MountedOverlay {
         state.running.is_alive()
     }
 
-    /// How many real entries are known that are called as our `.similar`, which hides them.
+    /// Returns the number of known real entries with the name of our `.similar`, which hides them.
     pub fn hidden_similar_entries(&self) -> usize {
         self.space.hidden_similar_entries()
     }
@@ -345,7 +346,7 @@ impl Drop for MountedOverlay {
 /// A mount that is being served.
 struct Running {
     /// The id of our mount, and its device. Its path may change (`mount --move`), its id does not.
-    /// `None`: it is somebody else who makes it and takes it away.
+    /// `None`: another process makes and removes it.
     mount: Option<(u64, String)>,
     server: Option<JoinHandle<()>>,
     ended: Arc<Ended>,
@@ -384,7 +385,7 @@ impl Running {
         })
     }
 
-    /// Our mount as the kernel lists it now, and whether something is mounted over it.
+    /// Returns our mount as the kernel lists it now, and whether something is mounted over it.
     fn current(&self) -> io::Result<Option<(Mount, bool)>> {
         let Some((id, device)) = &self.mount else {
             return Ok(None);
@@ -400,14 +401,14 @@ impl Running {
         Ok(Some((mounts[at].clone(), covered)))
     }
 
-    /// Whether it is served, and still mounted as far as that is our business.
+    /// Returns whether it is served, and still mounted if the mount is ours.
     fn is_alive(&self) -> bool {
         !self.ended.is_set() && (self.mount.is_none() || matches!(self.current(), Ok(Some(_))))
     }
 
     fn stop(&mut self) -> Result<(), MountError> {
         let Some((_, device)) = self.mount.clone() else {
-            // Its thread waits for requests for as long as it is mounted.
+            // Its thread waits for requests while it is mounted.
             return Ok(());
         };
         let path = |mount: &Mount| mount.point.clone();
@@ -424,8 +425,8 @@ impl Running {
                 source,
             })?;
         }
-        // Without privilege a detached mount with somebody inside goes on being served although
-        // nobody can reach it. Its owner may end it through fusectl, where that is mounted.
+        // Without privilege, a detached mount that is in use continues to be served although
+        // nothing can reach it. Its owner may end it through fusectl, where that is mounted.
         let ended = self.ended.wait(PATIENCE / 10)
             || match transport::abort(&device) {
                 Ok(()) => self.ended.wait(PATIENCE),
@@ -439,7 +440,7 @@ impl Running {
                 "somebody is still inside the mount; its threads end with the last of them"
             );
         } else if let Some(server) = self.server.take() {
-            // This does not wait: the end of the thread was just seen.
+            // This does not wait: the thread has just ended.
             let _ended = server.join();
         }
         Ok(())
@@ -457,7 +458,7 @@ fn serve(connection: Connection, ended: Arc<Ended>) -> io::Result<JoinHandle<()>
         })
 }
 
-/// Whether the server's thread has ended.
+/// True once the server's thread has ended.
 #[derive(Default)]
 struct Ended {
     set: Mutex<bool>,
@@ -486,9 +487,9 @@ impl Drop for SetAtEnd {
     }
 }
 
-/// Whether a path is a mounted overlay of any user or lies in one. The kernel's list of mounts
-/// tells: the path itself is not touched, so this neither hangs nor wakes anything. Symbolic links
-/// are not followed; give a canonical path where they matter.
+/// Returns whether a path is a mounted overlay of any user or lies in one. It uses the kernel's
+/// list of mounts and does not access the path, so it neither hangs nor wakes anything. Symbolic
+/// links are not followed; pass a canonical path where they matter.
 pub fn is_inside_resemble_mount(path: &Path) -> bool {
     mounts::at_or_enclosing(path).is_ok_and(|mount| mount.is_some())
 }

@@ -1,8 +1,8 @@
-//! What the overlay asks about similarity, and whoever knows the index answers.
+//! The interface through which the overlay asks about similarity.
 //!
 //! The overlay knows the shape of the namespace (names, modes, handles) and nothing about
-//! similarity; whoever implements [`Neighbours`] knows similarity and nothing about the namespace.
-//! The trait is asked with absolute paths of the watched tree and answers with absolute paths.
+//! similarity. An implementation of [`Neighbours`] knows similarity and nothing about the
+//! namespace. The paths of questions and answers are absolute paths of the watched tree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use resemble_callers::accounts::Account;
 use resemble_callers::{Caller, Sight};
 use resemble_core::Score;
 
-/// One line of a `.similar` listing before it has a name.
+/// A line of a `.similar` listing before it has a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Absolute path of the real file (or directory) that the link leads to.
@@ -25,9 +25,9 @@ pub struct Neighbour {
     pub member: Vec<u8>,
     /// The size of the member in bytes, which its entry shows.
     pub member_size: u64,
-    /// How much of the file asked about is in this one: the `NNN%` of the name.
+    /// Share of the requested file that is in this one: the `NNN%` of the name.
     pub a_in_b: Score,
-    /// Whether both have equal bytes: only then does the name show 100 %.
+    /// True if both have equal bytes: only then does the name show 100 %.
     pub identical: bool,
     /// The relation's word.
     pub relation: &'static str,
@@ -51,71 +51,73 @@ impl Neighbour {
 pub struct Listing {
     /// At most 100, in no particular order; the overlay names and sorts them.
     pub neighbours: Vec<Neighbour>,
-    /// How many there were before the cut.
+    /// The number of neighbours before the cut.
     pub total: usize,
 }
 
-/// Answers about files of the watched tree, from memory or index only, in microseconds to a few
-/// milliseconds. Implementations must never touch the overlay's own mount.
+/// Answers questions about files of the watched tree in microseconds to a few milliseconds, only
+/// from memory or the index. Implementations must never access the overlay's own mount.
 pub trait Neighbours: Send + Sync + 'static {
-    /// The neighbours of the file at this absolute path; empty if it has none or is not indexed.
+    /// Returns the neighbours of the file at this absolute path; empty if it has none or is not
+    /// indexed.
     fn similar(&self, file: &Path) -> Listing;
 
-    /// The directories that resemble this one; empty if there are none, or if the directory is too
-    /// large to be answered for while somebody waits.
+    /// Returns the directories that resemble this one. The listing is empty if there are none, or
+    /// if the directory is too large for an immediate answer.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
-    /// The text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its neighbour.
-    /// This may read both files, so it is called on a worker thread and not on a thread that serves
-    /// the mount.
+    /// Returns the text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its
+    /// neighbour. It may read both files, so it runs on a worker thread and not on a thread that
+    /// serves the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it is there no more, or
+    /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it no longer exists, or
     /// must not be read. Called like [`Self::why`].
     fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
         let _ = path;
         None
     }
 
-    /// The text of the last entry of a listing that was cut: how to see the `left` other files, or
-    /// directories if it is about one.
+    /// Returns the text of the last entry of a truncated listing. It explains how to see the `left`
+    /// other files (or directories, if it is about a directory).
     fn more(&self, of: &Path, left: usize) -> Vec<u8> {
         format!("{left} more resemble {}\n", of.display()).into_bytes()
     }
 
-    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, for at
-    /// most as many files as a listing names.
+    /// Returns the bytes of `.similar/.report.json`. They are the output of `resemble find FILE
+    /// --format json` for at most as many files as a listing names.
     fn report(&self, file: &Path) -> Vec<u8>;
 
-    /// Whether [`Self::similar`] would name any file. The files view asks this for each file of a
-    /// directory whose `.similar` is listed; implement it if it can be cheaper than the answer.
+    /// Returns whether [`Self::similar`] would name any file. The files view asks this for each
+    /// file of a directory whose `.similar` is listed. Override it if it can be cheaper than the
+    /// answer.
     fn has_similar(&self, file: &Path) -> bool {
         !self.similar(file).neighbours.is_empty()
     }
 
-    /// A number that changes whenever an answer may have changed, or `None` if no such number is
-    /// known. `ls -l F/.similar` looks up each link that it has just listed: with this number the
-    /// overlay answers from the listing, without it each look-up asks again.
+    /// Returns a number that changes whenever an answer may have changed, or `None` if there is
+    /// none. `ls -l F/.similar` looks up each link that it has just listed. With this number the
+    /// overlay answers from the listing; without it each look-up asks again.
     fn generation(&self) -> Option<u64> {
         None
     }
 }
 
-/// A member of an archive that was opened.
+/// An open member of an archive.
 pub trait Member {
-    /// What it would be taken out of now: bytes of equal origins are equal.
+    /// Identifies the current source of the member: equal origins have equal bytes.
     fn origin(&self) -> Vec<u8>;
 
-    /// Its bytes, taken out now. `None`: they cannot be had any more, or there are too many.
+    /// Extracts its bytes now. `None`: they are no longer available, or too many.
     fn bytes(&self) -> Option<Vec<u8>>;
 }
 
-/// What one of many callers sees.
+/// The view of one of many callers.
 #[derive(Clone)]
 pub struct Party {
-    /// What of the watched tree.
+    /// The caller's access to the watched tree.
     pub sight: Arc<dyn Sight>,
-    /// The answers for him, computed from that alone.
+    /// The answers for this caller, computed only from what the caller may see.
     pub neighbours: Arc<dyn Neighbours>,
 }
 
@@ -127,28 +129,28 @@ impl std::fmt::Debug for Party {
     }
 }
 
-/// Whoever asks, of a mount that everybody may walk through.
+/// The callers of a mount that every user may access.
 pub trait Audience: Send + Sync + 'static {
-    /// What this one sees. It is used for a second at most, then it is asked for again.
+    /// Returns the view of a caller. It is used for at most a second, then requested again.
     fn party(&self, caller: Caller) -> Party;
 
-    /// The account that a user is counted as.
+    /// Returns the account that a user is counted under.
     fn account(&self, uid: u32) -> Account;
 }
 
-/// Answers from a table, for tests and demonstrations, which need no index.
+/// Answers from a table, for tests and demonstrations without an index.
 #[derive(Debug, Default)]
 pub struct MapNeighbours {
     table: Mutex<BTreeMap<PathBuf, Listing>>,
 }
 
 impl MapNeighbours {
-    /// A table in which no file resembles another.
+    /// Returns a table in which no file resembles another.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on, `of` (a file or a directory) has exactly these neighbours.
+    /// Replaces the neighbours of `of` (a file or a directory).
     pub fn set(&self, of: impl Into<PathBuf>, neighbours: Vec<Neighbour>) {
         let listing = Listing {
             total: neighbours.len(),
@@ -157,13 +159,13 @@ impl MapNeighbours {
         self.table.lock().insert(of.into(), listing);
     }
 
-    /// From now on, `of` has no neighbours.
+    /// Removes the neighbours of `of`.
     pub fn clear(&self, of: &Path) {
         self.table.lock().remove(of);
     }
 }
 
-/// A member whose bytes are made up.
+/// A member with invented bytes.
 struct TextMember(Vec<u8>);
 
 impl Member for TextMember {

@@ -1,15 +1,15 @@
 //! The two ways to a mount and back: `mount(2)` with privilege, `fusermount3` without.
 //!
-//! fuser would do both, but version 0.18 unmounts whatever is mounted at the path when its own
-//! mount is already gone, leaves a dead mount behind if the mount is busy, and has no way to
-//! detach lazily. So the descriptor is obtained here and fuser only serves it.
+//! fuser has both, but version 0.18 has three faults. It unmounts whatever is mounted at the path
+//! when its own mount is already gone. It leaves a dead mount behind if the mount is busy. It
+//! cannot detach lazily. So the descriptor is obtained here and fuser only serves it.
 //!
-//! * The kernel is asked first and the helper only if it says EPERM; who is privileged is not
-//!   guessed from a user id.
+//! * The kernel is asked first, and the helper only if it returns EPERM. Privilege is not guessed
+//!   from a user id.
 //! * The helper passes the descriptor back over a socket whose number is in `_FUSE_COMMFD`. The
-//!   socket is the helper's standard input: no other process inherits it, and no code runs between
-//!   fork and exec.
-//! * The options are constants. Nothing that the user names (a comma in a path) can become an
+//!   socket is the helper's standard input. So no other process inherits it, and no code runs
+//!   between fork and exec.
+//! * The options are constants. Nothing in a user's path (such as a comma) can become an option.
 //!   option.
 
 use std::ffi::CString;
@@ -34,7 +34,7 @@ use super::MountError;
 const DEVICE: &str = "/dev/fuse";
 /// The source column of `mount` and `df`.
 const SOURCE: &str = "resemble";
-/// Where the helper may be if it is not in PATH (a service's PATH is short).
+/// Paths of the helper if it is not in PATH (a service's PATH is short).
 const HELPERS: [&str; 4] = [
     "fusermount3",
     "/usr/bin/fusermount3",
@@ -42,8 +42,8 @@ const HELPERS: [&str; 4] = [
     "/usr/local/bin/fusermount3",
 ];
 
-/// Mounts on an existing directory. The result is the descriptor of the connection, on which the
-/// kernel's first message waits.
+/// Mounts on an existing directory. Returns the descriptor of the connection, on which the kernel's
+/// first message waits.
 pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let device =
@@ -63,14 +63,15 @@ pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// Mounts on an existing directory for everybody, as root; whoever serves the descriptor decides
-/// who sees what, and belongs to this user. A mount of ours that is there is taken away before.
+/// Mounts on an existing directory for all users, as root. The process that serves the descriptor
+/// belongs to this user and decides which caller sees what. An earlier mount of ours is removed
+/// first.
 pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, MountError> {
     let failed = |source| MountError::Mount {
         path: point.to_owned(),
         source,
     };
-    // Mounts that were left behind may lie on top of each other.
+    // Mounts that were left behind may be stacked.
     for _ in 0..64 {
         let is_ours = |mount: &resemble_mounts::Mount| mount.point == point && mount.is_ours();
         if !resemble_mounts::read().map_err(failed)?.iter().any(is_ours) {
@@ -83,7 +84,7 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     let device = device.map_err(|errno| MountError::Device {
         source: errno.into(),
     })?;
-    // Without default_permissions: modes and owners alone would decide wrongly.
+    // Without `default_permissions`: modes and owners alone would decide wrongly.
     let data = format!(
         "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
         device.as_raw_fd()
@@ -95,7 +96,7 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     Ok(device)
 }
 
-/// Hands the descriptor of a mount over to whoever is to serve it.
+/// Sends the descriptor of a mount to the process that serves it.
 pub fn send_device(to: &UnixStream, device: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -159,7 +160,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
     drop(ours);
     let mut message = String::new();
     if let Some(stderr) = child.stderr.take() {
-        // A message that is not UTF-8 is lost; the exit status is shown in any case.
+        // A message that is not UTF-8 is lost; the exit status is always shown.
         let _unreadable = stderr.take(4096).read_to_string(&mut message);
     }
     let status = child.wait().map_err(broken)?;
@@ -170,7 +171,7 @@ fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// The descriptor the helper sends; `None` if it ends without sending one.
+/// Receives the descriptor from the helper; `None` if the helper ends without sending one.
 pub fn receive_device(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -191,14 +192,14 @@ pub fn receive_device(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
     }))
 }
 
-/// Takes a mount of ours away from its path, at once and lazily: whoever is inside keeps a dead
-/// directory. With privilege the connection is ended too.
+/// Removes a mount of ours from its path, at once and lazily: processes inside keep a dead
+/// directory. With privilege the connection is closed, too.
 pub(super) fn detach(point: &Path) -> io::Result<()> {
-    // FORCE aborts the connection, so that servers end even while somebody's working directory
-    // keeps the file system alive; DETACH makes a busy mount go.
+    // FORCE aborts the connection, so that servers end even while a working directory keeps the
+    // file system alive. DETACH removes a busy mount.
     let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(point, flags) {
-        // EINVAL: not a mount point any more, which is what is wanted.
+        // EINVAL: no longer a mount point, which is the goal.
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
         Err(Errno::PERM) => detach_by_helper(point),
         Err(errno) => Err(errno.into()),
@@ -229,8 +230,8 @@ fn detach_by_helper(point: &Path) -> io::Result<()> {
     ))
 }
 
-/// Ends the connection of a device (`major:minor`) through fusectl, which its owner may do without
-/// privilege.
+/// Closes the connection of a device (`major:minor`) through fusectl. Its owner needs no privilege
+/// for that.
 pub(super) fn abort(device: &str) -> io::Result<()> {
     let number = device.split_once(':').map_or(device, |(_, minor)| minor);
     std::fs::write(format!("/sys/fs/fuse/connections/{number}/abort"), "1")

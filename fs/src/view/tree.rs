@@ -3,19 +3,19 @@
 //! 1. **Beneath.** Each root is an `O_PATH` handle; everything else is opened relative to it with
 //!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
 //!    symbolic link in the tree can lead a request elsewhere.
-//! 2. **Never through ourselves.** What is left out (our mount points, the mounts of others of our
-//!    kind, `exclude`) is left out by path, before any system call on it. A bind mount of one of
-//!    our mounts has another path, so its mount id must tell: the first attempt may not cross a
-//!    mount (`RESOLVE_NO_XDEV`), and only if it fails, a second one is made and the mount id of its
+//! 2. **Never through ourselves.** Left-out paths (our mount points, other mounts of our kind,
+//!    `exclude`) are left out by path, before any system call on them. A bind mount of one of our
+//!    mounts has another path, so it is recognised by its mount id. The first attempt may not cross
+//!    a mount (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
 //!    descriptor is checked.
-//! 3. **Never a special file.** A file is found with `O_PATH`, which opens nothing; only when the
-//!    descriptor says *regular* is that very file opened for reading, through `/proc/self/fd`.
-//! 4. **No trace.** Files are opened with `O_NOATIME` where we may; reading is not a change.
-//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle that is older
-//!    than a second is taken again by path when it is used, so a root that is back is seen again.
-//! 6. **Roots come and go** while the tree is in use. A root that is dismissed keeps its place in
-//!    the list, so that a place in the tree never comes to mean another. Until it is a root again,
-//!    nothing is found in it, and its handle is closed.
+//! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the
+//!    descriptor is a *regular* file, that file is opened for reading, through `/proc/self/fd`.
+//! 4. **No trace.** Files are opened with `O_NOATIME` where permitted, so reads change nothing.
+//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle older than a
+//!    second is opened again by path when it is used, so a root that returns is found.
+//! 6. **Roots change** while the tree is in use. A dismissed root keeps its index in the list, so
+//!    an index always means the same root. Until it is a root again, nothing is found in it, and
+//!    its handle is closed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -33,10 +33,10 @@ use rustix::io::Errno;
 
 use super::node::At;
 
-/// How long a root's handle is used before it is taken again.
+/// The time after which a root's handle is opened again.
 const HANDLE_AGE: Duration = Duration::from_secs(1);
 
-/// The type of a name of the tree.
+/// The type of an entry of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RealKind {
     Directory,
@@ -61,7 +61,7 @@ impl RealKind {
     }
 }
 
-/// One name of a real directory.
+/// An entry of a real directory.
 #[derive(Clone, Debug)]
 pub(crate) struct RealEntry {
     pub(crate) name: OsString,
@@ -70,16 +70,16 @@ pub(crate) struct RealEntry {
 
 #[derive(Debug)]
 struct Root {
-    /// The path as it was given: the one that the index knows and that links show.
+    /// The path as given, which the index knows and links show.
     path: PathBuf,
-    /// The path without symbolic links: the one that mount points are compared with.
+    /// The path without symbolic links, which mount points are compared with.
     real: PathBuf,
     /// The name of its folder, unless the mount itself mirrors it.
     name: OsString,
     handle: Mutex<RootHandle>,
 }
 
-/// A root, and whether it still is one.
+/// A root, and whether it is still in use.
 type Slot = (Arc<Root>, bool);
 
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Root {
     }
 }
 
-/// A handle of a root directory, or `None` if there is none now.
+/// Opens a handle of a root directory, or returns `None` if it does not exist now.
 fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -131,7 +131,7 @@ fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
 /// All roots.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Dismissed roots keep their numbers. The lock is held to copy the list, never during a system
+    /// Dismissed roots keep their indices. The lock is held to copy the list, never during a system
     /// call.
     roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
@@ -139,7 +139,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// A tree without roots. `exclude` are absolute paths without symbolic links; they and
+    /// Returns a tree without roots. `exclude` are absolute paths without symbolic links. They and
     /// everything below them are not part of the tree.
     pub(crate) fn new(exclude: impl IntoIterator<Item = PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
@@ -149,8 +149,8 @@ impl Tree {
         })
     }
 
-    /// Replaces the roots. A new root is opened if it is there, and gets the first name that is
-    /// free: its last component (`root` for `/`), then with `~2`, `~3` after it.
+    /// Replaces the roots. A new root is opened if it exists. It gets its last component (`root`
+    /// for `/`) as its name, or with `~2`, `~3` after it the first that is free.
     pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
         let mounts = self.mounts.current();
         let mut roots = self.slots();
@@ -180,7 +180,7 @@ impl Tree {
         *self.roots.write() = roots;
     }
 
-    /// The roots that are there, with the names of their folders.
+    /// Returns the roots that exist, with the names of their folders.
     pub(crate) fn roots(&self) -> Vec<(At, OsString)> {
         let roots = self.slots().into_iter().enumerate();
         roots
@@ -189,7 +189,7 @@ impl Tree {
             .collect()
     }
 
-    /// Whether the root of this place is still one.
+    /// Returns whether the root of this place is still in use.
     pub(crate) fn has_root(&self, at: &At) -> bool {
         self.root(at).is_ok()
     }
@@ -198,8 +198,7 @@ impl Tree {
         self.roots.read().clone()
     }
 
-    /// The absolute path by which the index knows this place, whether its root is still there or
-    /// not.
+    /// Returns the absolute path of this place in the index, whether or not its root still exists.
     pub(crate) fn path(&self, at: &At) -> PathBuf {
         let roots = self.roots.read();
         roots
@@ -207,14 +206,14 @@ impl Tree {
             .map_or_else(PathBuf::new, |(root, _)| below(&root.path, &at.rel))
     }
 
-    /// Opens a place with everything that an answer needs: an `O_PATH` descriptor and its `stat`.
+    /// Opens a place; returns its `O_PATH` descriptor and its `stat`.
     pub(crate) fn stat(&self, at: &At) -> Result<(OwnedFd, Stat), Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         let stat = rustix::fs::fstat(&fd)?;
         Ok((fd, stat))
     }
 
-    /// The names of a directory, without `.` and `..` and without what is left out.
+    /// Returns the names of a directory, without `.` and `..` and without left-out ones.
     pub(crate) fn list(&self, at: &At) -> Result<Vec<RealEntry>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let dir = self.open(at, flags | OFlags::NOATIME).or_else(|error| {
@@ -237,7 +236,8 @@ impl Tree {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not say. The path is not left out, so it may be looked at.
+                // Some file systems do not report the type. The path is not left out, so it may be
+                // checked.
                 FileType::Unknown => match self.stat(&at.join(name)) {
                     Ok((_, stat)) => RealKind::of_stat(&stat),
                     Err(_) => continue,
@@ -252,20 +252,20 @@ impl Tree {
         Ok(entries)
     }
 
-    /// The bytes of a symbolic link's target.
+    /// Returns the bytes of a symbolic link's target.
     pub(crate) fn read_link(&self, at: &At) -> Result<Vec<u8>, Errno> {
         let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
         rustix::fs::readlinkat(&fd, "", Vec::new()).map(std::ffi::CString::into_bytes)
     }
 
-    /// Opens what [`Self::stat`] found for reading, if it is a regular file; anything else is
+    /// Opens the result of [`Self::stat`] for reading, if it is a regular file. Anything else is
     /// `None` and is never opened.
     pub(crate) fn open_found((fd, stat): &(OwnedFd, Stat)) -> Result<Option<File>, Errno> {
         if RealKind::of_stat(stat) != RealKind::Regular {
             return Ok(None);
         }
         let path = proc_path(fd.as_fd());
-        // NONBLOCK: a lease held by another process answers EAGAIN instead of making us wait.
+        // NONBLOCK: a lease of another process returns EAGAIN instead of blocking us.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = |flags| rustix::fs::openat(CWD, &path, flags, Mode::empty());
         let file = match open(flags | OFlags::NOATIME) {
@@ -275,7 +275,7 @@ impl Tree {
         Ok(Some(File::from(file)))
     }
 
-    /// A `user.*` attribute of a file or directory that was found.
+    /// Returns a `user.*` attribute of a file or directory.
     pub(crate) fn attribute_of(fd: &OwnedFd, name: &OsStr) -> Result<Vec<u8>, Errno> {
         let path = proc_path(fd.as_fd());
         let mut value = vec![0; 64 << 10]; // XATTR_SIZE_MAX
@@ -284,7 +284,7 @@ impl Tree {
         Ok(value)
     }
 
-    /// The names of the `user.*` attributes of a file or directory that was found.
+    /// Returns the names of the `user.*` attributes of a file or directory.
     pub(crate) fn attributes_of(fd: &OwnedFd) -> Result<Vec<OsString>, Errno> {
         let mut list = vec![0; 64 << 10]; // XATTR_LIST_MAX
         let length = rustix::fs::listxattr(proc_path(fd.as_fd()), list.as_mut_slice())?;
@@ -309,13 +309,13 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens beneath the root. Whatever keeps the path from being followed (a symbolic link in
-    /// its middle, a mount that is left out, a component that is no directory) is "not there".
+    /// Opens a path beneath the root. Anything that blocks the path (a symbolic link in its middle,
+    /// a left-out mount, a component that is no directory) counts as not found.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();
         let real = below(&root.real, &at.rel);
-        // The root itself is what the user asked for, on whatever file system it is.
+        // The user requested the root itself, on whatever file system it is.
         let inner = real.ancestors().take_while(|path| *path != root.real);
         if inner.into_iter().any(|path| self.left_out(path, &mounts)) {
             return Err(Errno::NOENT);
@@ -343,7 +343,7 @@ impl Tree {
     }
 }
 
-/// `openat2`, repeated if a rename or a signal came in between (the kernel asks for that).
+/// Calls `openat2`, and again if a rename or a signal interfered, as the kernel requires.
 fn resolved(
     top: &OwnedFd,
     rel: &Path,
@@ -359,7 +359,7 @@ fn resolved(
     Err(Errno::IO)
 }
 
-/// `top` itself for the empty path; `Path::join` would add a slash.
+/// Returns `top` for the empty path; `Path::join` would add a slash.
 fn below(top: &Path, rel: &Path) -> PathBuf {
     if rel.as_os_str().is_empty() {
         top.to_owned()
