@@ -1,13 +1,13 @@
 //! Lines of text, made of cells and laid out for a terminal or for a pipe.
 //!
-//! A line is a few cells with two blanks between them. On a terminal the cells of a list stand in
+//! A line is a few cells with two blanks between them. On a terminal the cells of a list form
 //! columns, names are quoted, and colours may be used. In a pipe or a file nothing is padded and
-//! names are raw bytes. Whoever opened the stream knows which of the two it is and says so with a
-//! [`TextStyle`]; nothing here asks the terminal.
+//! names are raw bytes. The code that opened the stream selects one with a [`TextStyle`]; nothing
+//! here asks the terminal.
 //!
-//! A line that is wider than the terminal is not left to it, which breaks words and columns: a
-//! sentence goes on in a further line, and a cell that does not fit beside the others stands below
-//! them. Names are not broken: they are there to be copied.
+//! A terminal would break words and columns of a line that is too wide, so lines are broken here. A
+//! sentence continues on the next line, and a cell that does not fit is placed below the others.
+//! Names are not broken, so that they can be copied.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -20,13 +20,13 @@ use crate::human::{day, utc};
 use crate::quote::quoted_bytes;
 use crate::wrap::{shortened, wrapped};
 
-/// How far a cell stands from the margin that is below the others.
+/// The indentation of a cell that is placed below the others.
 const INDENT: usize = 4;
 
-/// A cell is not shortened to less than this.
+/// The least width to which a cell is shortened.
 const LEAST_SHORTENED: usize = 16;
 
-/// What a cell means, which decides its colour.
+/// The meaning of a cell, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
     /// Ordinary text.
@@ -42,12 +42,12 @@ pub enum Tint {
 }
 
 impl Tint {
-    /// The tint of two files or folders.
+    /// Returns the tint of two files or folders.
     pub const fn of_pair(identical: bool) -> Self {
         if identical { Self::Good } else { Self::Plain }
     }
 
-    /// Its colour.
+    /// Returns its colour.
     pub const fn style(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -66,24 +66,24 @@ pub struct Cell {
     tint: Tint,
     right: bool,
     overflow: Overflow,
-    /// Where the text is that stands between two names; empty if it is one.
+    /// The range of the text between two names; empty if there is only one.
     between: Range<usize>,
 }
 
-/// What becomes of a cell that is wider than what is left of the line.
+/// The treatment of a cell that is too wide for its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Overflow {
-    /// It stands below the others, whole.
+    /// It is placed below the others, unbroken.
     #[default]
     Below,
-    /// The same, and its words go on in further lines.
+    /// It is placed below the others, and its words continue on further lines.
     Wraps,
     /// Its middle is left out.
     Shortens,
 }
 
 impl Cell {
-    /// Text from this program, flush left. Names go through [`TextStyle::name`].
+    /// Returns text of this program, flush left. Names go through [`TextStyle::name`].
     pub fn left(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             text: text.into().into_bytes(),
@@ -94,7 +94,7 @@ impl Cell {
         }
     }
 
-    /// A sentence of this program, whose words go on in a further line where the terminal ends.
+    /// Returns a sentence of this program, whose words are wrapped at the end of the terminal.
     pub fn prose(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             overflow: Overflow::Wraps,
@@ -102,15 +102,15 @@ impl Cell {
         }
     }
 
-    /// The same cell without its middle where the whole does not fit the line; of two joined names
-    /// each without its own.
+    /// Drops the middle of the cell if it does not fit the line. Of two joined names, each loses
+    /// its own middle.
     #[must_use]
     pub const fn shortening(mut self) -> Self {
         self.overflow = Overflow::Shortens;
         self
     }
 
-    /// Text from this program, flush right.
+    /// Returns text of this program, flush right.
     pub fn right(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             right: true,
@@ -125,7 +125,7 @@ impl Cell {
         self
     }
 
-    /// Appends another cell, with text from this program in between. The colour stays.
+    /// Appends another cell, with text of this program in between. The colour stays.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
         let from = self.text.len();
@@ -135,7 +135,7 @@ impl Cell {
         self
     }
 
-    /// What is printed, without the colour.
+    /// Returns the printed bytes, without the colour.
     pub fn bytes(&self) -> &[u8] {
         &self.text
     }
@@ -144,7 +144,7 @@ impl Cell {
         width(&self.text)
     }
 
-    /// Two names, the second one on a line of its own.
+    /// Returns two names, the second one on a line of its own.
     fn one_below_the_other(&self) -> Vec<u8> {
         let between = self.text[self.between.clone()].trim_ascii_end();
         let (a, b) = (
@@ -154,7 +154,8 @@ impl Cell {
         [a, between, b"\n", &[b' '; INDENT], b].concat()
     }
 
-    /// The text in so many columns. What one of two names does not need is the other's.
+    /// Shortens the text to this many columns. Columns that one of two names does not need go to
+    /// the other.
     fn shortened(&self, columns: usize) -> Vec<u8> {
         if self.between.is_empty() {
             return shortened(&self.text, columns);
@@ -172,7 +173,7 @@ fn width(text: &[u8]) -> usize {
     String::from_utf8_lossy(text).width()
 }
 
-/// How wide a line is whose cells stand in columns.
+/// Returns the width of a line whose cells are in columns.
 fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     let Some((last, others)) = line.split_last() else {
         return 0;
@@ -182,13 +183,12 @@ fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     others.sum::<usize>() + width.copied().unwrap_or(last.width())
 }
 
-/// The time zone of the reader: how many seconds local time is ahead of UTC at a time in seconds
-/// since 1970. Whoever knows the zone of the process says it; without one it is UTC.
+/// The time zone of the reader. The program sets that of the process; the default is UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
-    /// The seconds.
+    /// Returns by how many seconds local time is ahead of UTC at a time in seconds since 1970.
     pub ahead: fn(i64) -> i64,
-    /// What times are called.
+    /// The name of the zone.
     pub name: &'static str,
 }
 
@@ -201,7 +201,7 @@ impl Default for Zone {
     }
 }
 
-/// How text is laid out, which depends on who reads it.
+/// The layout of text, which depends on the reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextStyle {
     /// For a terminal: in columns, with quoted names.
@@ -210,19 +210,20 @@ pub struct TextStyle {
     pub color: bool,
     /// With the details that `-v` asks for.
     pub verbose: bool,
-    /// How many columns the terminal has, if that is known.
+    /// The number of columns of the terminal, if known.
     pub columns: Option<usize>,
-    /// Where times are shown.
+    /// The time zone in which times are shown.
     pub zone: Zone,
 }
 
 impl TextStyle {
-    /// The local day of a time in seconds since 1970: `2026-09-01`; `-` for a time before that.
+    /// Returns the local day of a time in seconds since 1970: `2026-09-01`; `-` for a time before
+    /// that.
     pub fn day(self, seconds: i64) -> String {
         day(self.local(seconds))
     }
 
-    /// A time in seconds since 1970 as local time: `2026-09-01 14:34:56`.
+    /// Returns a time in seconds since 1970 as local time: `2026-09-01 14:34:56`.
     pub fn time(self, seconds: u64) -> String {
         let local = self.local(i64::try_from(seconds).unwrap_or(i64::MAX));
         utc(u64::try_from(local).unwrap_or_default())
@@ -234,7 +235,7 @@ impl TextStyle {
         seconds.saturating_add((self.zone.ahead)(seconds))
     }
 
-    /// A name as a cell: quoted on a terminal, raw elsewhere.
+    /// Returns a name as a cell: quoted on a terminal, raw elsewhere.
     pub fn name(self, name: &PathText, tint: Tint) -> Cell {
         let text = if self.terminal {
             quoted_bytes(name.as_bytes()).into_bytes()
@@ -263,22 +264,22 @@ impl std::fmt::Debug for TextWriter<'_> {
 }
 
 impl<'a> TextWriter<'a> {
-    /// A writer of lines to `out`.
+    /// Returns a writer of lines to `out`.
     pub fn new(out: &'a mut dyn Write, style: TextStyle) -> Self {
         Self { out, style }
     }
 
-    /// The style of all that it writes.
+    /// Returns the style of its lines.
     pub const fn style(&self) -> TextStyle {
         self.style
     }
 
-    /// A name as a cell, in this style.
+    /// Returns a name as a cell, in this style.
     pub fn name(&self, name: &PathText, tint: Tint) -> Cell {
         self.style.name(name, tint)
     }
 
-    /// Whether details are wanted.
+    /// Returns whether details are wanted.
     pub const fn is_verbose(&self) -> bool {
         self.style.verbose
     }
@@ -334,13 +335,13 @@ impl<'a> TextWriter<'a> {
         Ok(())
     }
 
-    /// A line that does not fit. Its widest column is not padded, as that alone may make it too
-    /// long.
+    /// Writes a line that does not fit. Its widest column is not padded, as the padding alone may
+    /// make it too long.
     fn long_line(&mut self, line: &[Cell], widths: &[usize], columns: usize) -> io::Result<()> {
         let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
         let mut column = 0;
         let mut is_below = false;
-        // Blanks that fill a column are written before what follows on the same line alone.
+        // Blanks that fill a column are written only before further text on the same line.
         let mut fill = 0;
         for (i, cell) in line.iter().enumerate() {
             let width = cell.width();
@@ -391,7 +392,7 @@ impl<'a> TextWriter<'a> {
         if !self.style.color || style == Style::new() {
             return self.out.write_all(&cell.text);
         }
-        // A pager forgets colours where a line ends.
+        // A pager resets colours at the end of a line.
         for line in cell.text.split_inclusive(|&byte| byte == b'\n') {
             let text = line.strip_suffix(b"\n").unwrap_or(line);
             write!(self.out, "{style}")?;
@@ -503,7 +504,7 @@ mod tests {
         );
     }
 
-    /// A pager forgets colours at the end of a line.
+    /// A pager resets colours at the end of a line.
     #[test]
     fn each_line_of_a_sentence_has_its_colour() {
         let mut bytes = Vec::new();

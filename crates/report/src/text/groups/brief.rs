@@ -1,9 +1,8 @@
-//! The first screen of `groups`: how much there is, where, and the groups that are worth a look.
+//! The first screen of `groups`: totals, folders, and the groups most worth a look.
 //!
-//! A person who asks this for the first time gets thousands of groups. What they want to know is
-//! how much of the collection is there more than once, in which folders, and where to begin. So
-//! groups come in the order of the bytes that they have more than once, and a group is one line.
-//! All of them, file by file, are one option away.
+//! A first question returns thousands of groups. The user wants to know how much of the collection
+//! is duplicated, in which folders, and where to begin. So groups are sorted by their duplicated
+//! bytes, and each is one line. An option shows all of them, file by file.
 
 use std::cmp::Reverse;
 use std::io;
@@ -17,23 +16,23 @@ use crate::human::{counted, files_and_bytes, human_count, human_size, shared_blo
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::rows::marked;
 
-/// So many groups are shown.
+/// Groups shown at most.
 const GROUPS: usize = 20;
 
-/// At most so many folders say where much of it is.
+/// Folders with many duplicated bytes shown at most.
 const FOLDERS: usize = 3;
 
-/// A shorter beginning that all names have is printed with each of them.
+/// A shorter common prefix of all names is printed with each of them.
 const LEAST_PREFIX: usize = 12;
 
-/// A set or a cluster, with the bytes that it has more than once.
+/// A set or a cluster, with its duplicated bytes.
 enum Group<'a> {
     Identical(&'a IdenticalSet),
     Similar(&'a Cluster),
 }
 
 impl<'a> Group<'a> {
-    /// The files that stand for the group, the one to keep first.
+    /// Returns the files of the group, the one to keep first.
     fn paths(&self) -> Vec<&'a PathText> {
         match self {
             Self::Identical(set) => set.paths.iter().collect(),
@@ -45,7 +44,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// For each file but the first the bytes of it that another one has.
+    /// Returns, for each file but the first, its bytes that another one has.
     fn again(&self) -> Vec<(&'a PathText, u64)> {
         match self {
             Self::Identical(set) => {
@@ -57,12 +56,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Prints totals, where much of what is there again lies, and the first groups.
+/// Prints totals, the folders with most duplicated bytes, and the first groups.
 pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let mut groups: Vec<(u64, Group<'_>)> = all(body).collect();
-    // The groups come with the most overhead or the most bytes first, and stay so where they have
-    // as much again.
+    // Groups arrive with the most overhead or the most bytes first, and ties keep that order.
     groups.sort_by_key(|(again, _)| Reverse(*again));
     let prefix = prefix(&groups);
     let mut head = totals(body, &groups);
@@ -106,7 +104,7 @@ fn all(body: &Groups) -> impl Iterator<Item = (u64, Group<'_>)> {
     })
 }
 
-/// One line each for what was looked at, for sets and for clusters.
+/// Returns a line each for the scanned files, for sets and for clusters.
 fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     let sum = &body.summary;
     let mut head = Vec::new();
@@ -136,8 +134,8 @@ fn totals(body: &Groups, groups: &[(u64, Group<'_>)]) -> Vec<Cell> {
     head
 }
 
-/// The folder that all files of all groups are in, with its `/`; empty if it is short enough to be
-/// named with each file.
+/// Returns the common folder of all files of all groups, with its `/`. Returns an empty one if it
+/// is short enough to be printed with each file.
 fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
     let mut paths = groups.iter().flat_map(|(_, group)| group.paths());
     let Some(first) = paths.next() else {
@@ -158,7 +156,7 @@ fn prefix(groups: &[(u64, Group<'_>)]) -> Vec<u8> {
     prefix[..here].to_vec()
 }
 
-/// Where much of what is there again lies.
+/// Returns the folders with most duplicated bytes.
 fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> Option<Cell> {
     let again = groups.iter().flat_map(|(_, group)| group.again());
     let files = again.map(|(path, bytes)| (&path.as_bytes()[prefix..], bytes));
@@ -179,7 +177,7 @@ fn places(out: &TextWriter<'_>, groups: &[(u64, Group<'_>)], prefix: usize) -> O
     })
 }
 
-/// A group in one line.
+/// Returns a group as one line.
 fn line(style: TextStyle, again: u64, group: &Group<'_>, prefix: usize) -> Vec<Cell> {
     let (kind, share) = match group {
         Group::Identical(_) => (
@@ -234,7 +232,7 @@ mod tests {
         }
     }
 
-    /// A cluster around the first path, in which each other one has so many bytes of it.
+    /// Returns a cluster around the first path; every other member shares this many bytes with it.
     fn cluster(paths: &[&str], shared: u64) -> Cluster {
         let share = Fraction::from_millionths(910_000);
         let member = |path: &&str| Member {
@@ -254,7 +252,7 @@ mod tests {
             owner: None,
         };
         let links = paths[1..].iter().flat_map(|other| {
-            // Links between other members say nothing of what could go besides.
+            // Links between other members do not free further bytes.
             let from = if *other == paths[1] { 1 } else { 2 };
             paths[..from].iter().map(|path| Link {
                 a: (*path).into(),
