@@ -1,4 +1,4 @@
-//! One sink, and what is to be delivered to it and when: a state machine in given time.
+//! A sink with its schedule of deliveries: a state machine that is passed the time.
 
 use std::fmt;
 use std::io;
@@ -11,77 +11,77 @@ use crate::filter::Filter;
 use crate::places::Place;
 use crate::run::Running;
 
-/// Where alerts go.
+/// A destination of alerts.
 pub trait Sink: fmt::Debug + Send {
-    /// Its word in `status` and in the configuration.
+    /// Returns its word in `status` and in the configuration.
     fn kind(&self) -> &'static str;
 
     /// Delivers, or begins to.
     ///
     /// # Errors
     ///
-    /// Nothing, or a part of it, was delivered: it is delivered again later.
+    /// If the delivery failed, at least in part. It is repeated later.
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent>;
 }
 
-/// What is to be delivered at once.
+/// The alerts of one delivery.
 #[derive(Clone, Copy, Debug)]
 pub struct News<'a> {
     /// The alerts, oldest first; never empty.
     pub rows: &'a [AlertRow],
-    /// As the pages of their days, not one by one.
+    /// True to deliver digests, a page per day, instead of single alerts.
     pub is_digest: bool,
 }
 
-/// How a delivery began.
+/// The result of starting a delivery.
 #[derive(Debug)]
 pub enum Sent {
-    /// It is done.
+    /// It is complete.
     Done,
-    /// It is done if this program ends well.
+    /// It is complete if this program ends with success.
     Running(Running),
 }
 
-/// How much is delivered at a time.
+/// The size and frequency of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As many as there are.
+    /// All waiting alerts.
     All,
-    /// One by one, so many a minute. If more than these have come by then, one summary stands for
-    /// all of them.
+    /// Single alerts, at most this many a minute. If more arrive in that time, one summary replaces
+    /// them all.
     Each(u32),
-    /// Together, after a pause of at least this since the last time.
+    /// All waiting alerts together, with at least this pause between deliveries.
     Gathered(Duration),
-    /// Those of past days (in UTC), as a digest.
+    /// The alerts of past days (in UTC), as a digest.
     Daily,
 }
 
-/// The time, by both clocks.
+/// The time by both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// For pauses.
+    /// The monotonic clock, for pauses.
     pub at: Instant,
-    /// In seconds since 1970, for days and for what is kept.
+    /// Seconds since 1970, for days and for stored times.
     pub time: u64,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// When there may be something to do without a new alert.
+    /// The time at which the next step may be due without a new alert.
     pub next: Option<Instant>,
-    /// The place has moved, and is to be kept before the next step.
+    /// True if the place has advanced. It must be stored before the next step.
     pub has_moved: bool,
 }
 
-/// The window in which [`Pace::Each`] counts.
+/// The window to which the limit of [`Pace::Each`] applies.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The first and the longest pause after a failure; each is twice the one before.
+/// The first and the longest pause after a failure. Each pause is twice the one before.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(3600);
-/// How often a running program is looked at.
+/// The interval at which a running program is polled.
 const LOOK: Duration = Duration::from_millis(20);
-/// The most alerts that are taken out of the log at a time.
+/// Alerts taken from the log at a time, at most.
 const MOST: usize = 1000;
 const DAY: u64 = 86_400;
 
@@ -93,14 +93,14 @@ pub struct Outlet {
     pace: Pace,
     sink: Box<dyn Sink>,
     place: Place,
-    /// A program that runs, and the number of the last alert that it was given.
+    /// A running program, and the number of its last alert.
     sending: Option<(Running, u64)>,
     failed: Option<Failed>,
-    /// When the present window began, and how many were delivered in it.
+    /// The start of the present window, and the number of deliveries in it.
     window: Option<(Instant, u32)>,
-    /// The last window was full, and some were held back.
+    /// True if the last window was full, and alerts were held back.
     has_held_back: bool,
-    /// How many it wants that are not delivered.
+    /// The number of matching alerts that are not delivered.
     waiting: usize,
 }
 
@@ -111,16 +111,16 @@ struct Failed {
     retry: Instant,
 }
 
-/// What is due now.
+/// The deliveries that are due now.
 enum Due {
-    /// Nothing before this time, or before there are new alerts.
+    /// None before this time, or before new alerts arrive.
     Not(Option<Instant>),
-    /// These, after which the sink is at this number.
+    /// These rows. Afterwards the sink is at this number.
     Now(Vec<AlertRow>, u64),
 }
 
 impl Outlet {
-    /// A sink that goes on at a place.
+    /// Returns a sink that continues at a place.
     pub fn new(name: &str, filter: Filter, pace: Pace, sink: Box<dyn Sink>, place: Place) -> Self {
         Self {
             name: name.to_owned(),
@@ -141,18 +141,18 @@ impl Outlet {
         &self.name
     }
 
-    /// Where it is in the log.
+    /// Returns its position in the log.
     pub const fn place(&self) -> Place {
         self.place
     }
 
-    /// Goes on after the alert with this number, whatever it was given before.
+    /// Continues after the alert with this number, whatever was delivered before.
     pub fn go_on_after(&mut self, number: u64) {
         self.sending = None;
         self.place.after = number;
     }
 
-    /// How it is.
+    /// Returns its status.
     pub fn status(&self, now: Instant) -> SinkStatus {
         let failed = self.failed.as_ref();
         SinkStatus {
@@ -168,7 +168,7 @@ impl Outlet {
         }
     }
 
-    /// Does what is due. `log` gives the alerts after a number, oldest first.
+    /// Performs the deliveries that are due. `log` returns the alerts after a number, oldest first.
     pub fn step(&mut self, now: Now, log: impl FnOnce(u64) -> Vec<AlertRow>) -> Step {
         if let Some((running, upto)) = &mut self.sending {
             let upto = *upto;
@@ -247,7 +247,7 @@ impl Outlet {
         let mut rows: Vec<AlertRow> = log;
         rows.retain(|row| self.filter.accepts(row));
         self.waiting = rows.len();
-        // What the log does not have any more is told as a number.
+        // Alerts that the log no longer has are reported as a number.
         if let Some(first) = first.filter(|_| lost > 0) {
             rows.insert(0, summary(&first, first.seq - 1, lost, "/".into(), None));
         }
@@ -287,7 +287,7 @@ impl Outlet {
         }
     }
 
-    /// The next one, or a summary of all if there were too many.
+    /// Returns the next alert, or a summary of all if there were too many.
     fn one_of(&mut self, mut rows: Vec<AlertRow>, rate: u32, last: u64, now: Now) -> Due {
         if self
             .window
@@ -323,7 +323,7 @@ const fn later(next: Option<Instant>) -> Step {
     }
 }
 
-/// How many alerts a row stands for.
+/// Returns the number of alerts that a row represents.
 const fn of_alerts(row: &AlertRow) -> u64 {
     match row.kind {
         AlertKind::Summary => row.files,
@@ -349,7 +349,7 @@ fn summary(like: &AlertRow, seq: u64, count: u64, above: PathText, since: Option
     }
 }
 
-/// The folder above all.
+/// Returns the lowest folder above all paths.
 fn above(rows: &[AlertRow]) -> PathText {
     let mut folders = rows.iter().map(|row| match row.kind {
         AlertKind::Summary => row.a.as_path(),

@@ -1,4 +1,4 @@
-//! Sinks that are programs: one that reads what is news, and one that sends mail.
+//! Sinks that are programs: one that reads the alerts, and one that sends mail.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,24 +13,24 @@ use crate::outlet::{News, Sent, Sink};
 use crate::run::Running;
 use crate::text::{digest, sentence};
 
-/// What a program reads.
+/// The input of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// One JSON object a line, as `resemble alerts --format jsonl` prints it.
+    /// One JSON object per line, as `resemble alerts --format jsonl` prints it.
     #[default]
     Json,
-    /// One sentence a line; or the page of a day.
+    /// One sentence per line; or the page of a day.
     Text,
 }
 
-/// Runs a program for what is news.
+/// Runs a program for each delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What it reads.
+    /// The form of its input.
     pub input: Input,
-    /// How long it may run.
+    /// The time limit.
     pub limit: Duration,
 }
 
@@ -51,25 +51,26 @@ impl Sink for Program {
 /// Sends mail with a program that is called like sendmail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// The program; it is given `-i -- ADDRESS…`, and the message on its standard input.
+    /// The program. It is called with `-i -- ADDRESS…`, and reads the message from its standard
+    /// input.
     pub program: PathBuf,
-    /// Whom to tell; see [`Mail::is_address`].
+    /// The recipients; see [`Mail::is_address`].
     pub to: Vec<String>,
-    /// The sender; the program's own choice if there is none.
+    /// The sender; by default the program chooses one.
     pub from: Option<String>,
-    /// How long it may run.
+    /// The time limit.
     pub limit: Duration,
 }
 
 impl Mail {
-    /// Whether a text may be an address: one word of printable ASCII that is no option. So neither
-    /// a header nor an argument can be made of it.
+    /// Returns whether a text may be an address: one word of printable ASCII that is not an option.
+    /// So it cannot become a header or an argument.
     pub fn is_address(text: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b",;<>()\"\\".contains(&byte);
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
     }
 
-    /// The whole message, with the line ends of the system, as programs like sendmail want it.
+    /// Returns the whole message, with the system's line ends, which sendmail-like programs expect.
     fn message(&self, news: &News<'_>) -> io::Result<Vec<u8>> {
         let subject = match news.rows {
             [one] => sentence(one),
@@ -114,7 +115,7 @@ fn words(news: &News<'_>) -> String {
         .collect()
 }
 
-/// The rows, one JSON object a line.
+/// Returns the rows, one JSON object per line.
 pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for row in rows {
@@ -124,8 +125,8 @@ pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What stands in a subject: the beginning if it is long, and nothing that a mail program takes for
-/// an encoded word, as a name may look like one.
+/// Returns a text for a subject line: shortened if long, and without anything that a mail program
+/// would decode, since a name may look like an encoded word.
 fn brief(text: &str) -> String {
     const MOST: usize = 150;
     let (text, more) = match text.char_indices().nth(MOST) {
@@ -159,7 +160,7 @@ mod tests {
         String::from_utf8(mail().message(&news).unwrap()).unwrap()
     }
 
-    /// As a mail program shows it: subject and body.
+    /// Returns subject and body as a mail program shows them.
     fn shown(message: &str) -> (String, String) {
         let parsed = MessageParser::default().parse(message).unwrap();
         let body = parsed.body_text(0).unwrap();

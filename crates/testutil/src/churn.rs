@@ -1,10 +1,9 @@
-//! Churn: what programs do to a tree, each in the way that is its own, written from what is
-//! promised (docs/design.md) and not from how it is kept.
+//! Churn: changes as typical programs make them. They follow the promises of docs/design.md and not
+//! the implementation.
 //!
-//! Every step is drawn from the seed and its own number alone, and not from the steps before it or
-//! from what is in the tree. So steps can be left out, and a storm that failed is made small by
-//! leaving out steps for as long as it goes on failing: [`smaller`]. A step that cannot be done
-//! (its file is gone, its name is a folder) counts: errors are part of a storm.
+//! Every step depends only on the seed and its own number, not on earlier steps or the tree. So
+//! steps can be left out, and [`smaller`] reduces a storm that failed. A step that cannot be done
+//! (its file is gone, its name is a folder) also counts: errors are part of a storm.
 
 use std::fs;
 use std::io;
@@ -19,43 +18,43 @@ mod tricks;
 
 use maps::Mapper;
 
-/// What a storm is made of.
+/// The kinds of changes in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Saving by a temporary file, with a backup, in place, with a swap file beside.
     Editors,
-    /// Locks that are renamed, objects that are linked, checkouts that replace.
+    /// Locks that are renamed, objects that are linked, checkouts that replace files.
     Git,
     /// Trees of small files, made in one place and renamed into another, then removed.
     Npm,
-    /// Trees that are unpacked, with times of long ago and hard links.
+    /// Trees that are unpacked, with old times and hard links.
     Tar,
     /// Hidden temporary names, times set, then renamed.
     Rsync,
     /// Folders that are renamed while a file below them is open for writing.
     Parents,
-    /// Two names that change places.
+    /// Two names that are exchanged.
     Exchanges,
-    /// Hard links: names that come, are written through, and go.
+    /// Hard links: names that appear, are written through, and vanish.
     Links,
-    /// As many bytes as before, and the times put back.
+    /// Writes of the same size, with the times restored.
     Times,
     /// Files without a name that get one while they are written.
     Nameless,
     /// Hundreds of files in one folder.
     Crowd,
-    /// Names that differ in the case of a letter.
+    /// Names that differ only in case.
     Cases,
-    /// Files and folders from other times, past and future.
+    /// Files and folders with past and future times.
     Clocks,
     /// Stores to mapped files, flushed or not.
     Mapped,
-    /// Mounts that appear over folders and go. Nothing happens without the right to mount.
+    /// Mounts that appear over folders and vanish. They need the permission to mount.
     Mounts,
 }
 
 impl Profile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Self; 15] = [
         Self::Editors,
         Self::Git,
@@ -85,7 +84,8 @@ pub struct Churn {
 }
 
 impl Churn {
-    /// The storm of a seed. The same steps on an empty tree, one after the other, do the same.
+    /// Returns the storm of a seed. The same steps on an empty tree, in sequence, have the same
+    /// effect.
     pub fn new(root: &Path, seed: u64, profiles: &[Profile]) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -95,7 +95,7 @@ impl Churn {
         }
     }
 
-    /// Does these steps, shared among so many threads.
+    /// Runs these steps on this many threads.
     pub fn blow(&self, steps: &[u64], threads: usize) {
         std::thread::scope(|scope| {
             for thread in 0..threads {
@@ -105,7 +105,7 @@ impl Churn {
         });
     }
 
-    /// Does one step.
+    /// Runs one step.
     pub fn step(&self, number: u64) {
         let mut scene = Scene {
             root: &self.root,
@@ -113,7 +113,7 @@ impl Churn {
             random: Random::apart(self.seed.wrapping_mul(1 << 32).wrapping_add(number)),
         };
         let profile = self.profiles[scene.random.below(self.profiles.len())];
-        // What cannot be done is left undone.
+        // A step that fails is skipped.
         let _outcome = scene.act(profile);
     }
 }
@@ -124,7 +124,7 @@ impl Drop for Churn {
     }
 }
 
-/// One step as it goes on.
+/// A running step.
 struct Scene<'a> {
     root: &'a Path,
     mapper: &'a Mapper,
@@ -133,7 +133,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn act(&mut self, profile: Profile) -> io::Result<()> {
-        // Nothing to work on is no storm, and a tree that grows for ever is no tree.
+        // Files are needed to act on, and the tree must not grow for ever.
         if self.one_of(50) == 0 {
             let top = format!("d{}", self.one_of(4));
             return fs::remove_dir_all(self.root.join(top));
@@ -165,7 +165,7 @@ impl Scene<'_> {
         self.random.below(count)
     }
 
-    /// A folder that may be there.
+    /// Returns the path of a folder that may exist.
     fn folder(&mut self) -> PathBuf {
         let mut path = self.root.to_path_buf();
         for _ in 0..self.one_of(4) {
@@ -174,33 +174,32 @@ impl Scene<'_> {
         path
     }
 
-    /// A folder that is there.
+    /// Returns a folder that exists.
     fn made(&mut self) -> io::Result<PathBuf> {
         let folder = self.folder();
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// A name that may be there.
+    /// Returns a name that may exist.
     fn name(&mut self) -> PathBuf {
         let n = self.one_of(12);
         self.folder().join(format!("f{n}"))
     }
 
-    /// A new text of any length.
+    /// Returns a new text of any length.
     fn text(&mut self) -> Vec<u8> {
         let len = 1 + self.one_of(6_000);
         letters(self.random.draw(), len)
     }
 
-    /// A new text of so many bytes.
+    /// Returns a new text of this many bytes.
     fn text_of(&mut self, len: u64) -> Vec<u8> {
         letters(self.random.draw(), usize::try_from(len).unwrap_or(0))
     }
 }
 
-/// Leaves out steps for as long as `fails` says that those that are left fail as well. Each step
-/// that stays is needed, as far as one run of it tells.
+/// Removes steps while `fails` returns true for the rest. One run decides whether a step is needed.
 pub fn smaller(mut steps: Vec<u64>, fails: &mut dyn FnMut(&[u64]) -> bool) -> Vec<u64> {
     let mut piece = steps.len() / 2;
     while piece > 0 {

@@ -1,6 +1,6 @@
-//! Names that change places while somebody looks: files, folders, pipes and devices with links that
-//! lead out of the tree. What lies outside, the pipes and the devices are watched by the kernel: no
-//! program has any business to open one of them.
+//! Swaps the names of files, folders, pipes and devices with links that lead out of the tree, while
+//! programs access them. The kernel watches the outside files, the pipes and the devices: no
+//! program may open them.
 
 use std::fs;
 use std::io;
@@ -18,34 +18,34 @@ use crate::PATIENCE;
 use crate::prose::prose;
 use crate::random::Random;
 
-/// Folders in which names change places.
+/// Number of folders in which names are swapped.
 const PLACES: usize = 6;
 
-/// What is in each of them, and what it is at first.
+/// The names in each of them, and their first types.
 const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "device"];
 
-/// Times between two looks at how far the others are.
+/// Swaps between two checks of the programs' progress.
 const ROUND: usize = 2_000;
 
-/// How often everybody has to look at least.
+/// The least number of accesses of every program.
 const LOOKS: usize = 10;
 
-/// A tree whose names change places with links that lead out of it.
+/// A tree whose names are swapped with links that lead out of it.
 #[derive(Debug)]
 pub struct Swaps {
-    /// The folders, wherever their names lead meanwhile, and the tree.
+    /// The folders, whatever their names lead to, and the tree.
     places: Vec<OwnedFd>,
     top: OwnedFd,
-    /// Told of everybody who opens what nobody may open.
+    /// Receives an event for every open of a watched file.
     watch: OwnedFd,
 }
 
 impl Swaps {
-    /// What stands in every file outside, and in none of the tree.
+    /// The text of every file outside, and of none in the tree.
     pub const SECRET: &'static str = "nobody may read what is outside of the tree";
 
-    /// Fills an empty folder, and makes another one beside it that is no part of the tree. Device
-    /// nodes are there only if this process may make them.
+    /// Fills an empty folder, and creates another one outside the tree. Device nodes are created
+    /// only if this process may.
     pub fn new(tree: &Path, outside: &Path) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("inotify");
         let watched = |path: &Path| {
@@ -56,7 +56,7 @@ impl Swaps {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::open(path, flags, Mode::empty()).expect("a folder")
         };
-        // As the places are, so that a path which is inside leads to a file outside as well.
+        // Has the structure of the places, so that an inside path also leads to a file outside.
         for folder in ["", "place", "place/folder"] {
             fs::create_dir_all(outside.join(folder)).expect("a folder");
         }
@@ -86,12 +86,12 @@ impl Swaps {
                     .map(|()| watched(&path))
             };
             node("pipe", FileType::Fifo).expect("a pipe");
-            // Without the right to make one there is one name less.
+            // Without the permission to create one, there is one name fewer.
             let _device = node("device", FileType::CharacterDevice);
             places.push(open(&place));
         }
         symlink(outside.join("place"), tree.join("elsewhere")).expect("a link");
-        // Only now: what was opened to be written is no fault.
+        // The watches start here, since opening files to write them is no fault.
         for folder in ["", "place", "place/folder"] {
             watched(&outside.join(folder));
         }
@@ -102,7 +102,7 @@ impl Swaps {
         }
     }
 
-    /// So many times.
+    /// Swaps this many names.
     fn blow(&self, seed: u64, times: usize) {
         let mut random = Random::new(seed);
         let mut done = 0;
@@ -123,9 +123,8 @@ impl Swaps {
         }
     }
 
-    /// Lets names change places at least so many times, and meanwhile does each of these again and
-    /// again: there is no race without somebody who looks. Returns how often names changed places,
-    /// and how often each was done.
+    /// Swaps at least this many names while each of `looks` runs repeatedly, since a race needs
+    /// both sides. Returns the number of swaps, and how often each ran.
     pub fn blow_while(&self, times: usize, looks: &[&(dyn Fn() + Sync)]) -> (usize, Vec<usize>) {
         let done: Vec<_> = looks.iter().map(|_| AtomicUsize::new(0)).collect();
         let over = AtomicBool::new(false);
@@ -142,7 +141,7 @@ impl Swaps {
                 });
             }
             let few = |done: &AtomicUsize| done.load(Ordering::Relaxed) < LOOKS;
-            // Who has failed looks no more.
+            // A program that failed stops.
             while swapped < times || (done.iter().any(few) && began.elapsed() < PATIENCE) {
                 self.blow(swapped as u64, ROUND);
                 swapped += ROUND;
@@ -155,7 +154,7 @@ impl Swaps {
         )
     }
 
-    /// All paths below the tree that lead to a file at times, whatever is there now.
+    /// Returns all paths below the tree that lead to a file at times, whatever is there now.
     pub fn paths(&self) -> Vec<PathBuf> {
         let places = (0..PLACES).map(|number| format!("place-{number}"));
         let places = places.chain(["elsewhere".to_owned()]);
@@ -168,7 +167,7 @@ impl Swaps {
         places.flat_map(below).collect()
     }
 
-    /// Reads all of it through an overlay, and lists what is similar.
+    /// Reads all of the tree through an overlay, with its listings.
     #[track_caller]
     pub fn look_through(&self, overlay: &Path) {
         for path in self.paths() {
@@ -180,8 +179,8 @@ impl Swaps {
         }
     }
 
-    /// What was opened since this was asked last, although nobody may: names, or nothing where a
-    /// watched thing itself was opened.
+    /// Returns the names that were opened since the last call although nothing may open them. A
+    /// name is empty if a watched object itself was opened.
     pub fn opened(&self) -> Vec<String> {
         let mut buffer = [MaybeUninit::uninit(); 1 << 14];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);
@@ -197,7 +196,7 @@ impl Swaps {
     }
 }
 
-/// Whether two names changed places. A name with itself, or one that is not there, does not count.
+/// Swaps two names; returns whether it did. A name with itself, or a missing one, does not count.
 fn exchange(folder: &OwnedFd, one: &str, other: &str) -> bool {
     one != other
         && rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE).is_ok()
