@@ -1,16 +1,16 @@
-//! Files taken apart: what they say and hold, digested like any file.
+//! Extraction of texts and members of files, which are digested like any file.
 //!
-//! The bytes of a document say little about its text, those of an archive nothing about what it
-//! holds. So a file is taken apart (`resemble-extract`, in a process of its own), and each part is
-//! a content like any other: digested in the same way, stored once, found by the same postings.
-//! From here on nothing knows formats.
+//! The bytes of a document say little about its text, those of an archive nothing about its
+//! members. So such files are taken apart (`resemble-extract`, in a separate process). Each part is
+//! a content like any other: digested in the same way, stored once, found by the same postings. The
+//! later steps know nothing of formats.
 //!
-//! Two more contents stand for an archive or a mail as a **whole**: one of all texts in it and one
-//! of all else. Nothing is read for them. Samples nest, so the sample of all leaves together is the
-//! union of their samples, cut to a common level: the same windows that one pass over all bytes
-//! would have kept, but for those across the seams. It does not depend on the order of the leaves
-//! but in the order it keeps, and neither does the name of a whole: it is made of the leaves'
-//! digests. A whole has no chunks: they would be those of its leaves once more.
+//! Two more contents represent an archive or a mail as a **whole**: one of all texts in it, and one
+//! of all other parts. Nothing is read for them. Samples nest, so the sample of all leaves is the
+//! union of their samples, cut to a common level. It has the windows that one pass over all bytes
+//! would have kept, except those across the seams. It depends on the order of the leaves only in
+//! the order that it keeps. The name of a whole does not depend on it either: it derives from the
+//! leaves' digests. A whole has no chunks, which would repeat those of its leaves.
 
 use std::fmt;
 use std::io;
@@ -36,28 +36,29 @@ mod recent;
 use memory::Places;
 pub use recent::RecentParts;
 
-/// So many first bytes of a file tell what it is.
+/// First bytes of a file by which its format is recognised.
 pub const HEAD: usize = resemble_extract::HEAD;
 
 pub use resemble_extract::may_hold_files;
 
-/// More than so much of one file is not listed as skipped.
+/// Skipped parts listed per file at most.
 const MOST_SKIPPED: usize = 64;
 
-/// Takes files apart. Can be used by several threads.
+/// Takes files apart. It may be used by several threads.
 pub trait PartReader: fmt::Debug + Send + Sync {
-    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart.
-    /// Cheap: asked of every file that is read. Without the file it is whether it may be.
+    /// Returns whether a file with this name and these first bytes (up to [`HEAD`]) can be taken
+    /// apart. Must be cheap, since it is called for every file that is read. Without the open file,
+    /// it returns whether the file may be.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
-    /// Whether a file that does not apply may state a date. It has no parts, so only what keeps
-    /// dates asks. Cheap, as [`Self::applies`].
+    /// Returns whether a file that does not apply may state a date. Such a file has no parts, so
+    /// only callers that store dates ask. Must be cheap, like [`Self::applies`].
     fn may_state_date(&self, head: &[u8]) -> bool {
         let _ = head;
         false
     }
 
-    /// Whether parts or a date may be read of a file.
+    /// Returns whether parts or a date may be read from a file.
     fn is_looked_into(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         self.applies(name, head, file) || self.may_state_date(head)
     }
@@ -67,7 +68,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Nothing of the file is of use.
+    /// If nothing of the file is usable.
     fn read_parts(
         &self,
         name: &[u8],
@@ -76,26 +77,27 @@ pub trait PartReader: fmt::Debug + Send + Sync {
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped>;
 
-    /// Names everything that what comes out depends on: with another id files are taken apart anew.
+    /// Returns an id of everything that affects the result. A new id means that files are taken
+    /// apart anew.
     fn id(&self) -> String;
 
-    /// Whether a file of so many bytes that [`Self::applies`] to is taken apart in no time, by no
-    /// process: it needs no turn.
+    /// Returns whether a file of this size that [`Self::applies`] to is taken apart immediately,
+    /// without a process. Such a file needs no turn.
     fn is_at_once(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let _ = (name, head, size);
         false
     }
 
-    /// How many files may be taken apart at once.
+    /// Returns how many files may be taken apart at the same time.
     fn most_at_once(&self) -> usize {
         usize::MAX
     }
 }
 
-/// The formats that are read, as a number: with another one files are taken apart anew.
+/// A number for the supported formats. A new number means that files are taken apart anew.
 const FORMATS: u32 = 5;
 
-/// The first argument with which a program of ours is the worker that reads formats.
+/// The first argument with which one of our programs runs as the worker that reads formats.
 const WORKER: &str = "extract-worker";
 
 /// Takes files apart with the libraries of `resemble-extract`, in processes of the running program.
@@ -103,18 +105,19 @@ const WORKER: &str = "extract-worker";
 pub struct Formats {
     extractor: Extractor,
     id: String,
-    /// Workers that may run at once.
+    /// Workers that may run at the same time.
     most: usize,
     places: Arc<Places>,
 }
 
 impl Formats {
-    /// Within these limits, and with these commands for what no library reads.
+    /// Returns a reader with these limits, and these commands for formats without a library.
     pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
         Self::with(Workers::OfOurs(running_program()), limits, converters)
     }
 
-    /// Within these limits, by the workers of another process: see [`start_worker`].
+    /// Returns a reader with these limits that uses the workers of another process: see
+    /// [`start_worker`].
     pub fn by_starter(socket: PathBuf, limits: Limits) -> Self {
         Self::with(Workers::Of(socket), limits, Vec::new())
     }
@@ -132,34 +135,35 @@ impl Formats {
     }
 }
 
-/// The running program as a worker. Not by its name: an installation may replace the file.
+/// Returns the running program as a worker. Its path is not used: an installation may replace the
+/// file.
 fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
 
-/// Starts a worker for who asks over this connection: see [`starter::attend`]. The running program
-/// must ask for [`worker`] first thing.
+/// Starts a worker for the peer of this connection: see [`starter::attend`]. The running program
+/// must call [`worker`] first.
 ///
 /// # Errors
 ///
-/// What is wrong with what was asked, or with the connection.
+/// If the request or the connection is faulty.
 pub fn start_worker(connection: UnixStream) -> io::Result<()> {
     starter::attend(connection, &running_program())
 }
 
 impl Formats {
-    /// What keeps the processes that read documents from everything else.
+    /// Returns the restrictions of the processes that read documents.
     ///
     /// # Errors
     ///
-    /// Why no document can be read.
+    /// The reason why no document can be read.
     pub fn fences(&self) -> Result<Fences, Skipped> {
         self.extractor.fences()
     }
 }
 
-/// To be asked first thing by every program that uses [`Formats`]: if it was started as the worker,
-/// it does that work and ends with this status.
+/// Must be called first by every program that uses [`Formats`]. If the program was started as the
+/// worker, it does that work and ends with this status.
 pub fn worker() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1);
     first
@@ -211,28 +215,28 @@ impl PartReader for Formats {
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestedPart {
-    /// What it is.
+    /// Its role.
     pub role: PartRole,
-    /// The part that it was found in, by its place; `None`: the file itself.
+    /// The index of the part that contains it; `None`: the file itself.
     pub parent: Option<u32>,
-    /// Its name there.
+    /// Its name in there.
     pub name: Vec<u8>,
-    /// What it holds; `None`: nothing, or nothing that could be kept.
+    /// Its content; `None` if it is empty or cannot be stored.
     pub digest: Option<Box<Digest>>,
 }
 
-/// What a file was taken apart into.
+/// The parts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DigestedParts {
-    /// Its parts, and theirs.
+    /// Its parts, and their parts.
     pub pieces: Vec<DigestedPart>,
-    /// What was skipped.
+    /// The skipped parts.
     pub skipped: Vec<SkippedPart>,
-    /// The date that it states of itself.
+    /// The date that it states.
     pub date: Option<DocumentDate>,
-    /// The program that takes files apart could not be run, so this must be tried again.
+    /// The extracting program could not be run, so this must be tried again.
     pub again: bool,
-    /// The system had nothing left to run it with: the error number.
+    /// The system lacked the resources to run it: the error number.
     pub scarce: Option<i32>,
 }
 
@@ -277,7 +281,7 @@ impl DigestedParts {
         }
     }
 
-    /// As a change of the index; `known` knows the contents that it has.
+    /// Returns the parts as a change of the index. `known` looks up contents that the index has.
     pub(crate) fn into_look(self, known: impl Fn(&Digest) -> Option<ContentId>) -> NewLook {
         let parts = self.pieces.into_iter().map(|piece| NewPart {
             role: piece.role,
@@ -297,8 +301,8 @@ impl DigestedParts {
     }
 }
 
-/// What was skipped of a file, as it is kept: the first ones, and how many more there are. What was
-/// left out on purpose comes last.
+/// Returns the skipped parts as they are stored: the first ones, and the number of the others.
+/// Parts left out on purpose come last.
 pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     skipped.sort_by_key(|(_, why)| matches!(why, Skipped::LeftOut(_)));
     let more = skipped.len().saturating_sub(MOST_SKIPPED) as u64;
@@ -311,7 +315,7 @@ pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     named.chain(more).collect()
 }
 
-/// Digests parts as they come.
+/// Digests parts as they arrive.
 struct Collector<'a> {
     digester: &'a mut Digester,
     pieces: Vec<DigestedPart>,
@@ -323,7 +327,7 @@ impl Sink for Collector<'_> {
     fn begin(&mut self, part: Part) {
         self.digester.reset();
         self.under_way = true;
-        // A part in one that is to come would be in itself.
+        // A parent that follows its child could lead to a cycle.
         let parent = part
             .parent
             .filter(|&parent| (parent as usize) < self.pieces.len());
@@ -369,7 +373,7 @@ impl Sink for Collector<'_> {
 
 /// Adds the wholes of everything that has members.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
-    // Places and one more: the last is the file itself.
+    // One slot per part, and the last one for the file itself.
     let file = pieces.len();
     let place = |node: Option<u32>| node.map_or(file, |node| node as usize);
     let mut has_parts = vec![false; file + 1];
@@ -420,7 +424,7 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     pieces.append(&mut wholes);
 }
 
-/// The sample of contents of one kind together.
+/// Returns the sample of contents of one kind together.
 fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
     let levels = leaves.iter().map(|leaf| leaf.signature.level);
     let level = levels.max().unwrap_or(0).max(sampling.least_level);
@@ -449,7 +453,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes of their own for each seed, without NUL if they are a text.
+    /// Returns distinct bytes for each seed, without NUL for a text.
     fn made(seed: u64, len: usize, kind: ContentKind) -> Vec<u8> {
         let mut bytes = letters(seed, len);
         if kind == ContentKind::Text {
@@ -472,8 +476,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sample of a whole is that of its leaves' bytes one after the other, but for the
-        /// seams.
+        /// The sample of a whole is that of its leaves' concatenated bytes, except for the seams.
         #[test]
         fn a_whole_is_sampled_as_if_it_were_read(
             sizes in prop::collection::vec(prop_oneof![1usize..100, 1usize..20_000], 1..8),
@@ -495,8 +498,8 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // A text of fewer words than a shingle has has one of its own: read with others it is
-            // only in theirs.
+            // A text shorter than a shingle has one of its own. Concatenated with others it only
+            // has theirs.
             let is_short = |leaf: &Vec<u8>| {
                 is_text && leaf.split(|&byte| byte == b' ').count() < Params::SHINGLE
             };
@@ -507,8 +510,8 @@ mod tests {
                 .collect();
             let is_read = |print| read_at.contains(print) || short.contains(print);
             prop_assert!(whole_at.iter().all(is_read));
-            // What is in no leaf lies across a seam: 63 windows or 4 shingles each, one in 2^level
-            // of them sampled.
+            // Samples that are in no leaf lie across a seam: 63 windows or 4 shingles each, one in
+            // 2^level of them sampled.
             let seams = (leaves.len() - 1) * if is_text { 4 } else { 63 };
             prop_assert!(read_at.len().saturating_sub(whole_at.len()) <= seams);
             prop_assert!(whole.signature.fingerprints.len() <= params.sampling.cap as usize);
@@ -545,7 +548,7 @@ mod tests {
             roles,
             [(PartRole::WholeText, None), (PartRole::WholeBytes, None)]
         );
-        // A tar that is packed, in another order: it has the wholes, and stands for the file.
+        // A packed tar, in another order, has the wholes and represents the file.
         let tar = wholes(vec![
             piece(PartRole::Unpacked, None, &binary),
             member(Some(0), &b),
@@ -558,7 +561,7 @@ mod tests {
         };
         assert_eq!(same(&zip), same(&tar));
         assert!(tar.iter().all(|whole| whole.1 == Some(0)));
-        // Of a document its text is the leaf, and an archive in an archive has wholes of its own.
+        // The text of a document is the leaf, and an archive in an archive has its own wholes.
         let mail = wholes(vec![
             piece(PartRole::Text, None, &a),
             member(None, &binary),

@@ -1,22 +1,24 @@
-//! Fetching ahead: bringing into the page cache what is about to be read.
+//! Prefetching: brings files that are about to be read into the page cache.
 //!
 //! A first scan meets files that nobody has read since the machine started. A reading thread that
-//! waits for the disk computes nothing, and two of them keep a disk busy with two requests where
-//! it could serve dozens: 78,600 files of a kernel tree, cold, took two threads that only read 9 to
-//! 11 s, eight 4.4 s, thirty-two 2.7 s, and two rings of `io_uring` with 64 files under way each
-//! 3.0 to 3.7 s (in the order of inodes as in that of names: with so much to choose from, the
-//! kernel orders by itself). More threads that digest would need more memory and take the
-//! processors from everybody else; so there are some that only open what stands in the queue, ask
-//! the kernel to read it ahead, and list directories that will be entered.
+//! waits for the disk computes nothing, and two of them keep only two requests in flight where the
+//! disk could serve dozens. Reading 78,600 files of a kernel tree, cold, took:
 //!
-//! 1. **Only hints.** What is fetched is read again by the usual way; whatever fails here fails
-//!    there, and is told there. Directories on other file systems are left alone.
+//! * two threads: 9 to 11 s; eight: 4.4 s; thirty-two: 2.7 s;
+//! * two rings of `io_uring` with 64 files in flight each: 3.0 to 3.7 s.
+//!
+//! The order of inodes was as fast as that of names, since the kernel sorts a long queue by itself.
+//! More digesting threads would need more memory and processors. So a few threads only open the
+//! queued files, ask the kernel to read them ahead, and list directories that will be entered.
+//!
+//! 1. **Only hints.** A prefetched file is read again in the usual way. A failure here recurs
+//!    there, and is reported there. Directories on other file systems are left alone.
 //! 2. **Only when the disk is cold.** Opening each file twice would cost a warm scan 5 %. Now and
-//!    then a reading thread asks whether the file it is about to read is in the cache (`RWF_NOWAIT`
-//!    reads a byte or says `EAGAIN`); the first that is not starts the fetching, and a row of files
-//!    that were there already ends it. Where the file system cannot answer, nothing is fetched.
-//! 3. **Nothing is left behind.** In a scan of more than a quarter of the memory, a file that was
-//!    fetched is dropped from the cache when it was read.
+//!    then a reading thread checks whether its next file is in the cache (`RWF_NOWAIT` reads a byte
+//!    or returns `EAGAIN`). The first that is not starts the prefetching, and a row of cached files
+//!    ends it. If the file system cannot answer, nothing is prefetched.
+//! 3. **Nothing is left behind.** In a scan of more than a quarter of the memory, a prefetched file
+//!    is dropped from the cache after it was read.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -31,34 +33,34 @@ use super::lister::{Listed, Upcoming};
 use crate::read::{is_cached, open_regular};
 use crate::walk::Anchor;
 
-/// Threads that wait for the disk; they take next to no processor time.
+/// Threads that wait for the disk; they need almost no processor time.
 const THREADS: usize = 16;
 
-/// Of a file no more is asked for: what follows is read ahead by the kernel as it is read.
+/// Bytes prefetched per file at most; the kernel reads further ones ahead by itself.
 const MOST: u64 = 8 << 20;
 
-/// So many files that were in the cache end the fetching that one begins that was not.
+/// Cached files in a row that end the prefetching.
 const WARM_ROW: u32 = 64;
 
-/// One file of so many is looked at by the thread that reads it.
+/// One file in this many is checked by the thread that reads it.
 const SAMPLED: u64 = 8;
 
-/// Whether files are in the page cache before they are read.
+/// Tracks whether files are in the page cache before they are read.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// How many files must be found in the cache before it counts as warm.
+    /// The number of files that must still be found in the cache before it counts as warm.
     cold: AtomicU32,
-    /// The number of the last job that was begun: what is before it needs no fetching.
+    /// The number of the last job that was begun. Earlier ones need no prefetching.
     begun: AtomicU64,
 }
 
 impl Cache {
-    /// Whether the disk is waited for.
+    /// Returns whether reads have to wait for the disk.
     pub(super) fn is_cold(&self) -> bool {
         self.cold.load(Ordering::Relaxed) > 0
     }
 
-    /// A file was in the cache when it was first looked at, or was not.
+    /// Records whether a file was in the cache when it was first checked.
     pub(super) fn note(&self, is_cached: bool) {
         if is_cached {
             let less = |cold: u32| cold.checked_sub(1);
@@ -70,19 +72,19 @@ impl Cache {
         }
     }
 
-    /// A reading thread begins a job; whether it is to look if the file is in the cache.
+    /// Begins a job. Returns whether to check if its file is in the cache.
     pub(super) fn begin(&self, number: u64) -> bool {
         self.begun.fetch_max(number, Ordering::Relaxed);
         number.is_multiple_of(SAMPLED) && !self.is_cold()
     }
 }
 
-/// A file that was brought into the page cache, if it was not there.
+/// True if the file was not in the page cache before it was prefetched.
 #[derive(Debug, Default)]
 pub(super) struct Fetched(AtomicBool);
 
 impl Fetched {
-    /// Drops it from the cache again, at the path where it was.
+    /// Drops it from the cache again, at its former path.
     pub(super) fn drop_from_cache(&self, anchor: &Anchor, path: &Path) {
         if self.0.load(Ordering::Relaxed)
             && let Ok((file, _)) = open_regular(anchor, path)
@@ -92,11 +94,11 @@ impl Fetched {
     }
 }
 
-/// What is to be fetched.
+/// A file or directory to prefetch.
 #[derive(Debug)]
 enum Wanted {
     File {
-        /// Of its job.
+        /// The number of its job.
         number: u64,
         anchor: Arc<Anchor>,
         path: PathBuf,
@@ -105,7 +107,7 @@ enum Wanted {
     Directory(Upcoming),
 }
 
-/// The threads, started when something is to be fetched for the first time.
+/// The threads, started with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     pub(super) cache: Arc<Cache>,
@@ -115,7 +117,7 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Fetchers {
     wanted: Sender<Wanted>,
-    /// To take back what nobody needs any more.
+    /// Takes back requests that are no longer needed.
     unfetched: Receiver<Wanted>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -140,14 +142,14 @@ impl Ahead {
         Some(fetched)
     }
 
-    /// Looks at what is in a directory before it is entered, if the disk is cold.
+    /// Lists a directory before it is entered, if the disk is cold.
     pub(super) fn directory(&mut self, upcoming: impl FnOnce() -> Upcoming) {
         if self.cache.is_cold() {
             self.want(Wanted::Directory(upcoming()));
         }
     }
 
-    /// What was wanted is not any more.
+    /// Drops all requests.
     pub(super) fn forget(&self) {
         if let Some(fetchers) = &self.fetchers {
             while fetchers.unfetched.try_recv().is_ok() {}
@@ -157,7 +159,7 @@ impl Ahead {
     fn want(&mut self, wanted: Wanted) {
         let cache = &self.cache;
         let fetchers = self.fetchers.get_or_insert_with(|| Fetchers::start(cache));
-        // Without any thread nobody takes it.
+        // Without a thread nothing would receive it.
         if !fetchers.threads.is_empty() {
             fetchers.wanted.send(wanted).ok();
         }
@@ -188,7 +190,7 @@ impl Fetchers {
         let thread = |number: usize| {
             let (unfetched, cache) = (Receiver::clone(&unfetched), Arc::clone(cache));
             let thread = std::thread::Builder::new().name(format!("ahead-{number}"));
-            // It calls next to nothing.
+            // Its calls need little stack.
             let thread = thread.stack_size(256 << 10);
             thread.spawn(move || unfetched.iter().for_each(|wanted| fetch(&wanted, &cache)))
         };
@@ -226,7 +228,7 @@ fn fetch(wanted: &Wanted, cache: &Cache) {
                 fetched.0.store(true, Ordering::Relaxed);
             }
         }
-        // What is not listed now is listed, or complained of, when it is entered.
+        // A failure is reported when the directory is entered.
         Wanted::Directory(upcoming) => drop(Listed::new(upcoming)),
     }
 }
@@ -242,7 +244,7 @@ mod tests {
     use super::*;
     use crate::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
-    /// Takes a file out of the page cache.
+    /// Drops a file from the page cache.
     fn forget(path: &Path) -> fs::File {
         let file = fs::File::open(path).unwrap();
         file.sync_all().unwrap();
@@ -250,13 +252,13 @@ mod tests {
         file
     }
 
-    /// The same, and whether that went. Newer kernels begin to read what is asked for, so it may be
-    /// there again in a moment.
+    /// Drops a file, and returns whether it is gone. Newer kernels start reading the byte that is
+    /// checked, so it may be back in a moment.
     fn forgets(path: &Path) -> bool {
         is_cached(&forget(path).into()) == Some(false)
     }
 
-    /// Asks until it is so: the kernel keeps pages that it is just busy with.
+    /// Repeats a check until it is true: the kernel keeps pages that it is using.
     fn in_the_end(what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(60);
         while !is_so() {
@@ -367,7 +369,7 @@ mod tests {
             ..IngestOptions::default()
         };
         let mut ingest = Ingest::new(Arc::clone(&index), options);
-        // So small a tree is walked before the first of its files is read.
+        // A tree this small is walked before the first of its files is read.
         ingest.pool.ahead().cache.note(false);
         let all = [Target::subtree(&root)];
         let report = ingest.reconcile(&all, &mut Unobserved).unwrap();

@@ -1,20 +1,20 @@
-//! Listing ahead: while one directory is compared with the index, a second thread lists the next,
-//! and looks up what the index knows of it.
+//! Listing ahead: while one directory is compared with the index, a second thread lists the next.
+//! It also looks up the indexed names of that directory.
 //!
-//! Where nothing has changed since the last time, as after most restarts, half of the time of a
-//! walk goes into asking the kernel for names and what is behind them, and the rest into looking
-//! the same names up in the index. Comparing the two takes the least of it.
+//! If nothing has changed since the last scan, as after most restarts, half of a walk is spent on
+//! names and `stat`s from the kernel. Nearly all of the rest looks the same names up in the index;
+//! comparing them takes little.
 //!
-//! 1. **The order is that of the walk.** What is wanted is a stack like that of the walk itself,
-//!    and the walk takes it down as it goes: what the thread has not begun is listed by the walk.
-//! 2. **A listing may be a moment old.** So it is used only if whatever happened in its directory
-//!    since is told by somebody else: see [`Listing`](super::report::Listing).
-//!    What the index knows is used only if nothing was committed since.
-//! 3. **Only hints.** What fails here is done again by the walk and told there; directories on
-//!    other file systems are left to the walk.
-//! 4. **Bounded.** The thread pauses when it holds [`MOST_HELD`] names or more, until half of that
-//!    is left: to wake it for each directory would cost as much as listing it. An open directory
-//!    counts as [`OPEN`] names.
+//! 1. **The order is that of the walk.** The requests form a stack like that of the walk, which
+//!    takes them from it. The walk lists the directories that the thread has not begun.
+//! 2. **A listing may be a moment old.** It is used only if all changes in its directory since then
+//!    are reported by other means: see [`Listing`](super::report::Listing). The indexed names are
+//!    used only if nothing was committed since.
+//! 3. **Only hints.** A failure here recurs in the walk and is reported there. Directories on other
+//!    file systems are left to the walk.
+//! 4. **Bounded.** The thread pauses at [`MOST_HELD`] or more names, until half of them are left.
+//!    Waking it for each directory would cost as much as listing it. An open directory counts as
+//!    [`OPEN`] names.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,13 +28,13 @@ use resemble_index::{Entry, FileRow, ReadError, Snapshot};
 
 use crate::walk::{Anchor, Found, OpenDir};
 
-/// Names in listings that nobody has taken yet.
+/// Names in listings that are not taken yet.
 const MOST_HELD: usize = 8_192;
 
-/// So many names hold as much as an open directory: there are far fewer descriptors than bytes.
+/// Names that count for an open directory, since descriptors are scarcer than bytes.
 const OPEN: usize = 16;
 
-/// What is to be listed.
+/// A directory to list.
 #[derive(Debug)]
 pub(super) struct Upcoming {
     pub(super) anchor: Arc<Anchor>,
@@ -43,20 +43,20 @@ pub(super) struct Upcoming {
     pub(super) skip: Vec<OsString>,
     /// `st_dev` of the directory it is in.
     pub(super) device_above: u64,
-    /// The index as it is; `None` of a directory that it does not know.
+    /// The current index; `None` for a directory that it does not know.
     pub(super) snapshot: Option<Snapshot>,
 }
 
-/// An entry that the index has.
+/// An entry of the index.
 #[derive(Clone, Debug)]
 pub(super) struct KnownEntry {
     pub(super) entry: Entry,
-    /// Of a file.
+    /// The row of a file.
     pub(super) row: Option<FileRow>,
 }
 
 impl KnownEntry {
-    /// With the row of the file that it is.
+    /// Returns the entry with the row of its file.
     pub(super) fn of(snapshot: &Snapshot, entry: Entry) -> Result<Self, ReadError> {
         let row = match &entry {
             Entry::File(file) => snapshot.file(*file)?,
@@ -66,10 +66,10 @@ impl KnownEntry {
     }
 }
 
-/// The names in a directory that the index has, sorted.
+/// The indexed names in a directory, sorted.
 pub(super) type KnownNames = Vec<(OsString, KnownEntry)>;
 
-/// What the index has of a directory.
+/// Returns the indexed names in a directory.
 pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames, ReadError> {
     let names = snapshot.list(dir)?.into_iter();
     names
@@ -77,17 +77,17 @@ pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames,
         .collect()
 }
 
-/// What was listed.
+/// A finished listing.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) dir: OpenDir,
     pub(super) found: Vec<Found>,
-    /// What the index had of it, and in which of its commits.
+    /// Its indexed names, and the commit that they are from.
     known: Option<(u64, KnownNames)>,
 }
 
 impl Listed {
-    /// `None`: it is for the walk to find out why.
+    /// Lists a directory. `None`: the walk will report the failure.
     pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
@@ -102,12 +102,12 @@ impl Listed {
         Some(Self { dir, found, known })
     }
 
-    /// What it holds, in names.
+    /// Returns its size, counted in names.
     const fn held(&self) -> usize {
         OPEN + self.found.len()
     }
 
-    /// What the index has of the directory, if it is as it was.
+    /// Returns the indexed names of the directory, if no commit came since.
     pub(super) fn known(&mut self, snapshot: &Snapshot) -> Option<KnownNames> {
         let (generation, names) = self.known.take()?;
         (generation == snapshot.generation()).then_some(names)
@@ -116,14 +116,14 @@ impl Listed {
 
 #[derive(Debug, Default)]
 struct ListerState {
-    /// The next to be visited is the last.
+    /// The last one is visited next.
     wanted: Vec<Upcoming>,
-    /// What is just being listed.
+    /// The directory that is just being listed.
     current: Option<PathBuf>,
     ready: HashMap<PathBuf, Listed>,
-    /// Names in what is ready.
+    /// The number of names in finished listings.
     held: usize,
-    /// It is enough for now.
+    /// True while enough is held.
     is_paused: bool,
     is_over: bool,
 }
@@ -131,13 +131,13 @@ struct ListerState {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<ListerState>,
-    /// There may be something to list.
+    /// Signals that there may be something to list.
     more: Condvar,
-    /// A listing has ended.
+    /// Signals that a listing has ended.
     ended: Condvar,
 }
 
-/// The thread, started when something is to be listed for the first time.
+/// The thread, started with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Lister {
     shared: Arc<Shared>,
@@ -145,21 +145,22 @@ pub(super) struct Lister {
 }
 
 impl Lister {
-    /// These will be visited before all that was wanted before, in this order.
+    /// Puts directories on top of the stack. They are visited in this order, before all earlier
+    /// requests.
     pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Upcoming>) {
         if self.thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name("lister".into());
             self.thread = thread.spawn(move || shared.list_all()).ok();
         }
-        // Without a thread nobody lists it.
+        // Without a thread nothing would list them.
         if self.thread.is_some() {
             self.shared.state.lock().wanted.extend(dirs.rev());
             self.shared.more.notify_one();
         }
     }
 
-    /// The listing of what is visited now, if it was begun.
+    /// Takes the listing of the directory that is visited now, if it was begun.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
         self.thread.as_ref()?;
         let mut state = self.shared.state.lock();
@@ -178,7 +179,7 @@ impl Lister {
         Some(listed)
     }
 
-    /// Nothing that was wanted, or is listed already, is of use any more.
+    /// Drops all requests and listings.
     pub(super) fn forget(&self) {
         if self.thread.is_none() {
             return;
@@ -237,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// The listing, made by the thread and not by who asks.
+    /// Waits for a listing that the thread made.
     fn made(lister: &Lister, path: &Path) -> Option<Listed> {
         loop {
             let state = lister.shared.state.lock();
@@ -281,7 +282,7 @@ mod tests {
         }
         assert_eq!(lister.shared.state.lock().held, 0);
 
-        // On another file system, not there, no directory.
+        // On another file system, missing, not a directory.
         let file = folders[0].join("1");
         let none = [&folders[0], &root.join("none"), &file];
         let devices = [device + 1, device, device];
@@ -300,7 +301,7 @@ mod tests {
         let root = fs::canonicalize(dir.path()).unwrap();
         let anchor = Arc::new(Anchor::open(&root).unwrap());
         let mut lister = Lister::default();
-        // It holds much.
+        // Pauses the thread.
         lister.shared.state.lock().is_paused = true;
         let paths = ["first", "second"].map(|name| root.join(name));
         let wanted = paths.iter().map(|path| Upcoming {

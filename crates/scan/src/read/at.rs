@@ -1,4 +1,4 @@
-//! Reading an open file at a position, whatever interrupts that.
+//! Reads an open file at a position, and repeats interrupted calls.
 
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
@@ -6,11 +6,10 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// Large files are read in pieces of this many bytes: what is read should lie in the near cache
-/// until it is digested.
+/// Bytes in which large files are read. A piece should stay in the near cache until it is digested.
 pub(super) const PIECE: usize = 256 << 10;
 
-/// Reads what is at a position, at most as much as the buffer holds; 0 at the end of the file.
+/// Reads at a position, at most as much as the buffer holds. Returns 0 at the end of the file.
 pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     loop {
         match rustix::io::pread(file, &mut *buffer, at) {
@@ -20,8 +19,8 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// As [`read_at`], but leaves no more of the file in the page cache than was there, where the file
-/// system can do that.
+/// Does the same as [`read_at`], but leaves the page cache as it was, if the file system can do
+/// that.
 pub(super) fn read_past_cache(
     file: &OwnedFd,
     buffer: &mut [u8],
@@ -40,7 +39,8 @@ pub(super) fn read_past_cache(
     }
 }
 
-/// Whether the beginning of a file is in the page cache; `None` if the file system cannot tell.
+/// Returns whether the beginning of a file is in the page cache; `None` if the file system cannot
+/// answer.
 pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     let mut byte = [0];
     let mut room = [IoSliceMut::new(&mut byte)];
@@ -51,8 +51,7 @@ pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     }
 }
 
-/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file
-/// ends.
+/// Fills the buffer from `at` on. Returns the number of bytes, fewer only at the end of the file.
 pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -64,8 +63,8 @@ pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::
     Ok(filled)
 }
 
-/// The bytes of a file from `at` on, at most `most`, in a buffer that is used again; fewer only
-/// where the file ends.
+/// Returns at most `most` bytes of a file from `at` on, in a reused buffer; fewer only at the end
+/// of the file.
 pub fn fill<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,
@@ -79,7 +78,7 @@ pub fn fill<'b>(
     Ok(&buffer[..filled])
 }
 
-/// The first bytes of an open file, at most `most` of them.
+/// Returns at most `most` bytes from the beginning of an open file.
 pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; most.min(PIECE)];
@@ -93,16 +92,16 @@ pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The next stretch of data at or after `at`, within `size`. Where the file system cannot tell,
-/// everything is data.
+/// Returns the next range of data at or after `at`, within `size`. If the file system cannot
+/// answer, everything is data.
 pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start.clamp(at, size),
-        // Only holes are left (or the file got shorter, which the stat afterwards tells).
+        // Only holes are left, or the file has shrunk, which the next `stat` shows.
         Err(Errno::NXIO) => return size..size,
         Err(_) => return at..size,
     };
     let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-    // A file that shrinks may answer with an end before the start: then read, and see.
+    // A shrinking file may return an end before the start: then the rest is read.
     start..if end > start { end.min(size) } else { size }
 }
