@@ -1,4 +1,4 @@
-//! What the daemon, or the command in its place, answers.
+//! Answers of the daemon, or of the command in its place.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -25,13 +25,13 @@ pub struct Hello {
     pub params: WireParams,
     /// Its process id.
     pub pid: u32,
-    /// Its state folder, by which a client that was given one knows the daemon that it means.
+    /// Its state folder. A client that was given one recognises its daemon by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathText>,
 }
 
 impl Hello {
-    /// The hello line of this process, for an index with these parameters.
+    /// Returns the hello line of this process, for an index with these parameters.
     pub fn new(params: &resemble_core::Params) -> Self {
         Self {
             resemble: crate::PROTOCOL,
@@ -47,71 +47,71 @@ impl Hello {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply<R> {
-    /// How far the work is; before the header, any number, and only if the request asks for it.
+    /// The progress of the work. Sent before the header, any number of times, and only on request.
     Progress(StepProgress),
-    /// First of the answer itself, exactly once.
+    /// The first line of the answer itself, exactly once.
     Header(Header),
     /// A row.
     Row(R),
-    /// Something that could not be looked at; after the rows.
+    /// A path that could not be checked; after the rows.
     Error(SoftError),
-    /// Last, unless the answer failed.
+    /// The last line, unless the answer failed.
     End(End),
-    /// Last instead of `End`: no answer, or no whole one.
+    /// The last line instead of `End`: the answer failed, or is incomplete.
     Failed(Failure),
 }
 
-/// How far the work is that an answer waits for. It is done in steps one after the other.
+/// The progress of the work that an answer waits for. The work is a sequence of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepProgress {
-    /// The number of the step, from 1: with another one, another step has begun.
+    /// The number of the step, from 1. A new number means that another step has begun.
     pub step: u64,
-    /// What it does, for people.
+    /// The action, for people.
     pub doing: String,
-    /// Things that are done with: files, if there are bytes.
+    /// Finished items; files if bytes are given.
     pub done: u64,
-    /// All of them, if that is known.
+    /// All items, if their number is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<u64>,
-    /// The bytes of what is done with.
+    /// Bytes of the finished items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// All bytes, if that is known.
+    /// All bytes, if their number is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_bytes: Option<u64>,
 }
 
-/// What holds for the answer as a whole.
+/// The fields that hold for the whole answer.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// Whether the answer is that of the files as they are: no scan under way, nothing known to be
-    /// stale.
+    /// True if the answer is about the files as they are: no scan is under way, and nothing is
+    /// known to be stale.
     pub fresh: bool,
     /// Files known to be changed and not read yet.
     pub pending: u64,
-    /// Rows of the whole answer, before `top` cuts it.
+    /// The number of rows of the whole answer, before `top` cuts it.
     pub total: u64,
-    /// Rows that follow.
+    /// The number of rows that follow.
     pub shown: u64,
-    /// What the question looked at, so that an answer without rows says something.
+    /// The scope of the question, so that an answer without rows is informative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
-    /// Files in families of so many near-copies that not every two of them are compared: `pairs`
-    /// has rows of each with the first one of its family and with its neighbours by path.
+    /// The number of files in families too large to compare all pairs. `pairs` has rows of each
+    /// with the first file of its family and with its neighbours by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_copies: Option<u64>,
-    /// Archives, mails and compressed files that `pairs` did not look into.
+    /// Archives, mails and compressed files that `pairs` did not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unopened: Option<u64>,
-    /// What the roots of the daemon leave out of what was asked about, by root and rule.
+    /// Names within the question that the roots of the daemon leave out, by root and rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
 impl Header {
-    /// What holds for two answers together. Rows are added up; `looked` is that of the first
-    /// answer, since both looked at the same files.
+    /// Merges the headers of two answers. Rows are added up. `looked` is that of the first answer,
+    /// since both cover the same files.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Header {
     }
 }
 
-/// What a root leaves out on purpose, by one of its rules.
+/// Names that a root leaves out on purpose, by one of its rules.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
@@ -140,11 +140,12 @@ pub struct LeftOut {
     pub root: PathText,
     /// The rule.
     pub rule: LeftOutWord,
-    /// Names that the rule leaves out. A directory is one, however much is below.
+    /// The number of names that the rule leaves out. A directory counts once, with everything
+    /// below.
     pub entries: u64,
 }
 
-/// The rule that leaves something out.
+/// A rule by which names are left out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
@@ -156,11 +157,11 @@ pub enum LeftOutWord {
     Exclude,
     /// An ignore file, or the name `.git`.
     Ignore,
-    /// The most size of the root.
+    /// The maximum size of the root.
     MaxSize,
     /// Another file system.
     OneFileSystem,
-    /// Any rule that only a newer server knows.
+    /// Any rule that only a newer server has.
     #[serde(other)]
     Other,
 }
@@ -172,7 +173,7 @@ impl LeftOutWord {
     }
 }
 
-/// Of two numbers both, if there are both.
+/// Adds two numbers, if both exist.
 fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => Some(ours + theirs),
@@ -180,7 +181,7 @@ fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What a question looked at.
+/// The files that a question covered.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
@@ -190,16 +191,15 @@ pub struct Looked {
     pub bytes: u64,
     /// Files that could not be read.
     pub unreadable: u64,
-    /// Files left out by rule: a pattern, a size, a file system.
+    /// Files left out by a rule: a pattern, a size, a file system.
     pub skipped: u64,
-    /// Files of fewer than 256 bytes, too small to be judged unless identical.
+    /// Files of fewer than 256 bytes, which are too small to judge unless identical.
     pub small: u64,
-    /// From this length in bytes on, a common run is found for certain, unless too many files have
-    /// it.
+    /// Length in bytes from which a common run is certainly found, unless too many files have it.
     pub least_run: u64,
 }
 
-/// The last line of a whole answer, to tell it from one that was cut off.
+/// The last line of a complete answer, which distinguishes it from a truncated one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Rows that were sent.
@@ -208,19 +208,19 @@ pub struct End {
     pub errors: u64,
 }
 
-/// A whole answer in memory: what a question returns, and what the daemon turns into lines.
+/// A complete answer in memory, which a question returns and the daemon turns into lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer<R> {
-    /// What holds for all rows.
+    /// The header, which holds for all rows.
     pub header: Header,
     /// The rows, in the order of the request.
     pub rows: Vec<R>,
-    /// What could not be looked at, by path.
+    /// The paths that could not be checked, in order.
     pub errors: Vec<SoftError>,
 }
 
 impl<R> Answer<R> {
-    /// A fresh answer of these rows, all of them shown.
+    /// Returns a fresh answer of these rows, all of them shown.
     pub fn fresh(rows: Vec<R>, errors: Vec<SoftError>) -> Self {
         let count = rows.len() as u64;
         let header = Header {
@@ -237,7 +237,7 @@ impl<R> Answer<R> {
         }
     }
 
-    /// Keeps the first `top` rows; the header says so.
+    /// Keeps the first `top` rows and counts them in the header.
     #[must_use]
     pub fn cut(mut self, top: Option<u64>) -> Self {
         if let Some(top) = top {
@@ -248,7 +248,7 @@ impl<R> Answer<R> {
         self
     }
 
-    /// The lines of the answer, in order.
+    /// Returns the lines of the answer, in order.
     pub fn into_replies(self) -> impl Iterator<Item = Reply<R>> {
         let end = End {
             rows: self.rows.len() as u64,
@@ -268,63 +268,63 @@ pub struct FindRow {
     /// The subject as the request named it.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The similar file; of several hard links the least path.
+    /// The similar file; for several hard links the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// How they relate; `null` below every threshold (with a low `min` only).
+    /// The relation; `null` below every threshold (only with a low `min`).
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
-    /// What the shares are of.
+    /// The unit of the shares.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Which layer the figures are from.
+    /// The layer of the figures.
     #[serde(default)]
     pub layer: Layer,
-    /// The figures are estimates; else they are those of the contents.
+    /// True if the figures are estimates, false if they are those of the contents.
     #[serde(default)]
     pub estimate: bool,
-    /// How much of the subject is in this file.
+    /// Share of the subject that is in this file.
     pub a_in_b: Fraction,
-    /// How much of this file is in the subject.
+    /// Share of this file that is in the subject.
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// Where the figures lie, if they are estimates of two contents; else absent.
+    /// The intervals of the figures, if they are estimates of two contents; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// `only in numbers`, if both texts were read and differ in nothing else.
+    /// `only in numbers`, if both texts were read and are equal otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
-    /// In how many numbers they differ.
+    /// The number of differing numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// The date that this file, a document, states of itself; absent if it states none.
+    /// The date that this file, a document, states; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
-    /// The name of this file's owner, or the owner's number if it has no name; absent where the
-    /// command has not looked.
+    /// The name of this file's owner, or the owner's number if it has no name. Absent where the
+    /// command did not look it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// When and as what the content of this file was first seen; absent where no daemon knows.
+    /// The time and path at which this file's content was first seen; absent where no daemon knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seen: Option<FirstSeen>,
-    /// Which of both is the newer one.
+    /// The newer one of both.
     #[serde(flatten)]
     pub age: Newer,
-    /// The score after the discount for common text, where that makes a difference.
+    /// The score after the discount for common text, if it differs.
     #[serde(flatten)]
     pub discount: Discount,
 }
 
 impl FindRow {
-    /// Whether both have equal bytes.
+    /// Returns whether both have equal bytes.
     pub fn is_identical(&self) -> bool {
         self.relation == Some(Relation::Identical)
     }
 
-    /// The score that sorts and that `min` bounds: the larger containment.
+    /// Returns the score that sorts and that `min` applies to: the larger containment.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
     }
@@ -340,74 +340,74 @@ pub struct PairRow {
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The score asked for, by which rows are sorted.
+    /// The requested score, which rows are sorted by.
     pub score: Fraction,
-    /// How much of a is in b.
+    /// Share of a that is in b.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// Share of b that is in a.
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
-    /// Bytes of the smaller file that the other has too; of an estimate those that are proven.
+    /// Bytes of the smaller file that the other also has; for an estimate the proven ones.
     pub shared_bytes: u64,
-    /// How they relate, and what the figures are.
+    /// The relation, and the kind of the figures.
     #[serde(flatten)]
     pub told: FiguresTold,
-    /// Whether both have equal bytes: only such pairs are 100 % in text. In JSON only if true.
+    /// True if both have equal bytes. Only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
-    /// How many files have the bytes of both, if this row stands for more than two. In JSON only
-    /// then.
+    /// The number of files with the bytes of both, if this row represents more than two. In JSON
+    /// only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<u64>,
-    /// Which layer the figures are from. In JSON only if it is not the bytes.
+    /// The layer of the figures. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
-    /// Which of both is the newer one.
+    /// The newer one of both.
     #[serde(flatten)]
     pub age: Newer,
-    /// The name of the owner of a, or the owner's number if it has no name; absent where the
-    /// command has not looked.
+    /// The name of the owner of a, or the owner's number if it has no name. Absent where the
+    /// command did not look it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_a: Option<String>,
-    /// The same of b.
+    /// The same for b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_b: Option<String>,
-    /// The score after the discount for common text, where that makes a difference.
+    /// The score after the discount for common text, if it differs.
     #[serde(flatten)]
     pub discount: Discount,
 }
 
-/// Whether the daemon can answer for a path.
+/// Reports whether the daemon can answer for a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverRow {
-    /// The path asked about.
+    /// The requested path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Whether it lies under a root that is there, and is not left out by rule.
+    /// True if it is below an existing root, and not left out by a rule.
     pub covered: bool,
 }
 
-/// A piece of a dump. The pieces, one after the other, are the dump. A piece is not a line: a file
-/// of many chunks has a line of any length in the dump, and a line of the protocol has a limit.
+/// A piece of a dump. The concatenated pieces are the dump. A piece is not a line: a file of many
+/// chunks has a line of any length in the dump, but a line of the protocol is limited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
-    /// ASCII with the dump's own newlines, or base64 if the dump is no text.
+    /// ASCII with the dump's own newlines, or base64 if the dump is binary.
     pub text: String,
 }
 
 impl DumpRow {
-    /// The most bytes of a piece.
+    /// The size of a piece in bytes, at most.
     pub const PIECE: usize = 64 * 1024;
 
-    /// A row for a piece that is no text, as base64.
+    /// Returns a row for a binary piece, as base64.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self {
             text: BASE64.encode(bytes),
         }
     }
 
-    /// The bytes of a piece that is no text; `None` if it is no base64.
+    /// Returns the bytes of a binary piece; `None` if it is not base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         BASE64.decode(&self.text).ok()
     }
