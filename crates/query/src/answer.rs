@@ -1,12 +1,12 @@
-//! The one entry: a request in, an answer out, for the daemon and the command alike.
+//! The single entry point: turns a request into an answer, for the daemon and the command.
 //!
-//! Whoever asks gives a [`Context`] and takes the answer row by row ([`Reply`]): the daemon writes
-//! rows to a socket, the command collects them. Nothing else differs between the two, so that both
-//! give the same bytes. A question that is added gets one arm in [`answer`].
+//! The caller provides a [`Context`] and receives the answer row by row ([`Reply`]). The daemon
+//! writes the rows to a socket, the command collects them. Nothing else differs, so both give the
+//! same bytes. A new question needs one arm in [`answer`].
 //!
-//! Two answers about trees that nobody has indexed do not come from here: two trees are read side
-//! by side in half of the time ([`crate::local::LocalIndex::compare`]), and sets of identical files
-//! need few of them read ([`crate::local::LocalIndex::identical`]).
+//! Two answers about trees without an index are computed elsewhere. Reading two trees side by side
+//! takes half of the time ([`crate::local::LocalIndex::compare`]). Sets of identical files need few
+//! of them read ([`crate::local::LocalIndex::identical`]).
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -41,45 +41,45 @@ use crate::templates::{Store, TemplateError};
 use crate::groups::KnownPairs;
 use crate::{compare, covered, dirs, find, groups, pairs, templates, unread};
 
-/// What a question is answered from.
+/// The data that a question is answered from.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// What is known, with the templates that have no say and the flag that cancels the question.
+    /// The index, with the templates to ignore and the flag that cancels the question.
     pub snapshot: Snapshot,
-    /// What a scope that names nothing is about: roots, and where catalogues stand.
+    /// The default scope: roots, and the places of catalogues.
     pub roots: Vec<PathBuf>,
-    /// Makes texts of documents again, for exact measures.
+    /// Extracts the texts of documents again, for exact measures.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// Where templates are kept, if there is a place.
+    /// The store of templates, if there is one.
     pub templates: Option<&'a Store>,
-    /// A folder for what does not fit into memory.
+    /// A folder for data that does not fit into memory.
     pub scratch: &'a Path,
-    /// What earlier comparisons found out.
+    /// The findings of earlier comparisons.
     pub findings: &'a dyn FindingsCache,
-    /// Which pairs of a collection may be links, if that is remembered. It takes megabytes, which
-    /// memory takes better than a file: a cache file of 102 MB became one of 151 MB by it.
+    /// The cache of the pairs of a collection that may be links. It takes megabytes and belongs in
+    /// memory: it grew a cache file from 102 MB to 151 MB.
     pub drafts: Option<&'a dyn FindingsCache>,
 }
 
-/// Who takes an answer: a header, then rows, then errors. To break is to want no more of it.
+/// Receives an answer: a header, then rows, then errors. A break ends the answer.
 pub trait Reply {
-    /// What holds for the whole answer; once, before all else.
+    /// Receives the header of the answer; once, before all else.
     fn header(&mut self, header: Header) -> ControlFlow<()>;
 
-    /// A row, in the order of the answer.
+    /// Receives a row, in the order of the answer.
     fn row(&mut self, row: AnyRow) -> ControlFlow<()>;
 
-    /// Something that could not be looked at.
+    /// Receives an error about a path that could not be checked.
     fn error(&mut self, error: SoftError) -> ControlFlow<()>;
 
-    /// A piece of a dump. Who takes rows alone asks for no dump.
+    /// Receives a piece of a dump. Replies that only take rows never request one.
     fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
         let _ = piece;
         ControlFlow::Break(())
     }
 }
 
-/// Answers a question. `reply` hears nothing of one that fails before its first row.
+/// Answers a question. `reply` receives nothing if the question fails before its first row.
 ///
 /// # Errors
 ///
@@ -102,11 +102,11 @@ pub fn answer(
     reply.end()
 }
 
-/// An answer with what it does not cover.
+/// An answer with its gaps.
 struct Completed<'a> {
     reply: &'a mut dyn Reply,
     left_out: Vec<LeftOut>,
-    /// Sent by path, when the rows are.
+    /// Sent after the rows, by path.
     errors: Vec<SoftError>,
 }
 
@@ -160,7 +160,7 @@ fn answer_of_files(
     Ok(())
 }
 
-/// Answers without saying what could not be read of documents.
+/// Answers without the errors of unreadable documents.
 fn answer_without(
     context: &Context<'_>,
     request: Request,
@@ -256,7 +256,7 @@ fn find(context: &Context<'_>, request: FindRequest) -> Result<Answer<FindRow>, 
     find::find(&context.snapshot, &subject, &name, &request.options)
 }
 
-/// The subject as the index has it or as it was sent, and what rows call it.
+/// Returns the subject as the index has it or as it was sent, and its name in rows.
 fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, PathText), AskError> {
     let snapshot = &context.snapshot;
     match subject {
@@ -295,7 +295,8 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
             }
-            // Whoever names a path has it read by us: only what he may read anyway, as it is known.
+            // We read the named path for the caller, so it must have a content that the caller may
+            // read.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
             {
@@ -309,7 +310,7 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
     }
 }
 
-/// Whether the index has this content at a path.
+/// Returns whether the index has this content at a path.
 fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bool, ReadError> {
     let row = snapshot.file_at(path)?;
     let held = row.and_then(|row| row.state.content());
@@ -320,9 +321,9 @@ fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bo
     Ok(held.is_some_and(|held| held.digest == *content))
 }
 
-/// What stands for a subject besides its bytes, as it was sent.
+/// Returns the renditions of a subject beyond its bytes, as they were sent.
 fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskError> {
-    /// One of each kind, and what is packed several times over.
+    /// Limit of renditions: one of each kind, and several nested packed contents.
     const MOST: usize = 16;
     if others.len() > MOST {
         let text = format!("more than {MOST} contents stand for the file");
@@ -358,7 +359,7 @@ fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<Hol
     find::holders::candidates(&context.snapshot, &digests, own, scope, roots, request.all)
 }
 
-/// The indexed file with this inode, if a root is on its file system.
+/// Returns the indexed file with this inode, if a root is on its file system.
 fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     let mut ids = FsIds::default();
     for root in &context.roots {
@@ -374,8 +375,8 @@ fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     None
 }
 
-/// Handed on as it is made: the dump of a large tree is larger than the memory it should take. How
-/// much follows is not known before the end, so the header counts nothing.
+/// Writes a dump piece by piece, as that of a large tree exceeds memory. The number of pieces is
+/// unknown until the end, so the header counts nothing.
 fn dump(
     context: &Context<'_>,
     roots: &[PathText],

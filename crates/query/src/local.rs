@@ -1,18 +1,17 @@
-//! The command line's own index: the paths it is asked about, remembered between questions.
+//! The command line's own index: the paths of earlier questions, cached.
 //!
-//! Every named path is looked at anew before an answer, so the answer is as right as a daemon's;
-//! what the cache saves is reading files whose stat has not changed. Nothing ever depends on the
-//! cache but time:
+//! Every named path is checked again before an answer, so the answer is as right as a daemon's. The
+//! cache saves reading files whose `stat` has not changed. It affects only time:
 //!
-//! 1. A cache that is in use by another command, or on a full disk, is done without: the index is
-//!    made in memory for this one question.
-//! 2. Anything else in the place of the cache, or a cache that cannot be opened, is set aside, and
-//!    a new cache takes its place.
-//! 3. Damage may be met anywhere, also by a question. Then the answer is worth nothing, whether or
-//!    not it is an error: [`LocalIndex::is_damaged`] says so, [`LocalIndex::begin_anew`] replaces
-//!    the cache and looks at everything again, and the question is asked once more.
+//! 1. A cache in use by another command, or on a full disk, is not used. The index is made in
+//!    memory for this one question.
+//! 2. A cache that cannot be opened, or another file in its place, is set aside and replaced with a
+//!    new cache.
+//! 3. Any question may find damage. Then its answer is worthless, even if it is not an error.
+//!    [`LocalIndex::is_damaged`] reports that, and [`LocalIndex::begin_anew`] replaces the cache
+//!    and checks everything again. The question is then asked once more.
 //!
-//! [`LocalIndex::take_note`] says what happened.
+//! [`LocalIndex::take_note`] returns the reason.
 
 mod from_catalogue;
 mod opened;
@@ -46,30 +45,29 @@ use opened::{OpenedIndex, begun_anew};
 use resemble_relate::AskError;
 use resemble_relate::renditions;
 
-/// How a local index is opened.
+/// Options of a local index.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
     /// The cache file; `None`: in memory.
     pub cache: Option<PathBuf>,
-    /// A cache file of more bytes than this is begun anew.
+    /// Size in bytes above which a cache file is begun anew.
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
-    /// Where imported catalogues lie: see [`resemble_catalogue`].
+    /// The folder of imported catalogues: see [`resemble_catalogue`].
     pub catalogues: Option<PathBuf>,
-    /// Folders of ours, besides that of the cache: nothing in them takes part.
+    /// Further folders of our own, whose contents never take part.
     pub own: Vec<PathBuf>,
-    /// What takes documents and archives apart; `None`: every file is its bytes.
+    /// The reader that takes documents and archives apart; `None`: every file is only its bytes.
     pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
 impl LocalOptions {
-    /// A cache is begun anew beyond this size unless the user says otherwise: 4 GiB, some three
-    /// million small files.
+    /// Default size above which a cache is begun anew: 4 GiB, about three million small files.
     pub const CACHE_BYTES: u64 = 4 << 30;
 }
 
-/// Why there is no local answer.
+/// The reason why there is no local answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
@@ -88,12 +86,12 @@ pub enum LocalError {
     /// A catalogue that was named cannot be used.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// A named path is not there or cannot be looked at.
+    /// A named path does not exist or cannot be checked.
     #[error("cannot look at {}: {}", path.display(), reason(source))]
     Path {
-        /// As it was named, made absolute.
+        /// The named path, made absolute.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }
@@ -106,15 +104,15 @@ pub struct LocalIndex {
     note: Option<String>,
     outgrown: bool,
     changes: u64,
-    /// Where catalogues stand in the index for this question.
+    /// The roots of catalogues in the index, for this question.
     attached: Vec<PathBuf>,
-    /// All paths that were looked at.
+    /// All paths that were checked.
     looked_at: Vec<PathBuf>,
     options: LocalOptions,
 }
 
 impl LocalIndex {
-    /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
+    /// Opens the cache, or an index in memory if that is requested or the cache is not available.
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
         let opened = OpenedIndex::of(&options)?;
         Ok(Self {
@@ -129,39 +127,38 @@ impl LocalIndex {
         })
     }
 
-    /// Whether the cache had outgrown its limit and was begun anew: every file is read again.
+    /// Returns whether the cache exceeded its limit and was begun anew: every file is read again.
     pub const fn is_outgrown(&self) -> bool {
         self.outgrown
     }
 
-    /// Why the cache is not used, or was replaced, if that has not been asked yet.
+    /// Returns once the reason why the cache is not used, or was replaced.
     pub const fn take_note(&mut self) -> Option<String> {
         self.note.take()
     }
 
-    /// Whether anybody has met damage in the cache: what was answered since it was opened may be
-    /// wrong.
+    /// Returns whether damage was found in the cache. Answers since it was opened may be wrong.
     pub fn is_damaged(&self) -> bool {
         self.index().damage().is_some()
     }
 
-    /// Replaces a damaged cache, and looks again at everything that was looked at.
+    /// Replaces a damaged cache, and checks again everything that was checked.
     pub fn begin_anew(&mut self, observer: &mut dyn Observer) -> Result<Report, LocalError> {
         self.replace_cache()?;
         let paths = std::mem::take(&mut self.looked_at);
         self.refresh(&paths, observer)
     }
 
-    /// Parameters of chunking and sampling.
+    /// Returns the parameters of chunking and sampling.
     pub fn params(&self) -> &Params {
         self.ingest.index().params()
     }
 
     /// Brings the index in line with everything at and below `paths`, which are absolute and
-    /// without symbolic links. What the index has of other paths is left as it is. Where a path is
-    /// of a catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
+    /// without symbolic links. Rows of other paths are left unchanged. A path of a catalogue
+    /// ([`resemble_proto::catalogued`]) attaches the catalogue until [`Self::close`].
     ///
-    /// If the cache fails half-way (a full disk, damage), it is given up and the work is done in
+    /// If the cache fails half-way (a full disk, damage), it is abandoned and the work continues in
     /// memory.
     pub fn refresh(
         &mut self,
@@ -192,7 +189,7 @@ impl LocalIndex {
         Ok(report)
     }
 
-    /// Live files first: what they hold is theirs, and catalogues add to it.
+    /// Scans live files first. Their contents belong to them, and catalogues add theirs.
     fn look(
         &mut self,
         live: &[PathBuf],
@@ -210,7 +207,7 @@ impl LocalIndex {
         Ok(report)
     }
 
-    /// Puts the catalogue that a path is of into the index, and sees to it that the path is in it.
+    /// Adds the catalogue of a path to the index, and checks that the path is in it.
     fn attach(&mut self, path: &Path) -> Result<(), LocalError> {
         let root = catalogued::source_of(path).map(|(_, root, _)| root);
         let root = root.unwrap_or_else(|| path.to_owned());
@@ -256,7 +253,7 @@ impl LocalIndex {
         }
     }
 
-    /// A damaged cache is set aside, and another one takes its place.
+    /// Sets a damaged cache aside and replaces it.
     fn replace_cache(&mut self) -> Result<(), LocalError> {
         let why = self.index().damage().map(|damage| damage.to_string());
         let why = why.unwrap_or_default();
@@ -279,11 +276,11 @@ impl LocalIndex {
         self.ingest = Ingest::new(Arc::new(opened.index), options);
     }
 
-    /// Whether the index has been brought in line with all of these paths before, or only a
-    /// catalogue has one of them: then it is asked.
+    /// Returns whether the index was brought in line with all of these paths before. It is also
+    /// used if only a catalogue has one of them.
     ///
-    /// The other ways are [`Self::compare`] and [`Self::identical`]. The answers are the same; this
-    /// is about time.
+    /// The alternatives are [`Self::compare`] and [`Self::identical`]. The answers are the same;
+    /// only the time differs.
     pub fn knows(&self, paths: &[PathBuf]) -> bool {
         if paths.iter().any(|path| catalogued::is_catalogued(path)) {
             return true;
@@ -296,8 +293,8 @@ impl LocalIndex {
         paths.iter().all(is_known)
     }
 
-    /// Whether a comparison of these trees is best asked of the index: it knows both, and there is
-    /// no inventory of both from an earlier comparison.
+    /// Returns whether the index is the fastest way to compare these trees. It must know both, and
+    /// no earlier comparison may have left an inventory of both.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
         let tree_cache = self.tree_cache();
         let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
@@ -315,9 +312,9 @@ impl LocalIndex {
         }
     }
 
-    /// Remembers that the index has been brought in line with these trees.
+    /// Records that the index has been brought in line with these trees.
     fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
-        /// More of them are forgotten: it costs reading them once more.
+        /// Trees kept at most. A dropped one is read once more.
         const MOST: usize = 256;
         let mut known = known_trees(&self.snapshot_without_lists()?);
         let before = known.len();
@@ -340,8 +337,8 @@ impl LocalIndex {
         Ok(())
     }
 
-    /// Compares two trees as they are now without an index of them: they are looked at for this one
-    /// question, and catalogues of them are kept in the cache for the next.
+    /// Compares two trees as they are now, without an index. They are scanned for this one
+    /// question, and catalogues of them are cached for the next one.
     pub fn compare(
         &mut self,
         request: &CompareRequest,
@@ -352,7 +349,7 @@ impl LocalIndex {
         Ok(self.tree_cache().compare(request, templates, observer)?)
     }
 
-    /// The sets of identical files as they are now, without an index of them. Nothing is kept.
+    /// Returns the sets of identical files as they are now, without an index. Nothing is cached.
     pub fn identical(
         &self,
         request: &GroupsRequest,
@@ -364,23 +361,23 @@ impl LocalIndex {
         Ok(groups::direct::identical(request, terms, observer)?)
     }
 
-    /// The paths that the last refresh looked at, without those that lie in others.
+    /// Returns the paths of the last refresh, without those that lie in others.
     pub fn roots(&self) -> Vec<PathBuf> {
         let roots = self.ingest.options().roots.iter();
         roots.map(|root| root.path.clone()).collect()
     }
 
-    /// Whether anything is remembered: there is a cache.
+    /// Returns whether there is a cache.
     pub const fn is_cached(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// The index itself: whoever asks may keep records of its own in it.
+    /// Returns the index. Callers may store records of their own in it.
     pub fn index(&self) -> &Index {
         self.ingest.index()
     }
 
-    /// What is known now.
+    /// Returns a snapshot of the index.
     pub fn snapshot(&self) -> Result<Snapshot, LocalError> {
         if self.options.cache.is_none() {
             let merged = self.index().merge(MergeWork::IfUseful);
@@ -389,13 +386,13 @@ impl LocalIndex {
         Ok(self.snapshot_without_lists()?)
     }
 
-    /// The same for who asks neither which contents have a piece nor what is boilerplate. After a
-    /// first look at large trees that saves putting all lists together.
+    /// Returns a snapshot for callers that need neither posting lists nor boilerplate. After a
+    /// first scan of large trees it saves merging all lists.
     pub fn snapshot_without_lists(&self) -> Result<Snapshot, ReadError> {
         self.index().snapshot()
     }
 
-    /// Compares all of the cache with what was written to it.
+    /// Checks all blocks of the cache against their checksums.
     pub fn verify(&self) -> Result<(), ReadError> {
         let mut next = self.cache.is_some().then_some(0);
         while let Some(from) = next {
@@ -404,11 +401,10 @@ impl LocalIndex {
         Ok(())
     }
 
-    /// Takes catalogues out of the cache, keeps in it what was measured, and closes it; compacts it
-    /// if much was written to it. No snapshot may be alive.
+    /// Removes catalogues from the cache, stores measurements in it, and closes it. Compacts it
+    /// after many writes. No snapshot may be alive.
     ///
-    /// Everything else is durable before this; a failure costs time at the next question, and
-    /// nothing else.
+    /// Everything else is durable before this. A failure only costs time at the next question.
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
@@ -440,7 +436,7 @@ impl LocalIndex {
     }
 }
 
-/// Comparisons of what is known keep what they found out beside the inventories of trees.
+/// Comparisons of known trees store their findings beside the inventories of trees.
 impl FindingsCache for LocalIndex {
     fn get(&self, name: &str) -> Option<Arc<[u8]>> {
         self.tree_cache().get(name)
@@ -451,8 +447,8 @@ impl FindingsCache for LocalIndex {
     }
 }
 
-/// The rules for reading: nothing but our own folders is left out, and no stat is trusted that is
-/// too young, since nobody will tell of a later change.
+/// Returns the rules for reading. Only our own folders are left out. A `stat` that is too young is
+/// not trusted, since no event will report a later change.
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
     let cache = options.cache.as_deref().and_then(Path::parent);
     let own = options.own.iter().map(PathBuf::as_path).chain(cache);
@@ -470,8 +466,8 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
     }
 }
 
-/// The folder as a scan meets it: absolute and without symbolic links, as far as there is
-/// something. A relative one must not stay so: every path begins with the empty path.
+/// Returns the folder as a scan sees it: absolute and without symbolic links, where it exists. A
+/// relative path would exclude everything, since every path begins with the empty path.
 fn real(folder: &Path) -> Option<PathBuf> {
     let here = Path::new(".");
     let folder = if folder.as_os_str().is_empty() {
@@ -489,7 +485,7 @@ fn real(folder: &Path) -> Option<PathBuf> {
     Some(met.unwrap_or(absolute))
 }
 
-/// The record of the trees that the index has been brought in line with, separated by NUL.
+/// The record of the trees that the index was brought in line with, separated by NUL.
 const TREES: &str = "local.trees";
 
 fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {
@@ -512,7 +508,7 @@ fn are_there<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), LocalE
     Ok(())
 }
 
-/// The paths that lie in no other.
+/// Returns the paths that lie in no other.
 fn outermost(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut sorted: Vec<PathBuf> = paths.to_vec();
     sorted.sort();

@@ -1,14 +1,13 @@
-//! What was found out about two sets of contents, for the next time it is asked.
+//! Findings about two sets of contents, stored for repeated questions.
 //!
-//! Whoever compares two trees asks again: for the table after the text, for one class, for the
-//! page. What the contents of both have in common is the same then, and finding it is most of the
-//! work. So the findings are kept under a name made of everything that they follow from: the
-//! contents in their order, who holds them, which were looked up, and the options that count for
-//! partners. If anything of it changes they are not found, so they need not be trusted to be up to
-//! date, only to be what was written.
+//! Users compare two trees repeatedly: for the table after the text, for one class, for the page.
+//! The common content is the same each time, and finding it is most of the work. So the findings
+//! are stored under a name derived from all inputs: the contents in their order, their holders, the
+//! looked-up ones, and the options that affect partners. If an input changes, the name differs. So
+//! stored findings are never out of date; they only have to be undamaged.
 //!
-//! Not kept are findings that rest on more than that: measures on the bytes of files (`--exact`),
-//! and payloads without templates.
+//! Findings that depend on more are not stored: measures on the bytes of files (`--exact`), and
+//! payloads without templates.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -28,19 +27,19 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// Part of every name. It is raised whenever the layout below changes.
+/// Part of every name. It is raised with every change of the layout below.
 const VERSION: u64 = 6;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {
-    /// What was kept under this name.
+    /// Returns the findings stored under this name.
     fn get(&self, name: &str) -> Option<Arc<[u8]>>;
 
-    /// Keeps it for as long as there is room.
+    /// Stores findings while there is room.
     fn put(&self, name: &str, findings: &[u8]);
 }
 
-/// The name of the findings about these contents; `None` if they must not be kept.
+/// Returns the name of the findings about these contents; `None` if they must not be stored.
 pub(super) fn name_of(
     sides: &Sides,
     holders: [&Holders; 2],
@@ -98,33 +97,32 @@ pub(super) fn name_of(
     Some(digest(&all).to_string())
 }
 
-/// The findings as they are stored.
+/// The findings as stored.
 #[derive(Serialize, Deserialize)]
 struct Findings {
     /// The links and the twins.
     links: [Vec<FoundLink>; 2],
     covered: Vec<(u32, f64)>,
-    /// For each pair what is left of its score, in millionths, and how many contents have the
-    /// common text.
+    /// For each pair the score after the discount, in millionths, and the number of contents that
+    /// have the common text.
     discounts: Vec<FoundDiscount>,
 }
 
 type FoundDiscount = ((u32, u32), Option<(Option<u32>, u32)>);
 
-/// Shares are stored with all their bits: an answer must have the same figures whether they were
-/// computed or stored.
+/// Shares are stored with all their bits, so that computed and stored findings give the same
+/// figures.
 #[derive(Serialize, Deserialize)]
 struct FoundLink {
     a: u32,
     b: u32,
     shared_bytes: u64,
     shares: [Option<f64>; 3],
-    /// The place in [`Relation::ALL`].
+    /// The index in [`Relation::ALL`].
     relation: Option<u8>,
     unit: MeasureUnit,
     estimate: bool,
-    /// In millionths. What an answer says of figures is not stored as it stands: it leaves fields
-    /// out, which this encoding cannot.
+    /// The interval in millionths. Its type in answers omits fields, which this encoding cannot.
     interval: Option<[FoundInterval; 3]>,
 }
 
@@ -150,7 +148,7 @@ impl FoundLink {
         }
     }
 
-    /// `None` if one of the two is not among this many contents.
+    /// Returns `None` if one of the two is not among this many contents.
     fn link(self, contents: usize) -> Option<Link> {
         if self.a as usize >= contents || self.b as usize >= contents {
             return None;
@@ -187,12 +185,12 @@ impl FoundLink {
     }
 }
 
-/// A score is a number.
+/// Returns a score, unless the share is not a number.
 fn score(share: f64) -> Option<Score> {
     (!share.is_nan()).then(|| Score::new(share))
 }
 
-/// The findings as bytes.
+/// Returns the findings as bytes.
 pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     let links = [&partners.links, &partners.twins];
     let links = links.map(|links| links.iter().map(FoundLink::of).collect());
@@ -212,8 +210,7 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// The findings that [`encode`] wrote about this many contents; `None` if the bytes are anything
-/// else.
+/// Returns the findings that [`encode`] wrote about this many contents; `None` for any other bytes.
 pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discounts)> {
     let findings: Findings = record::decode(bytes)?;
     let is_content = |number: u32| (number as usize) < contents;
@@ -248,11 +245,11 @@ pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discoun
 pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
 
 impl MemoryCache {
-    /// At most so many comparisons are remembered.
+    /// Comparisons kept at most.
     const MOST: usize = 8;
 
-    /// Together they take at most so many bytes: the drafts of `groups` of a million texts in
-    /// families of eight fit, of which there are 1.7 for each text.
+    /// Bytes of all comparisons at most. The drafts of `groups` fit for a million texts in families
+    /// of eight, with 1.7 drafts per text.
     pub const MOST_BYTES: usize = 64 << 20;
 }
 
@@ -325,7 +322,7 @@ mod tests {
         };
         assert_eq!(seen(&found), seen(&partners));
         assert_eq!(discounted, discounts);
-        // Of fewer contents they are not.
+        // They are invalid for fewer contents.
         assert!(decode(&bytes, 5).is_none());
         assert!(decode(&bytes[1..], 6).is_none());
     }

@@ -6,30 +6,31 @@
 //! the disk ─► inventory ───┘                  └─► same, moved ─────────┘
 //! ```
 //!
-//! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path.
-//!    Files with equal contents there are settled, and between two copies of a tree that is all:
-//!    nothing is measured.
-//! 2. **What is left over is looked up in all files of the other side** (`partners`), by content
-//!    and once. What has most of itself at its own path is looked up only for a better partner.
-//! 3. **Every file gets one class** (`classes`), whose order of decisions is written there.
-//! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file
-//!    of the other. Of a file with several partners the common pieces are united, so what two
-//!    partners both have counts once.
+//! 1. **Paths first.** Both lists of entries are sorted, and one merge finds the entries of each
+//!    path. Files with equal contents there are done. For two copies of a tree that is all: nothing
+//!    is measured.
+//! 2. **The remaining files are looked up once among all files of the other side** (`partners`), by
+//!    content. A file with most of its content at its own path is looked up only for a better
+//!    partner.
+//! 3. **Every file gets one class** (`classes`), which documents the order of decisions.
+//! 4. **The totals** cover all files, whatever the rows: the bytes of one side that lie in any file
+//!    of the other. For a file with several partners the common pieces are united, so a piece of
+//!    two partners counts once.
 //!
-//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`), and candidates
-//! and boilerplate are counted over the contents of these two trees alone; so a daemon that knows a
-//! million other files and a command that has just read these give the same bytes.
+//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`). Candidates and
+//! boilerplate are counted over the contents of these two trees alone. So a daemon with a million
+//! other files and a command that has just read these give the same bytes.
 //!
-//! Asked again about the same contents, what they have in common is remembered (`findings`).
+//! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
-//! What is beyond `MOST_WORK` bytes is not read, the best pairs by their estimates first
-//! (`partners::budget`); such rows are estimates and say so.
+//! Pairs beyond `MOST_WORK` bytes are not read; the pairs with the best estimates come first
+//! (`partners::budget`). The rows of unread pairs are marked as estimates.
 //!
-//! Documents are compared by their texts, archives by their members, as everywhere (`files`): what
-//! a file was taken apart into is looked up besides its own content.
+//! Documents are compared by their texts, archives by their members, as everywhere (`files`). The
+//! extracted parts of a file are looked up in addition to its own content.
 //!
-//! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore
-//! files. If one lies in the other, it is no part of that other one.
+//! The trees are the scope: no ignore rule applies, even if a daemon's root has them. If one tree
+//! lies in the other, it is left out of that other one.
 
 pub(crate) mod cache;
 mod classes;
@@ -65,9 +66,9 @@ use self::sides::{Holders, Pieces, Sides};
 pub use self::findings::{FindingsCache, MemoryCache};
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};
 
-/// The comparison of two directories (or files) that the index knows; `cache` keeps what was found
-/// out for the next time. `part_reader` takes documents and archives apart again, so that they are
-/// measured; without one they are estimated.
+/// Compares two directories (or files) that the index knows. `cache` stores the findings for the
+/// next time. `part_reader` extracts documents and archives again to measure them. Without one they
+/// are estimated.
 ///
 /// # Errors
 ///
@@ -94,27 +95,27 @@ pub fn compare_with_parts(
     )
 }
 
-/// What a comparison depends on besides the files.
+/// The inputs of a comparison other than the files.
 pub(crate) struct Terms<'a> {
     pub(crate) options: &'a CompareOptions,
     pub(crate) templates: &'a Templates,
     pub(crate) params: &'a Params,
-    /// A piece that more contents have is boilerplate.
+    /// The number of contents above which a common piece is boilerplate.
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// So many bytes are read, as in `groups`; what is beyond that keeps its estimate.
+    /// Bytes to read, as in `groups`; pairs beyond that keep their estimate.
     pub(crate) work: u64,
 }
 
 impl Terms<'_> {
-    /// The limit where no index says one.
+    /// Returns the default limit, for comparisons without an index.
     pub(crate) fn default_limit() -> u32 {
         Options::default().boilerplate_limit
     }
 }
 
-/// The comparison of two sides, whichever supplier filled them.
+/// Compares two sides, whichever supplier filled them.
 pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
@@ -164,7 +165,7 @@ pub(crate) fn of_sides(
     {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
-        // Which pairs stand in rows also depends on the paths.
+        // The pairs in rows also depend on the paths.
         if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);
@@ -181,7 +182,7 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        // What could not be read now may be there the next time.
+        // Unreadable contents may be readable the next time.
         let is_final = !question.has_unread.load(Ordering::Relaxed);
         if let Some((cache, name)) = cache.as_ref().filter(|_| is_final) {
             threads.spawn(|| cache.put(name, &findings::encode(&partners, &discounts)));

@@ -1,26 +1,24 @@
-//! Which contents of one side resemble which of the other.
+//! Finds the contents of one side that resemble contents of the other.
 //!
-//! What the paths and digests leave over is looked up in *all* contents of the other side, the
-//! settled ones too: one scan of everything, however much is left over, instead of a question for
-//! each file.
+//! The contents that paths and digests leave over are looked up in *all* contents of the other
+//! side, settled ones included. That takes one scan in total, instead of one question per file.
 //!
-//! 1. Contents are the subjects, not files: a file that lies about in ten copies is looked up once,
-//!    and one whose equal is on the other side not at all. What stands for a file is looked up with
-//!    it, and names the pairs of files that are then measured by what they are compared by
-//!    ([`ComparedFiles`]).
-//! 2. The pieces of a batch of subjects are put into one table ([`WantedKeys`]); every content of
-//!    both sides goes by once and counts what it has in common with each subject. Pieces that more
-//!    than 1,000 contents have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000
-//!    subjects, and the work is in proportion to the two trees.
-//! 3. A pair whose common pieces could not come to the least containment under any distribution of
-//!    edits is dropped before it is measured. Boilerplate is neither common nor missing there. Of
-//!    two contents of which most is boilerplate few samples are left that could be common: one is
-//!    enough. Two that are no text need more in common than strangers have (`kin`).
-//! 4. Two subjects of different sides meet once, when that of B goes by.
-//! 5. Pairs of which one holds members are measured one after the other, because what they hold is
-//!    kept from one to the next.
-//! 6. Batches bound the memory, by [`CompareOptions::memory`] if that is given. Else there is one
-//!    for trees that differ in fewer than 65,536 contents. The links are the same.
+//! 1. Subjects are contents, not files. A file with ten copies is looked up once, and one with an
+//!    equal on the other side not at all. The representations of a file are looked up with it. They
+//!    nominate the pairs of files that are then measured ([`ComparedFiles`]).
+//! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts what each
+//!    content of both sides shares with each subject. Pieces of more than 1,000 contents are
+//!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
+//!    proportional to the two trees.
+//! 3. A pair is dropped before it is measured if its common pieces cannot reach the least
+//!    containment under any distribution of edits. Boilerplate counts neither as common nor as
+//!    missing. If most of two contents is boilerplate, few samples remain: one common sample is
+//!    enough. Two contents that are not texts must share more than unrelated contents do (`kin`).
+//! 4. Two subjects of different sides meet once, when the content of B is scanned.
+//! 5. Pairs with members are measured one after the other, because the members are kept from one
+//!    pair to the next.
+//! 6. Batches bound the memory, by [`CompareOptions::memory`] if it is given. Otherwise there is
+//!    one batch for trees that differ in fewer than 65,536 contents. The links are the same.
 
 mod bound;
 mod budget;
@@ -67,17 +65,16 @@ use super::wanted::evidence_keys;
 /// Two contents, one of each side, that share something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
-    /// A content that A has.
+    /// A content of A.
     pub(super) a: u32,
-    /// A content that B has.
+    /// A content of B.
     pub(super) b: u32,
     pub(super) measures: Measures,
     pub(super) told: FiguresTold,
 }
 
 impl Link {
-    /// What two files, by their contents, turned out to be; `estimate`: by an estimate, and where
-    /// the true figures lie, if that is known.
+    /// Returns the link of two files, by their contents. `estimate` is the interval of an estimate.
     fn of((a, b): (u32, u32), found: &Proven, estimate: Option<Interval>) -> Self {
         Self {
             a,
@@ -99,7 +96,7 @@ impl Link {
     }
 }
 
-/// What is asked about the contents of both sides.
+/// The inputs of the search for partners.
 pub(super) struct PartnerQuestion<'a> {
     pub(super) sides: &'a Sides,
     pub(super) files: &'a ComparedFiles<'a>,
@@ -109,22 +106,22 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) better: Better,
     pub(super) holders: [&'a Holders; 2],
-    /// A piece that more contents have is boilerplate.
+    /// The number of contents above which a common piece is boilerplate.
     pub(super) limit: u32,
-    /// So many bytes are read.
+    /// Bytes to read.
     pub(super) work: u64,
-    /// A content that had to be measured could not be read, so that an estimate stands.
+    /// True if a content to be measured could not be read, so that an estimate is used.
     pub(super) has_unread: AtomicBool,
 }
 
-/// What was found out.
+/// The result of the search.
 #[derive(Debug, Default)]
 pub(super) struct Partners {
-    /// Sorted by (a, b). Only links that pass the question's thresholds.
+    /// Links that pass the question's thresholds, sorted by (a, b).
     pub(super) links: Vec<Link>,
-    /// The pairs of one path, measured whatever they have in common; sorted by (a, b).
+    /// The pairs at one path, measured whatever they share; sorted by (a, b).
     pub(super) twins: Vec<Link>,
-    /// How much of a content lies in all its partners together, where it has several.
+    /// The share of a content that lies in all its partners together, if it has several.
     pub(super) covered: HashMap<u32, Score>,
     pub(super) errors: Vec<SoftError>,
 }
@@ -150,7 +147,7 @@ impl PartnerQuestion<'_> {
         })
     }
 
-    /// The evidence keys of a content, without what is template, and the size of the rest.
+    /// Collects the evidence keys of a content, without templates. Returns the size of the rest.
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> Result<ByteLen, AskError> {
         if self.templates.is_empty() && self.pieces.keys(content, keys) {
             return Ok(self.content(content).size);
@@ -164,8 +161,8 @@ impl PartnerQuestion<'_> {
     /// are.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
-    /// `alone`: the contents of files with no file at their own path, of A and of B, ascending.
-    /// `twins`: pairs of unequal contents (a, b) that stand at one path.
+    /// `alone`: the contents of files without a file at their own path, of A and of B, ascending.
+    /// `twins`: pairs of unequal contents (a, b) at one path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],
@@ -193,8 +190,7 @@ impl PartnerQuestion<'_> {
         };
         let is_looked_up = looked_up.map(|side| flags(&side));
         let mut found = FoundCandidates::default();
-        // The first batch may be empty: twins are measured without subjects, too, and need to know
-        // what is common.
+        // The first batch may be empty: twins without subjects also need the common pieces.
         let mut batches = all.chunks(self.batch());
         self.look_up(
             batches.next().unwrap_or_default(),
@@ -238,7 +234,7 @@ impl PartnerQuestion<'_> {
         Ok((partners, counts))
     }
 
-    /// Contents and what stands for the files that have them, ascending.
+    /// Returns contents and the representations of their files, ascending.
     fn with_stand_ins(&self, files: &[u32]) -> Vec<u32> {
         let stand_ins = files.iter().flat_map(|&file| self.files.stand_ins(file));
         let mut all: Vec<u32> = files.iter().copied().chain(stand_ins).collect();
@@ -247,7 +243,7 @@ impl PartnerQuestion<'_> {
         all
     }
 
-    /// Measures the pairs of one path, which stand in rows whatever they have in common.
+    /// Measures the pairs at one path, which have rows whatever they share.
     fn measure_twins(
         &self,
         twins: &[(u32, u32)],
@@ -284,8 +280,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Measures the candidates that meet by contents and keeps those that are partners.
-    /// `is_summed`: whose shares in all partners together are wanted, by side and content.
+    /// Measures the candidates that meet by contents and keeps the partners. `is_summed` selects,
+    /// by side and content, whose total share in all partners is wanted.
     fn measure_all(
         &self,
         candidates: &[Candidate],
@@ -293,7 +289,7 @@ impl PartnerQuestion<'_> {
         (common, beyond): (&CommonKeys, &BeyondBudget),
         partners: &mut Partners,
     ) -> Result<(), AskError> {
-        // Grouped by the content of A, whose pieces are then unpacked once.
+        // Groups by the content of A, so that its pieces are unpacked once.
         let groups: Vec<&[Candidate]> = candidates.chunk_by(|x, y| x.met.0 == y.met.0).collect();
         let room = self.ready_room();
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
@@ -317,7 +313,7 @@ impl PartnerQuestion<'_> {
                     Reading::IfPartners
                 };
                 let (found, estimate) = self.measure((&a, b), reading, common, errors);
-                // An estimate leaves boilerplate out by itself.
+                // An estimate already leaves boilerplate out.
                 if estimate.is_none() && !self.has_own((&a, b), &found, common, errors) {
                     continue;
                 }
@@ -361,8 +357,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// What two contents are, and where the figures lie if these are an estimate: by what was
-    /// measured before, or by what is in both if they can be read.
+    /// Returns the relation of two contents, and the intervals if it is an estimate. It uses
+    /// earlier measures, or the bytes if both can be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),
@@ -384,8 +380,8 @@ impl PartnerQuestion<'_> {
             return (same, None);
         }
         let estimate = LazyCell::new(|| a.estimate(b, self.unit(), common));
-        // The estimate leaves boilerplate out and says whether they are partners. What is shown of
-        // them is what every question shows.
+        // The estimate leaves boilerplate out and decides whether they are partners. The figures
+        // that are shown are those of every question.
         let estimated = |reading: Reading| {
             let least = self.min_shared();
             let relation = |of: &Measures| similarity::relation(false, sizes.0, sizes.1, of, least);
@@ -420,7 +416,7 @@ impl PartnerQuestion<'_> {
         if !is_read {
             return estimated(reading);
         }
-        // Exact questions look at the contents, and say what cannot be read.
+        // Exact questions read the contents, and report unreadable ones.
         let digest = |ready: &Ready| &self.content(ready.kept.id.0).digest;
         let digests = (digest(a), digest(b));
         let measured = self.pieces.measured();
@@ -443,7 +439,7 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// What is in a content, read once.
+    /// Returns a content, read once.
     fn content_of<'r>(
         &self,
         ready: &'r Ready,
@@ -453,8 +449,8 @@ impl PartnerQuestion<'_> {
         content.as_ref()
     }
 
-    /// Whether two texts of which most is boilerplate would be partners without it. A chunk of
-    /// the header, or a sample that lies across its end, nominates as well.
+    /// Returns whether two texts that are mostly boilerplate would be partners without it. A chunk
+    /// of the header, or a sample across its end, also nominates them.
     fn has_own(
         &self,
         (a, b): (&Ready, &Ready),
@@ -462,7 +458,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> bool {
-        // What is no partner needs no look.
+        // Only partners are checked.
         let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
         if self.options.exact || !is_partner || !(a.is_header() && b.is_header()) {
             return true;
@@ -484,7 +480,7 @@ impl PartnerQuestion<'_> {
         has_own(a, measures.a_in_b) != Some(false) && has_own(b, measures.b_in_a) != Some(false)
     }
 
-    /// Where a file with this content is, on either side.
+    /// Returns the path of a file with this content, on either side.
     fn path(&self, file: u32) -> Option<PathBuf> {
         let sides = [&self.sides.a, &self.sides.b].into_iter();
         let mut held = sides.zip(self.holders).filter_map(|(side, holders)| {
@@ -494,7 +490,7 @@ impl PartnerQuestion<'_> {
         held.next()
     }
 
-    /// A content, if it is still there and not too large.
+    /// Reads a content, if it still exists and is not too large.
     fn read(&self, content: &Ready, errors: &mut Vec<SoftError>) -> Option<Provable> {
         if content.kept.whole > LARGEST_READ {
             return None;
@@ -520,7 +516,7 @@ impl PartnerQuestion<'_> {
         match read {
             Ok(bytes) => bytes.map(|bytes| provable(self.templates, content.kept.kind, bytes)),
             Err(error) => {
-                // Who asks for exact measures gets the reason why these are not.
+                // An exact question reports why these measures are not exact.
                 if error.means_vanished() {
                     errors.push(SoftError::vanished(path.into()));
                 } else if self.options.exact {
@@ -531,8 +527,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Whether the true share of an estimated pair may be enough for partners. Samples that are
-    /// boilerplate have no part in the estimate, and none in its interval.
+    /// Returns whether the true share of an estimated pair may suffice for partners. Boilerplate
+    /// samples are neither in the estimate nor in its interval.
     fn could_pass(&self, estimate: &Measures, a: &Ready, b: &Ready) -> bool {
         let least = self.least();
         let level = a.kept.signature.level.max(b.kept.signature.level);
@@ -543,13 +539,13 @@ impl PartnerQuestion<'_> {
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// The share that makes partners.
+    /// Returns the least share of partners.
     fn least(&self) -> f64 {
         let least = self.options.min.score();
         least.map_or(Relation::PARTLY, Score::get)
     }
 
-    /// The unit of two texts.
+    /// Returns the unit of two texts.
     pub(super) fn unit(&self) -> Unit {
         self.options.unit.into()
     }
@@ -560,7 +556,7 @@ impl PartnerQuestion<'_> {
             .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
-    /// Whether a link makes its files partners; `sizes`: of what was measured.
+    /// Returns whether a link makes its files partners. `sizes` are those of the measured contents.
     fn passes(&self, link: &Link, sizes: (ByteLen, ByteLen)) -> bool {
         match self.options.min.score() {
             None => link.told.relation.is_some(),
@@ -571,22 +567,22 @@ impl PartnerQuestion<'_> {
     }
 }
 
-/// Whether two contents are measured.
+/// Selects which pairs are measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Always,
-    /// If what is kept of them says that they may be partners.
+    /// Only pairs that may be partners according to the index.
     IfPartners,
-    /// They are beyond the budget.
+    /// None: they are beyond the budget.
     Never,
 }
 
-/// What one thread has measured.
+/// The results of one thread.
 #[derive(Default)]
 struct Measured {
     ready: ReadyContents,
     links: Vec<Link>,
-    /// By file, and the content by which it met the partner.
+    /// The cover by file and by the content that met the partner.
     covers: HashMap<(u32, u32), Cover>,
     errors: Vec<SoftError>,
 }

@@ -1,29 +1,28 @@
-//! `covered`: can a directory go?
+//! `covered`: checks whether a directory can be deleted.
 //!
-//! Whoever asks is about to delete, so everything here errs to one side: what is not proven is not
+//! The user is about to delete, so every doubt counts against it: what is not proven is not
 //! covered.
 //!
-//! 1. **The directory is listed now** (`entries`), not taken from the index: a file that came a
-//!    moment ago counts. Every path must be covered; what is no regular file, or cannot be read or
-//!    entered, never is. No rule of ignoring applies, and mount points below are named rather than
-//!    passed over.
-//! 2. **The index nominates** (`equals`): files with the same content, under a root and outside of
-//!    the directory. The content is the one that the index has if the file has still the stat that
-//!    goes with it. Of another one it is what the index has at the same path under a root, if the
-//!    bytes agree, and is digested now otherwise: a stale index costs time and no truth.
-//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere, compared to
-//!    the last byte, and looked at again: neither may have changed meanwhile.
-//! 4. **Outside means outside.** A root may lie around the directory; one inside of it does not
-//!    count, and that is said. Bind mounts and the like are seen through by device and inode: a
-//!    candidate whose folder is one of the directory's own folders is in it, whatever its path
-//!    says. A file that *is* the file (one inode) is a hard link if it has another name, and
-//!    nothing otherwise.
-//! 5. **A catalogue proves nothing.** Its files are not here, so an equal one that only a catalogue
-//!    has is told apart, and counts only for who says that a digest is enough.
-//! 6. **Near copies are not safe** (`near`). They are listed apart, of files that are missing.
+//! 1. **The directory is listed now** (`entries`), not taken from the index, so a new file counts.
+//!    Every path must be covered. Anything that is not a regular file, or cannot be read or
+//!    entered, never is. No ignore rule applies, and mount points below are reported instead of
+//!    skipped.
+//! 2. **The index nominates** (`equals`) files with the same content, under a root and outside the
+//!    directory. The content comes from the index if the file still has the indexed `stat`.
+//!    Otherwise it is that of the same path under a root, if the bytes agree, and else it is
+//!    digested now. A stale index costs time and no accuracy.
+//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere and compared
+//!    to the last byte. Then they are checked again: neither may have changed meanwhile.
+//! 4. **Outside means outside.** A root may contain the directory. A root inside it does not count,
+//!    and the answer says so. Bind mounts are recognised by device and inode. A candidate whose
+//!    folder is one of the directory's own folders is inside, whatever its path. The same inode
+//!    under another name is a hard link, and under the same name no cover.
+//! 5. **A catalogue proves nothing**, since its files are not here. An equal file that only a
+//!    catalogue has is listed separately. It counts only if the user accepts a digest as proof.
+//! 6. **Near copies are not safe** (`near`). They are listed separately, for missing files.
 //!
-//! Which equal is named does not depend on chance: that of the same relative path below a root,
-//! then of the same name, then the one with the least path, other files before further names of
+//! The choice of the equal file is deterministic: first one with the same relative path below a
+//! root, then one with the same name, then the least path. Other files precede further names of
 //! this one.
 
 mod bytes;
@@ -50,24 +49,24 @@ use equals::{Outside, Places};
 use resemble_relate::AskError;
 use resemble_relate::parallel::ordered;
 
-/// How a file is covered, or why not.
+/// The cover of a file, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// By another file with the same bytes.
+    /// Another file with the same bytes.
     Copy(PathBuf),
-    /// By another name of the same file.
+    /// Another name of the same file.
     Linked(PathBuf),
-    /// Nothing covers it, for this reason.
+    /// None, for this reason.
     Missing(String),
     /// It cannot be read.
     Unreadable(SoftError),
 }
 
-/// Whether every file of a directory has an equal one elsewhere.
+/// Finds out whether every file of a directory has an equal one elsewhere.
 ///
 /// `part_reader` takes documents and archives apart again, so that near copies are measured.
 ///
-/// Fails if the directory cannot be looked at, or the index not be read.
+/// Fails if the directory cannot be accessed, or the index cannot be read.
 pub fn covered(
     snapshot: &Snapshot,
     request: &CoveredRequest,
@@ -76,25 +75,25 @@ pub fn covered(
     Verdicts::of(snapshot, request)?.with_near(snapshot, part_reader)
 }
 
-/// What is covered and what is not, before near copies are looked for.
+/// The covered files and the others, before the search for near copies.
 #[derive(Debug)]
 pub struct Verdicts {
     listing: Listing,
-    /// The roots that count, but for catalogues.
+    /// The roots that count, without catalogues.
     live: Vec<PathText>,
-    /// The catalogues among the roots: what is in them is like a file, and covers none.
+    /// The catalogues among the roots; they list files, but cover none.
     recorded: Vec<PathText>,
     body: Coverage,
     looked: Looked,
     errors: Vec<SoftError>,
-    /// The files that nothing covers, by their place in the listing.
+    /// The uncovered files, as indices into the listing.
     lost: Vec<usize>,
-    /// The most memory for looking for near copies of them.
+    /// The memory for the search for their near copies, at most.
     memory: Option<u64>,
 }
 
 impl Verdicts {
-    /// Of the files that are there now. The index need not know the directory.
+    /// Checks the files that exist now. The index need not know the directory.
     ///
     /// # Errors
     ///
@@ -117,7 +116,7 @@ impl Verdicts {
         let mut inodes = HashSet::new();
         let mut looked = Looked {
             unreadable: errors.len() as u64,
-            // For near copies: a file that is equal is seen whatever its size.
+            // This is for near copies: an equal file is found whatever its size.
             least_run: u64::from(snapshot.params().chunk.max) * 2,
             ..Looked::default()
         };
@@ -182,24 +181,24 @@ impl Verdicts {
         })
     }
 
-    /// The files that nothing covers. Near copies are named of those that the index knows.
+    /// Returns the uncovered files. Near copies are listed for those that the index knows.
     pub fn lost(&self) -> impl Iterator<Item = &Path> {
         let files = self.lost.iter().map(|&at| &self.listing.files[at]);
         files.map(|file| &*file.path)
     }
 
-    /// The answer, with near copies.
+    /// Returns the answer, with near copies.
     ///
     /// # Errors
     ///
-    /// The index cannot be read.
+    /// If the index cannot be read.
     pub fn with_near(
         self,
         snapshot: &Snapshot,
         part_reader: Option<&dyn PartReader>,
     ) -> Result<Whole<Coverage>, AskError> {
         let (mut body, mut errors) = (self.body, self.errors);
-        // What cannot be opened has been said.
+        // Errors of opening were already reported.
         let outside = Outside::of(&self.listing, &self.live, &mut Vec::new());
         let lost: Vec<&Listed> = (self.lost.iter())
             .map(|&at| &self.listing.files[at])
@@ -239,8 +238,8 @@ impl Verdicts {
     }
 }
 
-/// The least path at which a catalogue has a content. What a catalogue says is no proof, so nothing
-/// is covered by it unless that was asked for.
+/// Returns the least path at which a catalogue has a content. A catalogue is no proof, so it covers
+/// nothing unless that was requested.
 fn recorded_at(
     snapshot: &Snapshot,
     recorded: &[PathText],
@@ -261,10 +260,10 @@ fn recorded_at(
     Ok(least)
 }
 
-/// What each file of the listing holds, if the index has that, and what covers it.
+/// Returns the content of each file of the listing, if the index has it, and its cover.
 ///
 /// A file that the index does not know is first compared with the one at its path under a root, if
-/// that has its size: most are equal, and need no digest.
+/// that has its size. Most are equal, and need no digest.
 fn verdicts(
     snapshot: &Snapshot,
     outside: &Outside<'_>,
@@ -275,7 +274,7 @@ fn verdicts(
     let nominated = each(&all, stop, |at, _| {
         let row = snapshot.file_at(&files[at].path)?;
         let known = row.and_then(|row| match row.state {
-            // An unsettled file may have changed without a trace in its stat.
+            // An unsettled file may have changed with the same `stat`.
             FileState::Settled(content) => files[at].is_as(&row.stat).then_some(content),
             _ => None,
         });
@@ -291,7 +290,7 @@ fn verdicts(
     let digested = each(&open, stop, |at, verifier| {
         match verifier.digest(listing, &files[at]) {
             Some(digest) => snapshot.content_by_digest(&digest),
-            // The verdict will say why.
+            // The verdict will have the reason.
             None => Ok(None),
         }
     })?;
@@ -305,7 +304,7 @@ fn verdicts(
     Ok((contents, verdicts))
 }
 
-/// What the index has at the path that a file has below the directory, under one of the roots.
+/// Returns the indexed file at the corresponding path under one of the roots.
 fn at_its_path(
     snapshot: &Snapshot,
     outside: &Outside<'_>,
@@ -327,7 +326,7 @@ fn at_its_path(
     Ok(None)
 }
 
-/// What covers these files, by what they may hold.
+/// Returns the covers of these files, by their possible contents.
 fn judged(
     snapshot: &Snapshot,
     outside: &Outside<'_>,
@@ -346,7 +345,7 @@ fn judged(
     Ok(verdicts)
 }
 
-/// Calls `work` with every number on several threads; the results in their order.
+/// Calls `work` with every number on several threads. Returns the results in their order.
 fn each<T: Send, E: Send + From<Stopped>>(
     numbers: &[usize],
     stop: &StopFlag,

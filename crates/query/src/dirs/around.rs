@@ -1,20 +1,19 @@
-//! Where the directories are that may resemble one: found from the files below it.
+//! Finds the directories that may resemble one, from the files below it.
 //!
-//! A listing of the overlay is asked for while a person waits, and the index may hold a million
-//! files. So nothing is looked at that no file below the directory leads to:
+//! A listing of the overlay is requested while a person waits, and the index may hold a million
+//! files. So only directories that files below the given one lead to are considered:
 //!
-//! 1. Every content below it names its other holders (unless it is boilerplate: more than the limit
-//!    hold it), and the largest [`NEAR`], those that nobody else holds before others, name the
-//!    files that resemble them. Each adds the bytes to all directories above it.
-//! 2. Of these, each from the lowest up, is counted what else lies below it, until it turns out to
-//!    be too large to be listed: less than it would take of it lies in the directory, or a
-//!    directory below has as much and is so much tighter that the rules of
-//!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
-//!    the copy does, and never gets to counting the disk.
-//! 3. What is left is measured like any question about just these directories.
+//! 1. Every content below it names its other holders, unless more than the limit hold it
+//!    (boilerplate). The largest [`NEAR`] name the files that resemble them, contents without other
+//!    holders first. Each adds its bytes to all directories above it.
+//! 2. For each of these, from the lowest up, the other bytes below it are counted until it is too
+//!    large to be listed. Either too little of it lies in the directory, or a directory below is so
+//!    much tighter that the rules of [`resemble_core::tree::fold`] would drop it. So the walk up
+//!    from `copy/src` ends soon after the copy, and never counts the whole disk.
+//! 3. The remaining directories are measured like in any question about them.
 //!
 //! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A
-//! directory of more files has an empty listing; of candidates that no longer fit the largest are
+//! directory with more files has an empty listing. If candidates exceed the bound, the largest are
 //! missed. `resemble dirs` has no such bounds.
 
 use std::cmp::Reverse;
@@ -32,20 +31,20 @@ use crate::find::{self, Subject};
 /// A directory with more files below it has no listing.
 const MOST_FILES: usize = 100_000;
 
-/// One listing looks at so many entries of other directories at most.
+/// Entries of other directories that one listing counts at most.
 const MOST_ENTRIES: usize = 100_000;
 
-/// The similar files of so many contents are looked up.
+/// Contents whose similar files are looked up.
 const NEAR: usize = 16;
 
-/// One listing measures so many directories at most.
+/// Directories that one listing measures at most.
 const MOST_DIRS: usize = 1000;
 
-/// A candidate may hold so many bytes beyond what is known to be in common, because not all similar
-/// files are looked up.
+/// Bytes that a candidate may hold beyond its known common bytes, because not all similar files are
+/// looked up.
 const SLACK: u64 = 64 << 10;
 
-/// One content below the directory.
+/// A content below the directory.
 struct OwnContent {
     size: u64,
     files: u64,
@@ -53,14 +52,14 @@ struct OwnContent {
     path: PathBuf,
 }
 
-/// What a directory elsewhere is known to have in common.
+/// The known common content of a directory elsewhere.
 #[derive(Clone, Copy, Default)]
 struct DirCommon {
-    /// Bytes of ours that it has.
+    /// Our bytes that it has.
     to: u64,
-    /// Bytes of it that we have.
+    /// Its bytes that we have.
     from: u64,
-    /// For which content and file it was last counted.
+    /// The content and the file for which it was last counted.
     last: (Option<ContentId>, Option<FileId>),
 }
 
@@ -70,7 +69,7 @@ impl DirCommon {
     }
 }
 
-/// What was counted below a directory elsewhere.
+/// The result of counting below a directory elsewhere.
 #[derive(Clone, Copy)]
 struct Counted {
     bytes: u64,
@@ -78,7 +77,7 @@ struct Counted {
     complete: bool,
 }
 
-/// The directories to measure a directory with, none inside of another; none if it is too large.
+/// Returns directories to compare a directory with, none inside another; none if it is too large.
 pub(super) fn bases(snapshot: &Snapshot, dir: &Path) -> Result<Vec<PathBuf>, AskError> {
     let Some(own) = own(snapshot, dir)? else {
         return Ok(Vec::new());
@@ -179,7 +178,7 @@ fn common(
             let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
             let bytes = (share.get() * of.size as f64) as u64;
             climb(dir, &similar.path, &mut common, &mut |common| {
-                // The best file comes first; further ones add nothing to what of ours it has.
+                // The best file comes first; further ones add none of our bytes.
                 if common.last.0 != Some(content) {
                     common.last = (Some(content), None);
                     common.to += bytes;
@@ -191,7 +190,7 @@ fn common(
     Ok(common)
 }
 
-/// The paths of a content's files; none if it is boilerplate.
+/// Returns the paths of a content's files; none if it is boilerplate.
 fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, ReadError> {
     let files = snapshot.files_of(content)?;
     let mut paths = Vec::new();
@@ -228,13 +227,13 @@ fn climb(
     any
 }
 
-/// The topmost directories that could be listed and were counted to the end.
+/// Returns the topmost directories that could be listed and were counted completely.
 fn complete(
     snapshot: &Snapshot,
     own_bytes: u64,
     common: &HashMap<PathBuf, DirCommon>,
 ) -> Result<Vec<PathBuf>, ReadError> {
-    // The deepest first, and of one depth those with most in common, as long as there is room.
+    // The deepest come first, and at equal depth those with most in common, until entries run out.
     let mut order: Vec<(&Path, DirCommon)> = common
         .iter()
         .map(|(path, common)| (path.as_path(), *common))
@@ -244,7 +243,7 @@ fn complete(
         (Reverse((depth, common.both())), path.to_path_buf())
     });
     let mut counted: HashMap<&Path, Counted> = HashMap::new();
-    // For each directory the best of those below it: what it has in common, and its bytes.
+    // For each directory the best of those below it: its common content, and its bytes.
     let mut tightest: HashMap<&Path, (DirCommon, u64)> = HashMap::new();
     let mut room = MOST_ENTRIES;
     for &(path, common) in &order {
@@ -283,7 +282,7 @@ fn complete(
         .collect())
 }
 
-/// With more bytes a directory could not be listed.
+/// Returns the most bytes with which a directory could be listed.
 fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u64 {
     let inside = if common.to.saturating_mul(4) >= own {
         u64::MAX
@@ -296,8 +295,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // If the directory has more bytes than both of these, the larger share is that of ours in it;
-    // and a directory below it that keeps nine tenths of that is more alike by a quarter.
+    // If the directory has more bytes than both of these, the larger share is ours in it. A
+    // directory below that keeps nine tenths of that share is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);
@@ -307,8 +306,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     inside.min(most.saturating_add(SLACK))
 }
 
-/// The bytes below a directory, and whether that is all: counting ends at `most` bytes or when
-/// there is no more room for entries.
+/// Counts the bytes below a directory, and returns whether that is all. Counting ends at `most`
+/// bytes or when entries run out.
 fn count(
     snapshot: &Snapshot,
     dir: &Path,

@@ -1,23 +1,22 @@
-//! `find --holders`: **every** file that holds a part of one, for who has to find them all.
+//! `find --holders`: **every** file that holds a part of one, for users who must find them all.
 //!
-//! Other questions rank, cut and leave out what is common. This one is asked by somebody who must
-//! purge a text, as Forman, Eshghi and Chiocchetti (2005, section 6) would: "despite having been
-//! copied into other documents without linking metadata". So nothing is discounted and nothing is
-//! boilerplate:
+//! Other questions rank, cut and leave out common content. This one serves a user who must purge a
+//! text, as in Forman, Eshghi and Chiocchetti (2005, section 6): "despite having been copied into
+//! other documents without linking metadata". So there is no discount and no boilerplate:
 //!
 //! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
-//!    file, however many they are. The file is sampled more finely than the index samples
-//!    ([`fine`]): a note of half a page that holds a paragraph of a long document has kept one of
-//!    its shingles in eight, so the document must offer them all.
-//! 2. **Where a content stands** is told: files by every path of theirs, members of archives,
+//!    file, however many. The file is sampled more finely than the index samples ([`fine`]). A note
+//!    of half a page that holds a paragraph of a long document keeps one of its shingles in eight.
+//!    So the document must look up all of them.
+//! 2. **Every place of a content** is reported: files by all their paths, members of archives,
 //!    documents by their text.
-//! 3. **The proof** ([`prove`]) is made by who asks, from the bytes: runs of at least 64 bytes that
-//!    both have. What cannot be read (a catalogue, a file too large) is proven by common chunks as
-//!    far as these go, and says so.
+//! 3. **The proof** ([`prove`]) is made by the command, from the bytes: runs of at least 64 bytes
+//!    that both have. An unreadable content (a catalogue, a file too large) is proven by common
+//!    chunks only, and the row says so.
 //!
-//! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none
-//! of the part's samples was kept; a run of twice the largest chunk never is. So every file is a
-//! candidate (`all`) unless who asks is in a hurry.
+//! Candidates alone can miss a part without a whole chunk, in a file so large that none of the
+//! part's samples was kept. A run of twice the largest chunk is never missed. So every file is a
+//! candidate (`all`) unless the user prefers speed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -42,8 +41,8 @@ use resemble_scan::parts::PartReader;
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;
 
-/// The parameters that the file asked about is digested with: chunks as the index has them, and as
-/// many samples as can be looked up.
+/// Returns the parameters to digest the file with: the chunks of the index, and as many samples as
+/// can be looked up.
 pub const fn fine(params: &Params) -> Params {
     Params {
         chunk: params.chunk,
@@ -53,13 +52,13 @@ pub const fn fine(params: &Params) -> Params {
     }
 }
 
-/// What is to be found in others.
+/// The content to search for.
 #[derive(Clone, Debug)]
 pub struct Sought {
     extracted: Extracted,
-    /// All of it was read.
+    /// True if all of it was read.
     whole: bool,
-    /// Of the bytes, and of the text that stands for them.
+    /// The digests of the bytes, and of the text that represents them.
     pub digests: Vec<Digest>,
 }
 
@@ -98,9 +97,8 @@ impl Sought {
     }
 }
 
-/// The places that have a chunk or a sample of the file, in the order of their paths; each with the
-/// ranges of common chunks. `roots`: what a path can lie under where the scope names nothing.
-/// `all`: every place, whatever the index knows of it.
+/// Returns the places that have a chunk or a sample of the file, sorted by path, with the ranges of
+/// common chunks. `roots` is the default scope. `all`: every place, whatever the index has of it.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],
@@ -190,7 +188,7 @@ pub fn candidates(
         }
     }
     rows.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-    // An archive may have several members of one name: the one that has most speaks for them.
+    // An archive may have several members of one name: the one with the most is kept.
     rows.dedup_by(|next, kept| {
         let same = next.path == kept.path;
         if same && next.bytes > kept.bytes {
@@ -201,14 +199,14 @@ pub fn candidates(
     Ok(Answer::fresh(rows, errors.unwrap_or_default()))
 }
 
-/// What a place has in common chunks.
+/// The common chunks of a place.
 #[derive(Clone, Default)]
 struct Held {
     layer: Layer,
     ranges: Vec<[u64; 2]>,
 }
 
-/// The ranges of the digest's chunks that are among these.
+/// Returns the ranges of the digest's chunks that are among these.
 fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u64; 2]> {
     let theirs: HashSet<(ChunkHash, u32)> = theirs
         .iter()
@@ -236,7 +234,7 @@ fn sum(ranges: &[[u64; 2]]) -> u64 {
     ranges.iter().map(|[from, to]| to - from).sum()
 }
 
-/// Every path of the files with this content but `own`.
+/// Returns every path of the files with this content, except `own`.
 fn paths(
     snapshot: &Snapshot,
     content: ContentId,
@@ -262,8 +260,8 @@ fn paths(
 /// Members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// The candidates that hold at least `least` bytes, proven by the bytes where they can be read;
-/// those that hold most first. `looked_at` hears how many were just read.
+/// Returns the candidates that hold at least `least` bytes, those with most first. They are proven
+/// by the bytes where these can be read. `looked_at` receives the number just read.
 pub fn prove(
     sought: &Sought,
     mut candidates: Vec<HolderRow>,
@@ -272,7 +270,7 @@ pub fn prove(
     looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
     let size = ByteLen(sought.extracted.own.len() as u64);
-    // Of a smaller file nobody holds more than the whole.
+    // No file can hold more of a smaller file than the whole.
     let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
     let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
     candidates.sort_by_cached_key(key);
@@ -323,8 +321,8 @@ pub fn prove(
     (rows, errors)
 }
 
-/// Leaves out archives that hold no more in their own bytes than their members do: those that pack
-/// nothing have the bytes of their members.
+/// Drops archives that hold no more in their own bytes than their members do. An archive without
+/// compression has the bytes of its members.
 fn let_members_speak(rows: &mut Vec<HolderRow>) {
     let is_member = |row: &HolderRow| row.path != row.container;
     let mut members: HashMap<PathText, Vec<[u64; 2]>> = HashMap::new();
@@ -342,12 +340,12 @@ fn let_members_speak(rows: &mut Vec<HolderRow>) {
         for [from, to] in sorted {
             push(&mut union, from, to);
         }
-        // What stands beside a member may happen to be the same.
+        // A short equal part outside the members may be chance.
         row.bytes > sum(&union) + Relation::MIN_SHARED.0
     });
 }
 
-/// What candidates in one file say, as far as they can be read whole.
+/// Returns the texts and members of candidates in one file that can be read whole.
 fn theirs(
     rows: &[HolderRow],
     part_reader: Option<&dyn PartReader>,
@@ -369,8 +367,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// What both have in common: ranges of the bytes asked about; of their text if that says more than
-/// too little.
+/// Returns what both have in common: ranges of the requested bytes, or of their text if that shows
+/// more than too little.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());

@@ -418,7 +418,7 @@ impl ComparedRendition {
     }
 }
 
-/// How two places are compared.
+/// The way in which two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
     /// By this pair of contents.

@@ -1,4 +1,4 @@
-//! What others are compared with: a file, a member of one, or bytes that are no file's.
+//! The subject of a comparison: a file, a member of one, or bytes without a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,24 +20,23 @@ pub struct Subject {
     pub(super) digest: Arc<Digest>,
     pub(super) file: Option<FileId>,
     pub(super) path: Option<PathBuf>,
-    /// Its bytes, if they are no file's.
+    /// Its bytes, if they have no file.
     pub(super) sent: Option<SentBytes>,
-    /// Where the index has it as it is now.
+    /// Its place in the index, if the index has its current state.
     pub(super) place: Option<Place>,
-    /// It is a member of `path`: the names that lead to it.
+    /// The names that lead to it, if it is a member of `path`.
     pub(super) member: Option<Vec<u8>>,
-    /// When it was changed last, and the date that it states.
+    /// Its last change, and the date that it states.
     pub(super) dates: FileDates,
-    /// What stands for it besides its bytes, where the index has it not.
+    /// Its other renditions, if the index does not have them.
     pub(super) others: Vec<(Rendition, Arc<Digest>)>,
-    /// What it holds, where the index has it not.
+    /// Its members, if the index does not have them.
     pub(super) held: Option<HeldMembers>,
-    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
-    /// estimates.
+    /// Extracts the texts of documents again for exact measures; `None`: these remain estimates.
     pub(super) part_reader: Option<Arc<dyn PartReader>>,
 }
 
-/// Bytes that came with the question.
+/// Bytes that were sent with the question.
 #[derive(Clone, Debug)]
 pub(super) struct SentBytes {
     pub(super) name: PathBuf,
@@ -45,7 +44,8 @@ pub(super) struct SentBytes {
 }
 
 impl Subject {
-    /// Bytes that are no indexed file: standard input, or a file outside the index.
+    /// Returns a subject of bytes that are no indexed file: standard input, or a file outside the
+    /// index.
     pub fn of_digest(digest: Digest) -> Self {
         Self {
             digest: Arc::new(digest),
@@ -61,12 +61,12 @@ impl Subject {
         }
     }
 
-    /// The same, read from a file, so that exact measures can be asked for.
+    /// Returns the same for bytes that were read from a file, so that exact measures are possible.
     pub fn of_file(digest: Digest, path: PathBuf) -> Self {
         Self::of_digest(digest).at(path)
     }
 
-    /// The same, of the file at this path.
+    /// Sets the path of the subject's file.
     #[must_use]
     pub fn at(self, path: PathBuf) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Subject {
         }
     }
 
-    /// Its bytes, which are no file's. The name tells how they are taken apart.
+    /// Sets its bytes, which have no file. The name determines how they are taken apart.
     #[must_use]
     pub fn with_bytes(self, name: &Path, bytes: Vec<u8>) -> Self {
         let (name, bytes) = (name.to_owned(), Arc::from(bytes));
@@ -85,13 +85,13 @@ impl Subject {
         }
     }
 
-    /// Its dates, where the index has it not.
+    /// Sets its dates, if the index does not have them.
     #[must_use]
     pub fn dated(self, dates: FileDates) -> Self {
         Self { dates, ..self }
     }
 
-    /// What stands for it besides its bytes.
+    /// Sets its other renditions.
     #[must_use]
     pub fn with_others(self, others: Vec<(Rendition, Digest)>) -> Self {
         let others = others.into_iter();
@@ -103,13 +103,13 @@ impl Subject {
         }
     }
 
-    /// What it holds.
+    /// Sets its members.
     #[must_use]
     pub fn holding(self, held: Option<HeldMembers>) -> Self {
         Self { held, ..self }
     }
 
-    /// Measures on the texts of documents can be exact: this makes them again.
+    /// Sets the reader that extracts the texts of documents again for exact measures.
     #[must_use]
     pub fn with_part_reader(self, part_reader: Option<Arc<dyn PartReader>>) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Subject {
         }
     }
 
-    /// Leaves this file out of the answer: the digest was made of it.
+    /// Excludes this file from the answer: it is the source of the digest.
     #[must_use]
     pub fn is_file(self, file: FileId) -> Self {
         Self {
@@ -127,15 +127,15 @@ impl Subject {
         }
     }
 
-    /// The indexed file at `path`, as it is now; `None` if the index has no such file. A path that
-    /// leads to a file up to some `!` names a member in it, as the index has that.
+    /// Returns the indexed file at `path`, as it is now; `None` if the index has no such file. A
+    /// path that leads to a file up to some `!` names a member, as the index has it.
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
         if snapshot.is_partial() {
-            // What lies there in the next moment may be another file, which only we can read.
+            // The entry may be replaced by another file at any moment, which only we can read.
             return Ok(Self::remembered(snapshot, path)?);
         }
         let Some(found) = renditions::locate(snapshot, path)? else {
@@ -158,8 +158,8 @@ impl Subject {
         }
     }
 
-    /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has
-    /// not been read.
+    /// Returns the indexed file at `path` as the index has it, even if it changed since. `None` if
+    /// it was not read.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Subject {
         }
     }
 
-    /// A file or member as the index has it.
+    /// Returns a file or member as the index has it.
     fn stored(
         snapshot: &Snapshot,
         found: &Located,
@@ -204,7 +204,7 @@ impl Subject {
         }))
     }
 
-    /// What stands for it besides its bytes.
+    /// Returns its other renditions.
     pub(super) fn others(
         &self,
         snapshot: &Snapshot,
@@ -221,7 +221,7 @@ impl Subject {
 }
 
 impl Incoming {
-    /// The file or member at `path` as the index has it; `None`: it has none.
+    /// Returns the file or member at `path` as the index has it, or `None`.
     pub(crate) fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(subject) = Subject::remembered(snapshot, path)? else {
             return Ok(None);
@@ -243,13 +243,13 @@ impl Incoming {
     }
 }
 
-/// The dates of a file with this content, changed last at a time in seconds since 1970.
+/// Returns the dates of a file with this content. `changed` is in seconds since 1970.
 fn dates(snapshot: &Snapshot, content: ContentId, changed: i64) -> Result<FileDates, ReadError> {
     let stated = snapshot.content(content)?.and_then(|row| row.date);
     Ok(FileDates::of(changed, stated.map(|date| date.seconds)))
 }
 
-/// Whether the file is still what the index says.
+/// Returns whether the file still has the `stat` of the index.
 fn is_current(path: &Path, row: &FileRow) -> bool {
     let Ok(anchor) = anchor_of(path) else {
         return false;
@@ -260,7 +260,7 @@ fn is_current(path: &Path, row: &FileRow) -> bool {
     })
 }
 
-/// What the index keeps of a content.
+/// Returns the part of a content that the index keeps.
 fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, ReadError> {
     let Some(row) = snapshot.content(content)? else {
         return Ok(None);

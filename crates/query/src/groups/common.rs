@@ -1,13 +1,13 @@
-//! What is common, and what hangs together: one pass over the sorted (piece, content) records.
+//! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
 //! Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3, with both kinds of evidence for
-//! "chunk" and contents for "file". When the records are sorted all contents of a piece stand side
-//! by side, so one pass
+//! "chunk" and contents for "file". In the sorted records the contents of each piece are adjacent,
+//! so one pass
 //!
-//! * counts for each piece how many contents have it. Those that too many have are ignored, as the
-//!   paper does with "ubiquitous headers", and for the rest the count says what the piece is worth;
-//! * unites the contents of each piece that is not ignored. Two contents in different sets have
-//!   nothing in common, so each set is a problem by itself.
+//! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
+//!   "ubiquitous headers". For the others the count determines the worth of the piece;
+//! * unites the contents of each piece that is not ignored. Contents in different sets have nothing
+//!   in common, so each set is an independent problem.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -74,24 +74,24 @@ impl Record for Posting {
     }
 }
 
-/// What one pass over all pieces found.
+/// The results of one pass over all pieces.
 #[derive(Debug)]
 pub(super) struct CommonPieces {
-    /// How many contents have each piece that several have.
+    /// The number of contents that have each piece, for pieces of several contents.
     pub(super) counts: Counts,
-    /// Pieces that are ignored because more otherwise different contents have them than the limit.
+    /// Pieces that are ignored because too many unrelated contents have them.
     pub(super) ignored: u64,
-    /// For each place the least place of its set: the contents that other pieces connect, directly
-    /// or by way of others.
+    /// For each place the least place of its set, which are the contents that other pieces connect,
+    /// directly or indirectly.
     pub(super) sets: Vec<u32>,
-    /// Near-copies of which there are many.
+    /// Families of many near-copies.
     pub(super) families: Families,
-    /// What frames are made of.
+    /// The samples that frames consist of.
     pub(super) samples: CommonSamples,
 }
 
 impl CommonPieces {
-    /// Who has the samples that frames may be made of.
+    /// Returns the holders of the samples that frames may consist of.
     pub(super) const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
         TableHolders {
             samples: &self.samples,
@@ -100,14 +100,14 @@ impl CommonPieces {
     }
 }
 
-/// The samples that a dozen contents have or more.
+/// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub(super) struct CommonSamples {
-    /// For each place how many it has.
+    /// The number of them, by place.
     counts: Vec<u16>,
-    /// Where the places of each begin, and how many they are.
+    /// The start and the number of each sample's places.
     at: HashMap<Fingerprint, (usize, usize)>,
-    /// Those of samples that not too many have, one after the other.
+    /// The places of samples that not too many contents have, concatenated.
     places: Vec<u32>,
 }
 
@@ -131,13 +131,13 @@ impl CommonSamples {
         }
     }
 
-    /// How many a place has.
+    /// Returns the number of common samples of a place.
     pub(super) fn of(&self, place: u32) -> usize {
         usize::from(self.counts[place as usize])
     }
 }
 
-/// Who has which sample, by the pieces that were read.
+/// The holders of each sample, by the pieces that were read.
 pub(super) struct TableHolders<'a> {
     samples: &'a CommonSamples,
     table: &'a Table,
@@ -163,9 +163,9 @@ impl SampleHolders for TableHolders<'_> {
 /// Contents whose pieces are read at once.
 const BATCH: usize = 256;
 
-/// Takes the pieces of all contents. More than `few` near-copies are a family. Every piece that
-/// more than `limit` otherwise different ones of them have is ignored. `accounts` is told who has
-/// each piece, if pairs were given.
+/// Reads the pieces of all contents. More than `few` near-copies form a family. A piece of more
+/// than `limit` unrelated contents is ignored. If pairs were given, `accounts` receives the holders
+/// of each piece.
 pub(super) fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: (u32, u32),
@@ -177,18 +177,18 @@ pub(super) fn common_pieces(
     })
 }
 
-/// What the index keeps of the contents of a question, read once.
+/// The indexed pieces of the contents of a question, read once.
 struct TakenPieces {
-    /// Who has a piece, sorted by pieces.
+    /// The holders of pieces, sorted by pieces.
     runs: Vec<SortedRun<Posting>>,
-    /// By place: what a family of near-copies is known by.
+    /// The keys of families of near-copies, by place.
     names: Vec<FamilyNames>,
-    /// By place: whether it is a text, and the level of its signature; `None`: it is gone.
+    /// True for a text, and the level of the signature, by place; `None`: it is gone.
     levels: Vec<Option<(bool, u8)>>,
 }
 
 impl TakenPieces {
-    /// Of the contents that are compared, and of others of which only the pieces count.
+    /// Reads the contents that are compared, and others of which only the pieces count.
     fn of(
         snapshot: &Snapshot,
         table: &Table,
@@ -329,7 +329,7 @@ fn take_pieces(
     Ok(common)
 }
 
-/// The contents of a question, among which families are looked for.
+/// The contents of a question, among which families are searched.
 struct TableCopies<'a> {
     table: &'a Table,
     prover: &'a PairProver<'a>,
@@ -346,7 +346,7 @@ impl NearCopies for TableCopies<'_> {
         Ok(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
     }
 
-    /// What cannot be read is none.
+    /// An unreadable content is no near-copy.
     fn are_near_copies(&self, a: u32, b: u32) -> Result<bool, AskError> {
         let row = |place| self.prover.snapshot().content(self.table.id(place));
         let (Some(a), Some(b)) = (row(a)?, row(b)?) else {
@@ -357,7 +357,7 @@ impl NearCopies for TableCopies<'_> {
     }
 }
 
-/// Takes note of how common the text in the chunks of all contents is.
+/// Records how common the text in the chunks of all contents is.
 fn note_passages(snapshot: &Snapshot, table: &Table, counts: &mut Counts) -> Result<(), AskError> {
     let known = &*counts;
     let note = |at: usize, noted: &mut Counts| {

@@ -1,9 +1,8 @@
-//! How two files of a group meet that need not be linked.
+//! Measures of two files of a group that need not be linked.
 //!
-//! A family has members that share nothing with the file that was asked about, and a group has a
-//! worst pair. Both are shown, so both are measured. To measure all pairs of a group would cost
-//! more than all its links; so the worst pair is chosen by estimates, and what is shown of it is
-//! measured.
+//! A family has members that share nothing with the requested file, and a group has a worst pair.
+//! Both are shown, so both are measured. Measuring all pairs of a group would cost more than all
+//! its links. So the worst pair is chosen by estimates, and only that pair is measured.
 
 use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ContentId, Measures, Relation, Score};
@@ -23,17 +22,17 @@ use super::links::HalfLink;
 use super::solve::{Ignored, stripped};
 use super::table::Table;
 
-/// The worst pair of a group is searched for among at most so many members, those furthest from the
-/// centre: a group of a thousand has half a million pairs.
+/// The worst pair of a group is searched among this many members, those furthest from the centre. A
+/// group of a thousand has half a million pairs.
 pub(super) const MEASURED: usize = 48;
 
-/// A file of a group: its place, and what there is to compare of it.
+/// A file of a group: its place, and the contents to compare.
 pub(super) type GroupSide<'s> = (u32, &'s [(Rendition, Kept)]);
 
-/// What is known of two contents, if it was measured.
+/// Returns the measures of two contents, if they were measured.
 type Measure<'m> = dyn Fn(&Kept, &Kept) -> Result<Option<Measures>, AskError> + 'm;
 
-/// Groups that are shown, and what measures them.
+/// The groups of an answer, and the tools to measure them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -41,18 +40,18 @@ pub(super) struct Shown<'a> {
     pub(super) prover: &'a PairProver<'a>,
 }
 
-/// How much of one file is in another, and of that one in it.
+/// The shares of two files that lie in each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MeetingShares {
     pub(super) there: Fraction,
     pub(super) back: Fraction,
     pub(super) is_estimate: bool,
-    /// Where an estimate lies, if that is known.
+    /// The interval of an estimate, if it is known.
     pub(super) interval: Option<EstimateInterval>,
 }
 
 impl MeetingShares {
-    /// Of a file and itself.
+    /// The shares of a file and itself.
     pub(super) const ALL: Self = Self {
         there: Fraction::ONE,
         back: Fraction::ONE,
@@ -71,8 +70,8 @@ impl MeetingShares {
 }
 
 impl Shown<'_> {
-    /// What there is to compare of a content, without what is ignored: itself and what stands for
-    /// it.
+    /// Returns the contents by which a place is compared, without the ignored ones: itself and its
+    /// representations.
     pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, Kept)>, AskError> {
         let table = &self.collection.table;
         let all = all_of(self.snapshot, table.id(place), self.collection.text)?.into_iter();
@@ -82,7 +81,7 @@ impl Shown<'_> {
             .collect())
     }
 
-    /// How two files meet, measured as far as they can be read.
+    /// Returns the shares of two files, measured if both can be read.
     pub(super) fn measured(
         &self,
         a: GroupSide<'_>,
@@ -115,8 +114,8 @@ impl Shown<'_> {
         Ok(met)
     }
 
-    /// The shares of the ends of a link: of an estimate what every question shows of two files that
-    /// it does not read.
+    /// Returns the shares of the ends of a link. For an estimate they are those that every question
+    /// shows of two unread files.
     pub(super) fn of_link(&self, link: &HalfLink) -> Result<MeetingShares, AskError> {
         let (there, back) = link.shares();
         let known = MeetingShares {
@@ -131,7 +130,7 @@ impl Shown<'_> {
         Ok(self.shown((link.from, link.to))?.unwrap_or(known))
     }
 
-    /// What is shown of two files that are not read, if their contents tell.
+    /// Returns the shares of two unread files, if their contents allow an estimate.
     fn shown(&self, places: (u32, u32)) -> Result<Option<MeetingShares>, AskError> {
         let collection = self.collection;
         let compared = (collection.text, collection.unit);
@@ -142,8 +141,8 @@ impl Shown<'_> {
         }))
     }
 
-    /// How two files meet, by the pair of renditions that shares most; `measure` says what it knows
-    /// of two contents, and the rest is estimated.
+    /// Returns the shares of two files, by the pair of renditions that shares most. `measure`
+    /// returns known measures of two contents; the others are estimated.
     fn meeting(
         &self,
         (a, of_a): GroupSide<'_>,
@@ -197,9 +196,9 @@ impl Shown<'_> {
         Ok(MeetingShares::new(best.0, best.1))
     }
 
-    /// The least containment of two members, and whether it is an estimate. Pairs that are no link
-    /// are compared by their estimates, among the first [`MEASURED`] of `members`; the one with the
-    /// least is measured. Pairs that are too small to judge say nothing.
+    /// Returns the least containment of two members, and whether it is an estimate. Pairs without a
+    /// link are compared by their estimates, among the first [`MEASURED`] of `members`. The pair
+    /// with the least is measured. Pairs too small to judge are skipped.
     pub(super) fn worst(
         &self,
         links: &[HalfLink],
@@ -250,7 +249,7 @@ impl Shown<'_> {
     }
 }
 
-/// What there is to compare of a content: itself and what stands for it, if that is asked for.
+/// Returns a content and, if requested, its representations.
 fn all_of(
     snapshot: &Snapshot,
     id: ContentId,
@@ -269,8 +268,8 @@ fn all_of(
     Ok(kept)
 }
 
-/// What every question shows of two files that it does not read: of the renditions by which they
-/// are compared what says most. `None`: no estimate.
+/// Returns the figures that every question shows of two unread files, by the renditions that share
+/// most. `None`: no estimate.
 pub(super) fn shown(
     (snapshot, table): (&Snapshot, &Table),
     (text, unit): (bool, Unit),

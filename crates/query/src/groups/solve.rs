@@ -1,15 +1,14 @@
-//! From contents that hang together to links: every pair with something in common is looked at.
+//! From connected contents to links: checks every pair with something in common.
 //!
-//! The sets of [`super::common`] are problems by themselves. Contents that have nothing in common
-//! with any other are dropped, which are most; small sets are packed into problems of a size that
-//! fits; and a problem is solved in memory by [`PostingBlock`]. Where memory is bounded the
-//! contents of each problem are written to disk first, in one pass through the index, and read from
-//! there in one piece. What may be a link becomes a draft (`drafts`), and is one if it is when it
-//! is measured.
+//! The sets of [`super::common`] are independent problems. Most contents share nothing with any
+//! other and are dropped. Small sets are packed into problems of a suitable size, and
+//! [`PostingBlock`] solves a problem in memory. If memory is bounded, one pass through the index
+//! first writes the contents of each problem to disk. They are read from there in one piece. A pair
+//! that may be a link becomes a draft (`drafts`). Measuring decides whether it is one.
 //!
-//! A set that does not fit is solved **piecewise**: a block of it that fits is compared with itself
-//! and with all that follows, which is read past it; then the next block. The pairs are the same,
-//! the price is that it is read once for each block.
+//! A set that does not fit is solved **piecewise**: a block of it is compared with itself and with
+//! all later contents, which are streamed past it; then the next block. The pairs are the same, but
+//! the set is read once per block.
 
 mod drafts;
 mod kin;
@@ -51,8 +50,8 @@ use kin::MetBy;
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;
 
-/// Boilerplate for contents whose ignored fingerprints have been taken out already. Asking about
-/// each of them again would cost as much as the estimate itself.
+/// Boilerplate for contents whose ignored fingerprints are already removed. Checking each of them
+/// again would cost as much as the estimate itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ignored<'c>(pub(super) &'c Counts);
 
@@ -66,47 +65,47 @@ impl Boilerplate for Ignored<'_> {
     }
 }
 
-/// What problems are solved with.
+/// The data and tools with which problems are solved.
 pub(super) struct Solver<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
-    /// The frames of the contents, and what these are made of.
+    /// The frames of the contents, and the samples that they consist of.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
-    /// Where drafts are kept, if they are.
+    /// The cache of drafts, if there is one.
     pub(super) known: Option<KnownDrafts<'a>>,
-    /// The pairs that are looked at; `None`: they are found here.
+    /// The pairs to check; `None`: they are found here.
     pub(super) given: Option<&'a PairLists>,
     pub(super) terms: LinkTerms,
     pub(super) prover: &'a PairProver<'a>,
-    /// Whether two files are compared, by their places.
+    /// Returns whether two files are compared, by their places.
     pub(super) is_wanted: &'a (dyn Fn(u32, u32) -> bool + Sync),
-    /// Which of the links are asked for; `None`: all.
+    /// The requested links; `None`: all.
     pub(super) needed: Option<NeededLinks<'a>>,
-    /// How much is read: as [`resemble_relate::prove::cost::MOST_WORK`].
+    /// The bytes to read: see [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
     pub(super) room: Room,
     pub(super) dir: &'a Path,
 }
 
-/// The links, and notes about how they were found.
+/// The links, and statistics of the search.
 #[derive(Debug, Default)]
 pub(super) struct Solved {
     pub(super) runs: Vec<SortedRun<HalfLink>>,
     pub(super) notes: Vec<String>,
 }
 
-/// If more files have one text, they are linked with the first of them only.
+/// If more files have one text, they are linked only with the first of them.
 const MOST_OF_ONE_TEXT: usize = 48;
 
-/// Bytes of a block where memory is not bounded: large enough to be quick, small enough that
-/// several threads have work.
+/// Bytes of a block if memory is not bounded. Large enough to be quick, small enough to occupy
+/// several threads.
 const USUAL_BLOCK: u64 = 96 << 20;
 
 impl Solver<'_> {
-    /// Finds all links. `sets` has for each place the least place of its set. With `only`, links of
-    /// this set alone.
+    /// Finds all links. `sets` has the least place of its set for each place. `only` restricts the
+    /// links to one set.
     pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<Solved, AskError> {
         let (mut solved, links) = (Solved::default(), Sinks::default());
         let known = self.known.as_ref();
@@ -128,7 +127,7 @@ impl Solver<'_> {
         Ok(solved)
     }
 
-    /// The pairs that may be links, and notes about how they were found.
+    /// Returns the pairs that may be links, and statistics of the search.
     fn drafts(
         &self,
         sets: &[u32],
@@ -214,7 +213,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// All contents of a problem and their places.
+    /// Returns all contents of a problem and their places.
     fn contents(
         &self,
         source: &ContentSource,
@@ -227,7 +226,7 @@ impl Solver<'_> {
         Ok((places, kept))
     }
 
-    /// A content of a problem: of a member of a family what its leader has nominates nobody.
+    /// Returns a content of a problem. Pieces of a family's leader nominate none of its members.
     fn content(&self, place: u32, kept: Kept) -> Kept {
         Kept {
             of_leader: self.families.of_leader(place),
@@ -260,8 +259,8 @@ impl Solver<'_> {
             };
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
-                // A few are all linked with each other. More are linked with the first one, which
-                // becomes their centre.
+                // A few files are all linked with each other. More are linked with the first one,
+                // which becomes their centre.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
                     break;
                 }
@@ -279,7 +278,7 @@ impl Solver<'_> {
                         let whole = HalfLink::new(ends, &measures, 0, None).with_match(by);
                         (one.1 == other.1).then_some(whole)
                     } else if is_same_text(one.1, other.1, size) {
-                        // What is packed in two files may be equal whatever text is in it.
+                        // Packed contents may be equal whatever text is in them.
                         let link = self.terms.link_of(ends, &found);
                         link.map(|link| link.with_match(By::Text))
                     } else {
@@ -295,7 +294,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Keeps a link, from both its ends, in the thread's own `sink`.
+    /// Adds a link, from both its ends, to the thread's own `sink`.
     pub(super) fn push(
         &self,
         (sinks, sink): (&Sinks<HalfLink>, &mut Option<Sorter<HalfLink>>),
@@ -306,7 +305,7 @@ impl Solver<'_> {
         sink.push(link.swapped())
     }
 
-    /// The sink of one thread.
+    /// Returns the sink of one thread.
     fn own<'s, R: Record>(
         &self,
         sinks: &Sinks<R>,
@@ -323,7 +322,7 @@ impl Solver<'_> {
         }
     }
 
-    /// `is_part`: it has not all contents of its problem.
+    /// Returns a block. `is_part`: it lacks some contents of its problem.
     fn block_of(&self, kept: Vec<Kept>, is_part: bool) -> ProblemBlock {
         let mut ignored = Vec::with_capacity(kept.len());
         let mut usable = Vec::with_capacity(kept.len());
@@ -367,7 +366,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Drafts a pair, if it may be a link, in the thread's own `sink`.
+    /// Adds a draft to the thread's own `sink`, if the pair may be a link.
     fn pair(
         &self,
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
@@ -394,7 +393,7 @@ impl Solver<'_> {
             return Ok(());
         }
         let measures = self.estimate(pair);
-        // What is ignored is not in the estimate.
+        // Ignored content is not in the estimate.
         let of_it = self.counts.rarity(&pair.0.sketch(), &pair.1.sketch());
         may_link &= self.terms.may_link(pair, &measures, of_it);
         if may_link || is_whole {
@@ -402,7 +401,7 @@ impl Solver<'_> {
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
-                // Without a sample besides nothing tells the words that are left.
+                // Without a further sample there is no evidence for the remaining words.
                 may_link = framed.is_none_or(|framed| framed.weight > 0.0);
                 rarity = less_of(rarity, framed);
             }
@@ -416,7 +415,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// What is frame of two texts.
+    /// Returns the frame of two texts.
     pub(super) fn frame(
         &self,
         places: (u32, u32),
@@ -433,8 +432,8 @@ impl Solver<'_> {
         }
     }
 
-    /// What a sample that two contents have in common counts on average. In a part of a problem not
-    /// all that have it are known.
+    /// Returns the average worth of a common sample of two contents. In a part of a problem, not
+    /// all contents with a sample are known.
     fn weight(&self, (a, b): (&Kept, &Kept), common: Common, met: MetBy<'_>) -> f64 {
         if matches!(met, MetBy::Whole(..)) {
             f64::from(common.rare) / f64::from(common.fingerprints.max(1))
@@ -449,7 +448,8 @@ impl Solver<'_> {
         estimate_in(self.terms.unit, of_a, of_b, &Ignored(self.counts))
     }
 
-    /// How rare all is that a pair shares, what is ignored included: a measure counts it.
+    /// Returns the rarity of everything that a pair shares, including ignored content, which a
+    /// measure counts.
     fn rarity(&self, a: BlockContent<'_>, b: BlockContent<'_>) -> Option<Rarity> {
         if a.1.is_empty() || b.1.is_empty() {
             return self.counts.rarity_of_all(&a.0.sketch(), &b.0.sketch());
@@ -471,8 +471,7 @@ impl Solver<'_> {
         self.counts.rarity_of_all(&of_a, &of_b)
     }
 
-    /// Solves a problem block by block, each of at most `room` bytes. Returns how many blocks it
-    /// took.
+    /// Solves a problem block by block, each of at most `room` bytes. Returns the number of blocks.
     fn piecewise(
         &self,
         source: &ContentSource,
@@ -506,7 +505,7 @@ impl Solver<'_> {
             }
             let block = self.block_of(kept, true);
             self.block(&places, &block, threads(), sinks)?;
-            // What follows is read past the block.
+            // The remaining contents are streamed past the block.
             let rest = Mutex::new((held.clone(), contents.clone()));
             let used = on_threads(threads(), || {
                 let mut sink = None;
@@ -537,13 +536,13 @@ impl Solver<'_> {
     }
 }
 
-/// Whether most samples of a content are ignored: under a long header a single sample of what is
-/// its own says as much as two of a whole file.
+/// Returns whether most samples of a content are ignored. Below a long header, one sample of its
+/// own is as much evidence as two of a whole file.
 const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
     ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }
 
-/// The content without the fingerprints that are ignored, and these.
+/// Splits a content into itself without its ignored fingerprints, and these.
 pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprint>) {
     let is_ignored = |f: &mut Fingerprint| Boilerplate::fingerprint(counts, *f);
     let ignored = kept.signature.fingerprints.extract_if(.., is_ignored);
@@ -551,16 +550,16 @@ pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprin
     (kept, ignored)
 }
 
-/// A content without what is ignored of it, and that.
+/// A content without its ignored fingerprints, and these.
 pub(super) type BlockContent<'b> = (&'b Kept, &'b [Fingerprint]);
 
 /// Contents that are compared with each other.
 struct ProblemBlock {
-    /// Without what is ignored of them.
+    /// The contents without their ignored fingerprints.
     postings: PostingBlock,
-    /// What is ignored of each.
+    /// The ignored fingerprints of each.
     ignored: Vec<Vec<Fingerprint>>,
-    /// What tells kin from strangers, if all contents of the problem are here.
+    /// Distinguishes kin from unrelated contents, if all contents of the problem are here.
     kinships: Option<Kinships>,
 }
 

@@ -1,10 +1,11 @@
-//! Which pairs are links: what is asked, of an estimate and of a proof.
+//! The rule for links, applied to estimates and to proofs.
 //!
-//! A pair is a **link** if it has a relation (or reaches `min`), and what common text makes of its
-//! score is not all of it. That is said of measures of the two contents. Before these are known
-//! there are three looks, each at fewer pairs and dearer than the one before: at how much both have
-//! in common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]), and at the upper ends
-//! of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops what might be a link.
+//! A pair is a **link** if it has a relation (or reaches `min`), and a score is left without common
+//! text. That rule applies to the measures of the two contents. Three cheaper checks precede them,
+//! each more costly than the one before and for fewer pairs. Two look at how much both have in
+//! common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the
+//! upper ends of the estimates' intervals ([`LinkTerms::may_link`]). None of them drops a possible
+//! link.
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;
@@ -21,7 +22,7 @@ use resemble_relate::nominate::evidence::Kept;
 use super::links::{By, HalfLink};
 use super::table::Table;
 
-/// Which pairs are links.
+/// The rule for links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkTerms {
     min: Fraction,
@@ -29,17 +30,17 @@ pub(super) struct LinkTerms {
     pub(super) unit: Unit,
 }
 
-/// What is known of a pair of contents.
+/// The data of a pair of contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PairFound {
     pub(super) sizes: (ByteLen, ByteLen),
     pub(super) measures: Measures,
-    /// What was judged of it; of an estimate that both have the same text.
+    /// Its relation. For an estimate it is only known that both have the same text.
     pub(super) relation: Option<Relation>,
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
-    /// So much of each lies in the other without what is common, if their words told it.
+    /// The share of each that lies in the other without common text, if their words show it.
     pub(super) of_both: Option<Score>,
 }
 
@@ -49,13 +50,13 @@ impl PairFound {
     }
 }
 
-/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
-/// 8 leaves room for the error of small samples. (The bound of `find`.)
+/// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
+/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor 8
+/// allows for the error of small samples. (The bound of `find`.)
 const MOST_PER_WINDOW: f64 = 8.0;
 
-/// Room for the regularity of edits in the bound p·(1 − ln p), which is about edits at random: of
-/// windows. Of texts the bound is [`similarity::words_in_runs`], which no estimate exceeds.
+/// Allowance for regular edits: the bound p·(1 − ln p) assumes random edits of windows. For texts
+/// the bound is [`similarity::words_in_runs`], which no estimate exceeds.
 const ROOM: f64 = 2.0;
 
 impl LinkTerms {
@@ -68,7 +69,7 @@ impl LinkTerms {
         }
     }
 
-    /// The least score that a link must have left after the discount for common text.
+    /// Returns the least score that a link must keep after the discount for common text.
     fn least(&self) -> Fraction {
         let partly = Fraction::from(Score::new(Relation::PARTLY));
         if self.min == Fraction::NONE {
@@ -78,7 +79,8 @@ impl LinkTerms {
         }
     }
 
-    /// Whether so much in common could come to a link: thousands share a phrase, few share a file.
+    /// Returns whether this much common content could make a link: thousands share a phrase, few a
+    /// file.
     pub(super) fn could_be(&self, (a, b): (&Kept, &Kept), common: Common) -> bool {
         if too_small(a.size) || too_small(b.size) {
             return false;
@@ -92,9 +94,9 @@ impl LinkTerms {
         f64::from(common.fingerprints) / fewer as f64 >= least / MOST_PER_WINDOW
     }
 
-    /// Whether so much in common could come to a link after the discount; `weight`: what a common
-    /// sample counts on average. Nearly all pairs of a collection that could be links without it
-    /// have a licence in common and nothing else.
+    /// Returns whether this much common content could make a link after the discount. `weight` is
+    /// the average worth of a common sample. Nearly all pairs that could be links without the
+    /// discount share only a licence.
     pub(super) fn is_worth_an_estimate(
         &self,
         (a, b): (&Kept, &Kept),
@@ -105,7 +107,7 @@ impl LinkTerms {
             return true;
         }
         let are_texts = unit_of(a.kind, b.kind, self.unit) == Unit::Words;
-        // Of a member of a family `common` leaves out what its leader has.
+        // For a member of a family, `common` omits the pieces that its leader has.
         let is_all = are_texts && a.of_leader.is_none() && b.of_leader.is_none();
         let shared = f64::from(common.fingerprints);
         let most = |of: usize| {
@@ -122,7 +124,7 @@ impl LinkTerms {
         self.is_enough((a.size, b.size), (most(usable_a), most(usable_b)), weight)
     }
 
-    /// Whether the true shares of an estimated pair may make a link.
+    /// Returns whether the true shares of an estimated pair may make a link.
     pub(super) fn may_link(
         &self,
         (a, b): (&Kept, &Kept),
@@ -148,7 +150,7 @@ impl LinkTerms {
         Fraction::from_millionths(sharing.most_kinship()) >= self.least()
     }
 
-    /// The link that a pair makes, seen from its first place, if it makes one.
+    /// Returns the link that a pair makes, seen from its first place, if it makes one.
     pub(super) fn link_of(&self, places: (u32, u32), found: &PairFound) -> Option<HalfLink> {
         let PairFound {
             sizes,
@@ -160,7 +162,7 @@ impl LinkTerms {
         } = found;
         let raw = measures.containment()?;
         let by_figures = similarity::relation(false, sizes.0, sizes.1, measures, self.min_shared);
-        // A phrase that two files repeat is a share of them and no relation.
+        // A phrase that two files repeat is a large share of them, but no relation.
         let is_phrase = !is_estimate && relation.is_none() && by_figures.is_some();
         let is_link = found.is_same_text()
             || !is_phrase
@@ -180,7 +182,7 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
-        // A licence is no kin of what it covers: little of that lies in the licence.
+        // A licence is no kin of the code it covers: little of the code lies in the licence.
         let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
         let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {
@@ -193,7 +195,7 @@ impl LinkTerms {
         Some(if *is_estimate { link.estimated() } else { link })
     }
 
-    /// The link that the two wholes make together, as far as it is known without a look into both.
+    /// Returns the link that the two wholes make together, judged without reading both.
     pub(super) fn of_wholes(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
         let mut parts = [None, None];
         for half in halves {
@@ -218,7 +220,7 @@ impl LinkTerms {
     }
 }
 
-/// How many samples both have at a level at which both are complete.
+/// Counts the samples of both at a level at which both are complete.
 fn usable((a, b): (&Kept, &Kept)) -> (usize, usize) {
     let level = a.signature.level.max(b.signature.level);
     let usable = |kept: &Kept| {

@@ -1,4 +1,5 @@
-//! What a question asks of a pair: whether two files are compared by it, and what is shown of it.
+//! The terms of a question about pairs: which files are compared by which renditions, and which
+//! rows are shown.
 
 use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score, similarity};
 use resemble_index::{ReadError, Snapshot};
@@ -19,7 +20,7 @@ use super::draft::{PairDraft, row};
 use crate::copies::named_alike;
 use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
-/// All that the pairs of a question depend on.
+/// All inputs that the pairs of a question depend on.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -36,7 +37,8 @@ impl<'a> Question<'a> {
             .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
-    /// The files that a content stands for, and as what, by their contents.
+    /// Returns the files that a content represents, by their contents, and the rendition that it
+    /// is.
     pub(super) fn owners(
         &self,
         content: ContentId,
@@ -46,7 +48,7 @@ impl<'a> Question<'a> {
         own.chain(self.renditions.owners(content).iter().copied())
     }
 
-    /// Whether two files are compared by these renditions of theirs, which are of these kinds.
+    /// Returns whether two files are compared by these renditions, which are of these kinds.
     pub(super) fn are_compared(
         &self,
         (one, kind): ((ContentId, Rendition), ContentKind),
@@ -58,16 +60,16 @@ impl<'a> Question<'a> {
         if self.renditions.is_unopened(one.0) || self.renditions.is_unopened(other.0) {
             return false;
         }
-        // What has renditions besides its own bytes is known by these.
+        // A content with further renditions is classified by these.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
-        // What holds members is compared by these; a member and its text are a reason to look.
+        // A container is compared by its members; a member and its text are a reason to measure it.
         let by_member = ours.named_by_member(one.1, theirs, other.1);
         by_member.unwrap_or_else(|| ours.meeting(theirs) == (one.1, other.1))
     }
 
-    /// Whether one content that is both of these renditions says that the files are equal, whatever
-    /// they are compared by; a member says that of a single file.
+    /// Returns whether one content that is both of these renditions proves that the files are
+    /// equal. A member proves that for a single file.
     pub(super) fn may_be_equal(
         &self,
         (one, other): ((ContentId, Rendition), (ContentId, Rendition)),
@@ -79,8 +81,8 @@ impl<'a> Question<'a> {
         one.1.meets(other.1)
     }
 
-    /// What is known of an archive and a single file by a member of it, until they are measured;
-    /// `None`: none of the two is a member.
+    /// Returns the estimate for an archive and a single file by a member of it, until they are
+    /// measured; `None`: neither is a member.
     pub(super) fn of_member(
         &self,
         one: (ContentId, Rendition),
@@ -110,12 +112,12 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Whether two contents stand for two files that are compared by them.
+    /// Returns whether two contents represent two files that are compared by them.
     pub(super) fn meet(&self, (a, b): (&Kept, &Kept)) -> bool {
         self.meetings((a, b)).next().is_some()
     }
 
-    /// The files that two contents stand for, as far as these are compared by them.
+    /// Returns the pairs of files that two contents represent and that are compared by them.
     pub(super) fn meetings(
         &self,
         (a, b): (&Kept, &Kept),
@@ -131,19 +133,19 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// What the samples say of two contents.
+    /// Returns the estimate from the samples of two contents.
     pub(super) fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
         let asked = self.request.unit.into();
         let (one, other) = (a.sketch(), b.sketch());
         estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
     }
 
-    /// What sorts, if anything is known of it.
+    /// Returns the score that rows are sorted by, if it is known.
     pub(super) fn score(&self, matched: &Match) -> Option<Score> {
         self.score_by(&matched.measures, matched)
     }
 
-    /// What ranks: of an estimate what the score is at least.
+    /// Returns the score that rows are ranked by. For an estimate it is the least possible score.
     pub(super) fn rank(&self, matched: &Match) -> Option<Score> {
         self.score_by(&matched.least(), matched)
     }
@@ -154,7 +156,7 @@ impl<'a> Question<'a> {
             PairScore::Resemblance => measures.resemblance,
             PairScore::Discounted => matched.rare.or(measures.containment()),
         };
-        // What is too small to judge by a sample is not when it was read.
+        // A file that is too small for a sample can still be judged if it was read.
         told.or_else(|| {
             let (containment, resemblance) = matched.read?;
             Some(match self.request.score {
@@ -164,7 +166,7 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Whether a pair is shown.
+    /// Returns whether a pair is shown.
     pub(super) fn passes(&self, matched: &Match) -> bool {
         let equal = matches!(
             matched.relation,
@@ -179,12 +181,12 @@ impl<'a> Question<'a> {
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
     }
 
-    /// Whether the file of a content is compared by its members.
+    /// Returns whether the file of a content is compared by its members.
     pub(super) fn holds_members(&self, owner: ContentId) -> bool {
         self.renditions.wholes(owner).iter().any(Option::is_some)
     }
 
-    /// Measures archives and mails by their members. What is left of all pairs is shown.
+    /// Measures archives and mails by their members. Returns the pairs that are shown.
     pub(super) fn by_members(
         &self,
         mut matched: Vec<Met>,
@@ -194,12 +196,12 @@ impl<'a> Question<'a> {
         let mut archives = part_reader.map(|reader| Archives::of(files, self.renditions, reader));
         let is_measured = |(owners, matched): &&mut Met| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // Of two archives that is said of equal members.
+            // Two archives with equal members have the same text.
             let is_known = holds == (true, true) && matched.relation == Some(Relation::SameText);
             owners.0 != owners.1 && holds != (false, false) && !is_known
         };
         let mut measured: Vec<&mut Met> = matched.iter_mut().filter(is_measured).collect();
-        // An archive is read once for all that it meets.
+        // Each archive is read once for all its partners.
         measured.sort_unstable_by_key(|met| met.0);
         for (owners, matched) in measured {
             self.snapshot.stop().go_on()?;
@@ -221,14 +223,15 @@ impl<'a> Question<'a> {
         }
         matched.retain(|(owners, matched)| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // Of one member nothing follows for all of them.
+            // One common member says nothing about all members.
             let is_of_member = matched.is_estimate && matched.interval.is_none();
             self.passes(matched) && !(is_of_member && holds.0 != holds.1)
         });
         Ok(matched)
     }
 
-    /// A row for each two files; of several identical ones one for all, unless all are asked for.
+    /// Returns a row for each two files. Several identical files share a row, unless all are
+    /// requested.
     pub(super) fn rows<'m>(
         &self,
         (a, b): (ContentId, ContentId),
@@ -264,7 +267,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The members of containers that resemble each other, if containers are looked into.
+    /// Returns the members of containers that resemble each other, if containers are opened.
     pub(super) fn siblings(
         &self,
         part_reader: Option<&'a dyn PartReader>,
@@ -294,8 +297,8 @@ impl<'a> Question<'a> {
         Ok(found)
     }
 
-    /// Rows of members of one container: of those alone that a list of relatives has, as there is
-    /// no end of mails with a line in common.
+    /// Returns rows of members of one container. Only rows of a relatives' list are included, since
+    /// countless mails share a line.
     pub(super) fn rows_within<'m>(
         &self,
         container: &'m SiblingPairs<'_>,

@@ -1,4 +1,4 @@
-//! The templates of one state folder, read again whenever the file has changed.
+//! The templates of one state folder, read again when the file changes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,13 +17,13 @@ use super::file::{self, FILE_NAME, TemplateError, TemplateRecord};
 pub struct Store {
     path: PathBuf,
     params: Params,
-    /// Their id.
+    /// The id of the parameters.
     id: String,
     seen: Mutex<Option<(FileStamp, Current)>>,
 }
 
-/// What tells a file from the one that was there before. The file is replaced, never
-/// written to, so the inode number nearly does it alone.
+/// Identifies a version of the file. The file is replaced, never written to, so the inode number
+/// nearly suffices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileStamp {
     None,
@@ -49,16 +49,16 @@ impl FileStamp {
 /// The templates at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Current {
-    /// What questions leave out.
+    /// The content that questions leave out.
     pub templates: Arc<Templates>,
-    /// Why the file is not used, in one sentence.
+    /// The reason why the file is not used, in one sentence.
     pub trouble: Option<Arc<str>>,
     /// Templates that have no effect because they were made with other parameters.
     pub ignored: usize,
 }
 
 impl Store {
-    /// The templates in the state folder, for an index with these parameters. Nothing is read yet.
+    /// Returns the store of a state folder, for an index with these parameters. Reads nothing yet.
     pub fn new(state: &Path, params: &Params) -> Self {
         Self {
             path: state.join(FILE_NAME),
@@ -68,19 +68,19 @@ impl Store {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The templates as the file has them now; whether that is news since the last look. Costs one
-    /// `stat` if it is none.
+    /// Returns the current templates, and whether they changed since the last call. An unchanged
+    /// file costs one `stat`.
     ///
-    /// A file that cannot be used is as none: answers are given without templates, and
-    /// [`Current::trouble`] is for whoever can say so.
+    /// An unusable file counts as missing: answers are given without templates.
+    /// [`Current::trouble`] has the reason for the user.
     pub fn current(&self) -> (Current, bool) {
         let mut seen = self.seen.lock();
-        // The stamp first: should the file be replaced now, the next look reads it again.
+        // The stamp comes first: if the file is replaced now, the next call reads it again.
         let stamp = FileStamp::of(&self.path);
         if let Some((then, current)) = &*seen
             && *then == stamp
@@ -116,13 +116,13 @@ impl Store {
         }
     }
 
-    /// All templates, in the order in which they were marked.
+    /// Returns all templates, in the order in which they were marked.
     pub fn list(&self) -> Result<Vec<TemplateRow>, TemplateError> {
         let records = file::read(&self.path)?;
         Ok(records.iter().map(|r| r.row(&self.id)).collect())
     }
 
-    /// Takes a template back, by its id or name.
+    /// Removes a template, by its id or name.
     pub fn unmark(&self, which: &str) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
             let is = |record: &TemplateRecord| record.name.as_deref() == Some(which);
@@ -155,7 +155,7 @@ impl Store {
         })
     }
 
-    /// The id of the index's parameters.
+    /// Returns the id of the index's parameters.
     pub(super) fn params(&self) -> &str {
         &self.id
     }

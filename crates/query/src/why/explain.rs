@@ -1,4 +1,4 @@
-//! The text of `.similar/.why/NAME`, and of the command where nobody looks.
+//! The text of `.similar/.why/NAME`, and of the command without a terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -22,15 +22,15 @@ use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
 
-/// At most so many lines are shown in one explanation; the rest is counted.
+/// Lines shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
 
-/// At most so many other places of one content are named.
+/// Other places of one content named at most.
 const COPIES_SHOWN: usize = 20;
 
-/// The text of `.similar/.why/NAME`: relation, scores, shared ranges, what differs.
+/// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.
 ///
-/// `snapshot` says what the listing left out.
+/// `snapshot` provides the boilerplate that the listing left out.
 pub fn explain(
     snapshot: &Snapshot,
     a: &Path,
@@ -47,7 +47,7 @@ pub fn explain(
     };
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
-        // The names are printed in front of the sizes.
+        // The names are printed before the sizes.
         let of = match name {
             "a" => format!("{}, {value}", printable(a)),
             "b" => format!("{}, {value}", printable(b)),
@@ -70,7 +70,7 @@ pub fn explain(
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     if let Some(part_reader) = part_reader {
-        // Both were just taken apart, and small ones are remembered.
+        // Both were just extracted, and small ones are cached.
         let unread = [a, b].map(|path| unread::of_path(path, path, part_reader));
         for unread in unread.into_iter().flatten() {
             let label = if unread.is_trouble() {
@@ -94,8 +94,8 @@ pub fn explain(
     Ok(text)
 }
 
-/// The bytes of a file that is seen, if they are what the index knows it for: what lies at its path
-/// by now may be another's.
+/// Returns the bytes of a visible file, if they are its indexed content: another file may be at its
+/// path by now.
 fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
     let row = snapshot.file_at(path)?;
     let content = row.and_then(|row| row.state.content());
@@ -111,8 +111,8 @@ fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
 }
 
 impl Shared {
-    /// What there is to say of the whole, as pairs of a name and a sentence; `a` and `b` have the
-    /// sizes.
+    /// Returns the statements about the whole, as pairs of a name and a sentence; `a` and `b` have
+    /// the sizes.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let (measures, unit) = self.told();
         let unit = MeasureUnit::from(unit).word();
@@ -191,7 +191,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// How much lies in shared ranges.
+    /// Describes the amount in shared ranges.
     fn shared_ranges(&self, moved: usize, ranges: &str) -> String {
         let mut shared = format!(
             "{} of {} bytes of a in {ranges}",
@@ -209,7 +209,7 @@ impl Shared {
         shared
     }
 
-    /// How many members are in both.
+    /// Describes the number of common members.
     fn shared_members(&self, many: &dyn Fn(usize, &str) -> String) -> String {
         let count = |is: &dyn Fn(&MemberMatch) -> bool| {
             self.members.iter().filter(|member| is(member)).count()
@@ -231,7 +231,7 @@ impl Shared {
 }
 
 impl MemberMatch {
-    /// Its line in a list.
+    /// Returns its line in a list.
     fn line(&self) -> String {
         let side = |side: &Option<(Vec<u8>, ByteLen)>| match side {
             Some((names, _)) if names.is_empty() => "(its text)".to_owned(),
@@ -272,11 +272,11 @@ impl MemberMatch {
 }
 
 impl Comparison {
-    /// Shared ranges and what differs, a line each, in the order of display: at most `most` lines,
-    /// and how many more there are.
+    /// Returns shared ranges and differences, a line each, in the order of display. Returns at most
+    /// `most` lines, and the number of further ones.
     ///
-    /// `=` shared in order, `~` shared with another place (moved, or here once more), `-` only in
-    /// a, `+` only in b. Of archives the lines are of members.
+    /// `=` shared in order, `~` shared with another place (moved, or repeated), `-` only in a, `+`
+    /// only in b. For archives the lines are members.
     pub fn listed(&self, most: usize) -> (Vec<String>, usize) {
         let members = &self.shared.members;
         if !members.is_empty() {
@@ -344,7 +344,7 @@ impl Comparison {
     }
 }
 
-/// A sentence for a pair whose listed score leaves boilerplate aside.
+/// Returns a sentence for a pair whose listed score leaves boilerplate out.
 fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     let limit = snapshot.boilerplate_limit();
     let signature = |path: &Path| {
@@ -375,8 +375,8 @@ fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     })
 }
 
-/// Where else the content of a member is, in archives and mails: a listing has one entry for all of
-/// these. For a file there are none.
+/// Returns the other places of a member's content in archives and mails, which share one entry of a
+/// listing. The result is empty for a file.
 fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
     let member = locate(snapshot, path)?.and_then(|located| located.member);
     let row = member
@@ -400,7 +400,7 @@ fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, 
     Ok(copies)
 }
 
-/// A path on one line, whatever its bytes.
+/// Returns a path on one line, whatever its bytes.
 fn printable(path: &Path) -> String {
     path.to_string_lossy()
         .chars()

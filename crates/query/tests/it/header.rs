@@ -1,5 +1,4 @@
-//! Relatives under a header that is most of each file, and that many otherwise different files
-//! have.
+//! Relatives below a header that makes up most of each file and is shared by many unrelated files.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +14,13 @@ use resemble_testutil::random::Random;
 use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
-/// More have the header than may have what nominates.
+/// More files have the header than the limit for nominating pieces.
 const FILES: usize = 1100;
 
-/// So many of them have a relative, of which every third has 5, 15 or 30 percent of its own words
-/// edited.
+/// Files with a relative. Every third relative has 5, 15 or 30 percent of its own words edited.
 const RELATIVES: usize = 90;
 
-/// So many are found at least, in every verb.
+/// Relatives that every verb must find at least.
 const LEAST: usize = 87;
 
 fn words(random: &mut Random, count: usize) -> Vec<String> {
@@ -34,7 +32,7 @@ fn words(random: &mut Random, count: usize) -> Vec<String> {
     (0..count).map(|_| word(random)).collect()
 }
 
-/// The words with so many percent of them replaced, removed or followed by a new one.
+/// Returns the words with this percentage of them replaced, removed or followed by a new one.
 fn edited(random: &mut Random, words_of_it: &[String], percent: usize) -> Vec<String> {
     let mut found = Vec::new();
     for word in words_of_it {
@@ -51,7 +49,7 @@ fn edited(random: &mut Random, words_of_it: &[String], percent: usize) -> Vec<St
     found
 }
 
-/// The names of a file and its relative.
+/// Returns the names of a file and its relative.
 fn names(number: usize) -> (String, String) {
     (
         format!("new/{number:04}"),
@@ -59,12 +57,12 @@ fn names(number: usize) -> (String, String) {
     )
 }
 
-/// Files of so many words of a header and so many of their own.
+/// Writes files with these numbers of words in the header and of their own.
 fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
     scene_of(seed, header, |_| own)
 }
 
-/// The same; `own` says how many words of its own each file has.
+/// Does the same; `own` returns the number of words of each file's own.
 fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     let mut random = Random::new(seed);
     let header = words(&mut random, header);
@@ -83,7 +81,7 @@ fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     scene
 }
 
-/// Counts the pairs that are relatives and those that are not.
+/// Counts the pairs of relatives and the other pairs.
 fn judged(scene: &Scene, pairs: impl IntoIterator<Item = (PathText, PathText)>) -> (usize, usize) {
     let (mut found, mut strangers) = (BTreeSet::new(), 0);
     for (a, b) in pairs {
@@ -102,7 +100,7 @@ fn judged(scene: &Scene, pairs: impl IntoIterator<Item = (PathText, PathText)>) 
     (found.len(), strangers)
 }
 
-/// The rows of two trees: files and their relatives.
+/// Returns the rows of two trees: files and their relatives.
 fn compared(scene: &Scene) -> (usize, usize) {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let sides = ["new", "old"].map(|side| PathText::from(scene.path(side)));
@@ -117,8 +115,8 @@ fn compared(scene: &Scene) -> (usize, usize) {
     judged(scene, rows)
 }
 
-/// Of files of more than 512 words one shingle in 16 is kept: some 16 of what is their own, of
-/// which a relative may have one.
+/// Files of more than 512 words keep one shingle in 16. About 16 of them are the file's own, and a
+/// relative may share only one.
 #[test]
 fn trees_find_relatives_of_which_few_samples_are_left() {
     let scene = scene(5, (540, 260));
@@ -126,8 +124,8 @@ fn trees_find_relatives_of_which_few_samples_are_left() {
     assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
 }
 
-/// Of small files more shingles are kept than of large ones. What of the header is kept of small
-/// files alone is in fewer signatures than may have what nominates, and yet in all files.
+/// Small files keep more shingles than large ones. Some header shingles are kept only by small
+/// files: too few signatures for boilerplate, although all files have them.
 #[test]
 fn a_header_of_small_and_of_large_files_is_one() {
     let scene = scene_of(7, 300, |number| if number % 2 == 0 { 200 } else { 1500 });

@@ -1,4 +1,4 @@
-//! A listing that is kept is the one that would be found, whatever has been committed since.
+//! A kept listing equals a newly computed one, whatever has been committed since.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,21 +17,22 @@ use resemble_testutil::random::noise;
 
 use crate::scene::fake::{Fake, Record, fake, member, text_of};
 
-/// What more contents have is boilerplate: a few more steps bring a header over it, and back.
+/// Pieces of more contents are boilerplate. The limit is low, so that a few steps move a header
+/// across it.
 const LIMIT: u32 = 5;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug)]
 enum Says {
-    /// One of a few texts, with so many edits.
+    /// One of a few texts, with this many edits.
     Version(u64, usize),
-    /// Text of its own under a header that others have.
+    /// A unique text under a header that others have.
     Headed(u64),
-    /// No text.
+    /// Not a text.
     Binary(u64),
-    /// A document that says a version.
+    /// A document with a version of a text.
     Document(u64, u64, usize),
-    /// An archive with these versions in it.
+    /// An archive with these versions.
     Archive(u64, Vec<(u64, usize)>),
 }
 
@@ -59,18 +60,18 @@ impl Says {
     }
 }
 
-/// What happens to the tree, or to the index alone.
+/// A step that changes the tree, or only the index.
 #[derive(Clone, Debug)]
 enum Step {
     Write(String, Says),
     Remove(String),
     Move(String, String),
     Link(String, String),
-    /// So many files under the header, which are written or removed.
+    /// Writes or removes this many files under the header.
     Headed(u64, bool),
-    /// So many near-copies of a text.
+    /// Writes this many near-copies of a text.
     Family(u64, u64),
-    /// The second root is watched no more, or again.
+    /// Removes the second root, or adds it again.
     Root(bool),
     Merge,
 }
@@ -118,7 +119,7 @@ struct Watched {
     index: Arc<Index>,
     ingest: Ingest,
     kept: BTreeMap<PathBuf, (Listed, Footprint)>,
-    /// How many kept listings were still right by their footprints.
+    /// The number of kept listings that were still valid by their footprints.
     stood: usize,
 }
 
@@ -169,8 +170,7 @@ impl Watched {
         let ready = |path: &Path| path.parent().is_some_and(Path::is_dir) && !path.is_dir();
         match step {
             Step::Write(name, says) => {
-                // What an editor does: a new file instead of the old one, and every second time
-                // other bytes in the old one.
+                // Like an editor: replaces the file, and every second time writes into the old one.
                 if ready(&path(name)) {
                     if name.ends_with('1') {
                         fs::remove_file(path(name)).ok();
@@ -229,7 +229,7 @@ impl Watched {
         self.scan();
     }
 
-    /// Every listing that is said to be right is the one that is found now. All are kept anew.
+    /// Checks that every listing whose footprint is untouched equals a new one. Keeps all anew.
     fn compare(&mut self) {
         let now = self.index.snapshot().expect("a snapshot");
         let mut kept = std::mem::take(&mut self.kept);
@@ -251,14 +251,14 @@ impl Watched {
                 self.kept.insert(path, (listed, footprint));
             }
         }
-        // Of a file that is no more nothing is right.
+        // No listing of a removed file stays valid.
         for (path, (_, mut footprint)) in kept {
             assert!(!now.is_untouched(&mut footprint), "{}", path.display());
         }
     }
 }
 
-/// All files of the index.
+/// Returns all files of the index.
 fn paths(snapshot: &Snapshot) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let all = snapshot.walk(Path::new("/"), &mut |path, entry| {
@@ -315,8 +315,8 @@ proptest! {
     }
 }
 
-/// What is written elsewhere leaves listings of all kinds alone: of texts, of what is packed or
-/// taken apart, and of what is mostly boilerplate.
+/// Writes elsewhere leave all kinds of listings valid: of texts, of packed or extracted contents,
+/// and of files that are mostly boilerplate.
 #[test]
 fn a_commit_elsewhere_leaves_listings_alone() {
     let more = [20, 21, 22, 23, 24].map(|n| Step::Write(format!("two/{n}"), Says::Headed(n)));
@@ -333,7 +333,7 @@ fn a_commit_elsewhere_leaves_listings_alone() {
     watched.step(&Step::Write("one/a/1".into(), Says::Version(77, 0)));
     watched.compare();
     assert_eq!(watched.stood - stood, files);
-    // And again after it is changed, has another name, and is gone.
+    // Checks again after the file is changed, renamed and removed.
     for step in [
         Step::Write("one/a/1".into(), Says::Version(78, 0)),
         Step::Move("one/a/1".into(), "one/b/1".into()),

@@ -1,5 +1,5 @@
-//! What is no text, in every verb: two builds of a program are a pair, two programs of one compiler
-//! are none.
+//! Kinship of binary files in every verb: two builds of a program are a pair, two programs of one
+//! compiler are not.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,8 @@ fn names(rows: &[PairRow]) -> Vec<(String, String)> {
     names.collect()
 }
 
-/// Code in runs of some 200 bytes with a distance behind each, which another build has changed.
+/// Returns code in runs of about 200 bytes, each followed by a distance that differs between
+/// builds.
 fn code(seed: u64, length: usize, build: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut distances = noise((seed << 8) + build + 1, length).into_iter();
@@ -54,8 +55,8 @@ fn code(seed: u64, length: usize, build: u64) -> Vec<u8> {
     code
 }
 
-/// A program: its code, functions of a library of which others have one, the names that all have,
-/// and padding.
+/// Returns a program: its code, functions of a library that others share, names that all have, and
+/// padding.
 fn program(at: usize, build: u64) -> Vec<u8> {
     let mut random = Random::new(at as u64);
     let mut bytes = [&[0x7f, b'E', b'L', b'F', 0][..], &[0; 300]].concat();
@@ -102,7 +103,7 @@ fn row(a: &PathText, b: &PathText, shares: [Fraction; 2]) -> Row {
     }
 }
 
-/// What `pairs` shows that has a relation.
+/// Returns the rows of `pairs` that have a relation.
 fn related_pairs(scene: &Scene) -> BTreeSet<Row> {
     let rows = asked(scene, PairScore::Containment);
     let related = rows.iter().filter(|row| row.told.relation.is_some());
@@ -111,7 +112,7 @@ fn related_pairs(scene: &Scene) -> BTreeSet<Row> {
         .collect()
 }
 
-/// What `find` shows of these files, indexed or read from elsewhere, among all or in the folder.
+/// Returns the rows of `find` for these files, indexed or read from elsewhere, in a scope.
 fn found(scene: &Scene, files: &[String], is_indexed: bool, scope: &Scope) -> BTreeSet<Row> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = FindOptions {
@@ -159,8 +160,8 @@ fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
         .collect()
 }
 
-/// One notion of kinship: `find`, indexed or not, and `groups`, with any bound of memory, show what
-/// `pairs` shows, and no stranger.
+/// All verbs have one notion of kinship. `find`, indexed or not, and `groups`, with any bound of
+/// memory, show the rows of `pairs`, and no unrelated files.
 #[test]
 fn every_verb_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -168,7 +169,8 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     for at in 0..PROGRAMS {
         for build in 0..2 {
             let file = format!("{at:02}-{build}");
-            // Its runtime is a third of it and more: without kinship most rows are of strangers.
+            // The runtime is at least a third of each file: without kinship most rows would be of
+            // unrelated files.
             let runtime = noise(9, 14_000);
             scene.write(&file, [program(at, build), runtime].concat());
             files.push(file);
@@ -190,8 +192,9 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     }
 }
 
-/// What `compare` says of the folders `a` and `b` that has a relation, and of which of two files
-/// the other has something; files are told by their names alone. What both have equals is left out.
+/// Returns the related pairs that `compare` reports for the folders `a` and `b`, further relatives
+/// Equal files of both sides are left out.
+/// have equally are left out.
 fn compared(scene: &Scene) -> BTreeSet<Row> {
     let request = CompareRequest {
         a: PathText::from(scene.path("a")),
@@ -231,7 +234,7 @@ fn compared(scene: &Scene) -> BTreeSet<Row> {
     rows
 }
 
-/// `compare` joins what `pairs` joins, of files that only one side has and of such that both have.
+/// `compare` joins the pairs of `pairs`, for files of one side and for files of both.
 #[test]
 fn compare_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -245,8 +248,8 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
             );
         }
     }
-    // Both sides have small programs. Of a third of these three others have something as well, of
-    // the rest so many that it tells nothing.
+    // Both sides have small programs. For a third of them three other files share the function; for
+    // the rest too many do, so it is no evidence.
     for at in 0..9u64 {
         let function = noise(50_000 + at, 300);
         let own = noise(51_000 + at, 500);
@@ -281,7 +284,7 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
     assert_eq!(compared(&scene), expected);
 }
 
-/// The files of each group, by their names.
+/// Returns the files of each group, by their names.
 fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
     let clusters = clusters(scene, memory);
     let members = clusters.iter().map(|cluster| {
@@ -292,8 +295,8 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
     members.collect()
 }
 
-/// Drivers of one framework, which another build has compiled otherwise, lie in each other more
-/// than their builds do.
+/// Drivers of one framework that another build compiled differently share more with each other than
+/// their own builds do.
 #[test]
 fn groups_are_of_builds_and_not_of_a_framework() {
     const DRIVERS: u64 = 8;
@@ -321,7 +324,7 @@ fn groups_are_of_builds_and_not_of_a_framework() {
     }
 }
 
-/// Versions of one file are one group, whether each is made of the one before or all of one.
+/// Versions of one file are one group, whether each derives from the one before or all from one.
 #[test]
 fn versions_are_one_group_however_many() {
     let edited = |bytes: &[u8], seed: u64, edits: u64| {
@@ -354,11 +357,11 @@ fn versions_are_one_group_however_many() {
     assert_eq!(grouped(&scene, None), expected);
 }
 
-/// What few windows tell, or what many have, is no less kin.
+/// Kin with few windows, or with common ones, are still found.
 #[test]
 fn small_files_copies_and_what_is_packed_stay_pairs() {
     let mut scene = Scene::new();
-    // So that there are common windows.
+    // Makes windows common.
     for at in 0..PROGRAMS {
         scene.write(&format!("program-{at:02}"), program(at, 0));
     }
@@ -394,7 +397,7 @@ fn small_files_copies_and_what_is_packed_stay_pairs() {
     assert_eq!(found.len(), 8 + 70 * 69 / 2 + 1);
 }
 
-/// What few have in common comes before more of what many have.
+/// Pieces that few files share rank before more pieces that many share.
 #[test]
 fn kinship_sorts_what_is_no_text() {
     let mut scene = Scene::new();

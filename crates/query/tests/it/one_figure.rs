@@ -1,9 +1,8 @@
 //! Every verb is asked about every pair of a mixed tree: one figure, one unit, one relation.
 //!
-//! A measure is a function of two contents, so nothing may depend on the verb, on which of the two
-//! is asked about, on their names, or on the order in which they were indexed. The tree is made
-//! twice, with names in the opposite order and scanned in another one. Files are called by what is
-//! behind the `-` of their names.
+//! A measure is a function of two contents. So nothing may depend on the verb, on the direction, on
+//! names, or on the order of scans. The tree is made twice, with names in the opposite order and
+//! scanned in another one. Files are identified by the part after the `-` of their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,7 +32,7 @@ use self::mixed::mixed;
 
 pub(crate) mod mixed;
 
-/// What is said of a pair, seen from the one whose name is less. `None`: the verb does not tell.
+/// A statement about a pair, seen from the lesser name. `None`: the verb has no such field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     told: Option<(Option<Relation>, MeasureUnit)>,
@@ -74,11 +73,11 @@ impl Said {
     }
 }
 
-/// What the verbs say of each pair, by the names of both.
+/// The statements of the verbs about each pair, by both names.
 #[derive(Default)]
 struct Answers(
     BTreeMap<(String, String), Vec<(&'static str, Said)>>,
-    /// Files of which a member stands in the place of the whole.
+    /// Files for which a member has the row.
     BTreeSet<(String, String)>,
 );
 
@@ -95,7 +94,7 @@ impl Answers {
 }
 
 impl Answers {
-    /// A member of a file resembles another file: where that says more, the file has no row.
+    /// Records that a member resembles another file. If the member is closer, its file has no row.
     fn add_member(&mut self, scene: &Scene, name: &str, member: &PathText) {
         let path = String::from_utf8_lossy(member.as_bytes()).into_owned();
         let file = path.split('!').next().unwrap_or_default();
@@ -105,7 +104,7 @@ impl Answers {
     }
 }
 
-/// The mixed tree, with names in this order, scanned in two steps.
+/// Writes the mixed tree, with names in this order, and scans it in two steps.
 fn scene(files: &BTreeMap<String, Vec<u8>>, backwards: bool) -> Scene {
     let mut scene = Scene::with_parts();
     let all: Vec<(usize, &String)> = files.keys().enumerate().collect();
@@ -123,7 +122,7 @@ fn scene(files: &BTreeMap<String, Vec<u8>>, backwards: bool) -> Scene {
     scene
 }
 
-/// What is behind the number of a file of the tree; `None`: a member.
+/// Returns a file's name after its number; `None` for a member.
 fn plain(scene: &Scene, path: &PathText) -> Option<String> {
     let below = path.as_path().strip_prefix(scene.root()).expect("in it");
     let name = below
@@ -219,7 +218,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     for row in &answer.rows {
         let name = |path| plain(scene, path).expect("a file");
         let (a, b) = (name(&row.a), name(&row.b));
-        // Of single files that are no texts it has estimates.
+        // For single binary files it has estimates.
         let is_text = |name: &str| !name.contains("image.bin") && !name.contains("drawing");
         assert!(
             !row.told.estimate || !is_text(&a) && !is_text(&b),
@@ -238,7 +237,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     }
 }
 
-/// The command as its own daemon, without a cache.
+/// Returns the index of a command without a cache.
 fn local() -> LocalIndex {
     LocalIndex::open(LocalOptions {
         catalogues: None,
@@ -251,7 +250,7 @@ fn local() -> LocalIndex {
     .expect("an index")
 }
 
-/// The question that compares two trees, or files.
+/// Returns the question that compares two trees, or files.
 fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     CompareRequest {
         a: PathText::from(scene.path(a)),
@@ -263,7 +262,7 @@ fn comparison(scene: &Scene, a: &str, b: &str) -> CompareRequest {
     }
 }
 
-/// What the index says of two trees, and what a look at the disk says.
+/// Compares two trees with the index and on disk; both must agree.
 fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     let snapshot = scene.snapshot();
     let request = comparison(scene, a, b);
@@ -284,7 +283,7 @@ fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     by_index
 }
 
-/// What `compare` tells of two files.
+/// Returns the statement of `compare` about two files.
 fn told_by_compare(shares: [Fraction; 2], shared: u64, told: FiguresTold) -> Said {
     assert!(!told.estimate);
     Said {
@@ -359,7 +358,7 @@ fn ask_groups(scene: &Scene, said: &mut Answers) {
     }
 }
 
-/// The names of all files of the tree.
+/// Returns the names of all files of the tree.
 fn names(scene: &Scene) -> Vec<String> {
     let names = resemble_testutil::names(scene.root()).into_iter();
     let mut all: Vec<String> = names
@@ -380,7 +379,7 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
     ask_groups(scene, said);
 }
 
-/// What is related is so in every verb that lists all pairs, and what is not in none of them.
+/// A related pair must be related in every verb that lists all pairs, and no other pair may be.
 fn assert_one_list(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -427,7 +426,7 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// The same where a frame that many of the texts have, alone or in archives, is marked.
+/// The same with a frame marked that many of the texts have, alone or in archives.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);
@@ -554,12 +553,12 @@ fn every_verb_says_the_same_of_every_pair() {
     }
 }
 
-/// Of two trees `compare` shows the pairs that it finds by itself.
+/// For two trees, `compare` shows the pairs that it finds by itself.
 #[test]
 fn what_compare_finds_between_two_trees_is_what_why_says() {
     let files = mixed();
     let mut scene = Scene::with_parts();
-    // What is a version of something lies on the other side.
+    // Versions are on the other side.
     let later = [
         " revised",
         "edited ",
@@ -580,12 +579,12 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
         let side = if is_later { "b" } else { "a" };
         scene.write(&format!("{side}/{name}"), bytes);
     }
-    // Two that are called alike.
+    // Two files of the same name.
     scene.write("a/same name", &files["letter.docx"]);
     scene.write("b/same name", &files["letter.html"]);
     scene.scan();
     let answer = compared(&scene, "a", "b");
-    // The made-up documents say what is skipped in them.
+    // The invented documents report their skipped parts.
     let mut kinds = answer.errors.iter().map(|error| error.kind);
     assert!(kinds.all(|kind| kind == SoftErrorKind::Unread));
     let mut found: BTreeMap<(String, String), FiguresTold> = BTreeMap::new();
@@ -609,7 +608,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
         let shares = [row.a_in_b, row.b_in_a];
         check(a, b, told_by_compare(shares, row.shared_bytes, row.told));
         found.insert((text(a), text(b)), row.told);
-        // Those of a row about a file of B are files of A.
+        // The others in a row of a file of B are files of A.
         for other in row.others.iter().filter(|other| {
             let stands = |side| scene.path(side).join(other.path.as_path()).exists();
             stands("b") && !stands("a")
@@ -642,7 +641,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     }
 }
 
-/// Of two directories with one file each `dirs` shows how much of the one file is in the other.
+/// For two directories with one file each, `dirs` shows the share of one file that is in the other.
 #[test]
 fn what_dirs_adds_up_is_what_why_says() {
     let files = mixed();

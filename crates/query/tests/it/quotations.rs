@@ -1,4 +1,4 @@
-//! `find` shows a passage that two files have in common, however small a part of both it is.
+//! `find` shows a common passage of two files, however small a part of both it is.
 
 use resemble_core::Relation;
 use resemble_proto::message::{FindOptions, FindRow};
@@ -17,7 +17,7 @@ fn found(scene: &Scene, name: &str, options: &FindOptions) -> Vec<FindRow> {
     answer.expect("an answer").rows
 }
 
-/// Rows without a relation as well.
+/// Includes rows without a relation.
 fn every() -> FindOptions {
     FindOptions {
         all: true,
@@ -33,13 +33,13 @@ fn names(rows: &[FindRow]) -> Vec<String> {
         .collect()
 }
 
-/// So many words of a text from this place on.
+/// Returns this many words of a text from a position on.
 fn passage(text: &str, from: usize, words: usize) -> String {
     let all: Vec<&str> = text.split_whitespace().collect();
     all[from..from + words].join(" ")
 }
 
-/// So many words; another seed gives others.
+/// Returns this many words, which depend on the seed.
 fn words(seed: u64, count: usize) -> String {
     passage(&paragraphs(seed, count / 40 + 1), 0, count)
 }
@@ -71,7 +71,7 @@ fn a_quotation_inside_another_text_finds_its_source() {
                 "{shared} of {}",
                 quoted.len()
             );
-            // It is next to nothing of both: an entry would say so by its name.
+            // Its share is near zero, and an entry shows the share in its name.
             let snapshot = scene.index.snapshot().expect("a snapshot");
             let (entries, _) = listing(&snapshot, &scene.subject(asked), true).expect("a listing");
             assert_eq!(entries, []);
@@ -79,7 +79,7 @@ fn a_quotation_inside_another_text_finds_its_source() {
     }
 }
 
-/// Phrases here and there are no passage, however many bytes they come to.
+/// Scattered common phrases are no passage, however many bytes they have in total.
 #[test]
 fn strangers_with_the_same_phrases_are_no_quotation() {
     let phrase = |n: u64| words(n, 6);
@@ -91,7 +91,7 @@ fn strangers_with_the_same_phrases_are_no_quotation() {
     assert_eq!(found(&scene, "a", &every()), []);
 }
 
-/// What many otherwise different files have is no quotation of one from the other.
+/// Text that many unrelated files have is no quotation.
 #[test]
 fn boilerplate_is_no_quotation() {
     let notice = words(77, 60);
@@ -122,11 +122,11 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
         let is_judged = |row: &FindRow| row.relation.is_some() || row.a_in_b != Fraction::NONE;
         assert!(rows.len() <= 1 && !rows.iter().any(is_judged), "{rows:?}");
     }
-    // One shingle of eight is sampled: of nine a small file may have none.
+    // One shingle in eight is sampled, so a small file may have none of nine.
     assert!(shown >= 10, "{shown} of 20");
 }
 
-/// A threshold means a share, and bytes that are asked for must be there.
+/// A threshold of shares or bytes excludes quotations below it.
 #[test]
 fn who_asks_for_more_is_not_shown_quotations() {
     let source = words(5, 9_000);
@@ -156,7 +156,7 @@ fn a_relation_needs_no_passage() {
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
-/// 500 bytes of Russian have 36 words, and of Georgian eighteen.
+/// 500 bytes of Russian have 36 words, those of Georgian eighteen.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [
@@ -205,7 +205,7 @@ fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     }
 }
 
-/// Only the most promising passages are looked at: which, does not depend on the order of scans.
+/// Only the most promising passages are read. The choice does not depend on the order of scans.
 #[test]
 fn what_is_cut_is_the_same_whatever_was_scanned_first() {
     let source = words(70_000, 6_000);

@@ -1,4 +1,4 @@
-//! What is read, how often, and what is told of it.
+//! Which files are read, how often, and what is reported about them.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use resemble_scan::ingest::{
 };
 use resemble_testutil::random::letters as text;
 
-/// Writes down all that it is told.
+/// Records all calls.
 #[derive(Default)]
 struct Notes {
     listed: Vec<PathBuf>,
@@ -69,12 +69,12 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!(files, [&scene.path("sub/file")]);
     let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
-    // Within the window nothing is read unless that is asked for; the reminder stays.
+    // Within the window nothing is read unless that is requested; the recheck stays due.
     let report = scene.scan();
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);
     assert_eq!(read(&scene.look(&now)), 1);
-    // After it once, and the directory alone is enough.
+    // After the window it is read once; naming the directory is enough.
     let mut later = scene.later();
     let look = entry(scene.path("sub"), Cause::Unknown, false);
     let report = later.reconcile(&look, &mut Unobserved).expect("reconciled");
@@ -148,7 +148,7 @@ fn a_written_file_is_read_even_if_its_stat_is_the_same() {
 #[test]
 fn a_touch_costs_one_read_and_no_postings() {
     let mut scene = Scene::new();
-    // A large one too: it must not be chunked again.
+    // A large file must not be chunked again, either.
     for (name, size) in [("small", 5000), ("large", 3 << 20)] {
         scene.write(name, text(size as u64, size));
     }
@@ -233,7 +233,7 @@ fn a_move_across_directories_brings_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        // Without an event that says why its inode changed it is read to be sure.
+        // No event explains why its inode changed, so it is read to be sure.
         assert_eq!((read(&report), report.removed), (1, 1));
         let [told] = &notes.committed[..] else {
             panic!("{:?}", notes.committed);
@@ -256,7 +256,7 @@ fn the_observer_is_told_before_and_after() {
     let first = notes.committed[0].clone();
     assert_eq!((&first.path, first.was), (&scene.path("a/b/file"), None));
 
-    // A save by renaming: what the path had is what it was.
+    // A save by renaming: `was` is the previous content of the path.
     scene.write("a/b/.new", text(2, 3000));
     fs::rename(scene.path("a/b/.new"), scene.path("a/b/file")).expect("renamed");
     let mut notes = Notes::default();
@@ -293,8 +293,8 @@ fn a_skipped_directory_stays_as_it_was_known() {
     assert_eq!(scene.state("b/file"), None);
 }
 
-/// Directories are listed ahead of their turn; what is told anew is listed again. Each gets a file
-/// just before that, and at the same moment another one is replaced by a directory of its own.
+/// Directories are listed ahead of their turn, and listed again if the observer requires it. Each
+/// gets a file just before that, and at the same moment a sibling directory is replaced.
 #[test]
 fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
     struct Changing(PathBuf);
@@ -347,7 +347,7 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
         scene.write(&format!("{n:02}/file"), text(n, 2000));
     }
     scene.scan();
-    // First these: of a file whose inode has other bytes now the names go at once.
+    // Written before the removals, so that no inode is reused: names of a changed inode go at once.
     for n in 0..20 {
         scene.write(&format!("{n:02}/new"), text(100 + n, 2000));
     }
@@ -363,7 +363,7 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
     assert!(report.stopped && notes.listed.len() < 10);
     assert_eq!(report.removed, 0);
     assert!(scene.state("00/file").is_some());
-    // The flag does the same from outside, and stays until it is cleared.
+    // The flag does the same from outside, and stays set until it is cleared.
     let stop = scene.ingest.options().stop.clone();
     stop.set();
     assert!(scene.scan().stopped);
@@ -380,7 +380,7 @@ fn a_renamed_directory_is_one_change_and_is_listed_anew() {
     }
     scene.scan();
     fs::rename(scene.path("old"), scene.path("new")).expect("renamed");
-    // What happened inside since then is seen too.
+    // Later changes inside are seen, too.
     scene.write("new/0/later", text(77, 1000));
     let renamed = Target::Renamed {
         from: scene.path("old"),
@@ -420,7 +420,7 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
         assert_eq!(now, (a, b), "{rule:?}");
         scene.assert_as_fresh("after a rule changed");
     }
-    // A name that is ruled out is not taken in by an event that names it.
+    // An excluded name is not added by an event that names it.
     scene.write("sub/.gitignore", "*.log\n");
     scene.write("sub/deep/c.log", text(3, 500));
     let targets = ["sub/.gitignore", "sub/deep/c.log"]
@@ -429,8 +429,8 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
     assert_eq!(scene.state("sub/deep/c.log"), None);
 }
 
-/// Found by the storms of `convergence.rs`: the rename replaced the directory that the event before
-/// it had made known, and the file in it was taken for looked at.
+/// Found by the storms of `convergence.rs`. The rename replaced a directory that the event before
+/// had made known, and its file counted as checked.
 #[test]
 fn what_is_told_below_a_new_name_before_the_rename_stays() {
     let mut scene = Scene::new();
@@ -449,8 +449,8 @@ fn what_is_told_below_a_new_name_before_the_rename_stays() {
     scene.assert_as_fresh("in that order");
 }
 
-/// Found by the storms: the write was told under a name that is gone, and the file's size and
-/// time were trusted where it is now.
+/// Found by the storms. The write was reported under a name that is gone, and the file's size and
+/// time were trusted under its new name.
 #[test]
 fn a_write_told_under_the_old_name_is_read_under_the_new_one() {
     let mut scene = Scene::new();

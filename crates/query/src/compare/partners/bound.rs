@@ -1,31 +1,32 @@
-//! How much of a question is in memory at once.
+//! Bounds on the memory of a question.
 
 use resemble_relate::parallel::threads;
 
 use super::PartnerQuestion;
 
-/// At most so many subjects are looked up in one scan.
+/// Subjects looked up in one scan at most.
 const BATCH: usize = 1 << 16;
 
-/// And at least so many where memory is bounded: for each batch all contents go by once.
+/// Subjects looked up in one scan at least if memory is bounded, since each batch scans all
+/// contents.
 const LEAST_BATCH: usize = 1 << 8;
 
-/// Bytes that a subject takes while it is looked up, with what others have in common with it.
+/// Bytes of a subject during its lookup, with the pieces that others share.
 const SUBJECT: u64 = 16 << 10;
 
-/// A content that was read takes so many times its bytes.
+/// Memory of a read content as a multiple of its bytes.
 const READ: u64 = 4;
 
 impl PartnerQuestion<'_> {
-    /// How many subjects are looked up in one scan. They take a half of the memory.
+    /// Returns the number of subjects in one scan. They take half of the memory.
     pub(super) fn batch(&self) -> usize {
         let fitting = |memory: u64| (memory / 2 / SUBJECT) as usize;
         let bound = self.options.memory.map(fitting);
         bound.map_or(BATCH, |bound| bound.clamp(LEAST_BATCH, BATCH))
     }
 
-    /// Bytes of the contents that a thread keeps ready. Those of all threads take a quarter of the
-    /// memory if they were read.
+    /// Returns the bytes of read contents that a thread may cache. All threads take a quarter of
+    /// the memory.
     pub(super) fn ready_room(&self) -> u64 {
         let room = |memory: u64| memory / 4 / READ / threads() as u64;
         self.options.memory.map_or(u64::MAX, room)

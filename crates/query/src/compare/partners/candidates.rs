@@ -1,9 +1,8 @@
 //! Pairs of contents that may be partners.
 //!
-//! Everything goes by once, and of each content it is noted which of its pieces any subject has; by
-//! then every piece is counted. What is common drops out, the rest is counted up for each subject,
-//! and a pair that could not come to the threshold by its pieces is no candidate, nor is one of
-//! strangers (`kin`).
+//! All contents are scanned once. The scan records which pieces each content shares with a subject,
+//! and counts every piece. Common pieces are dropped, the others are summed up for each subject. A
+//! pair is no candidate if its pieces cannot reach the threshold, or if it is unrelated (`kin`).
 
 use std::collections::HashMap;
 
@@ -23,35 +22,35 @@ use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::files::FilesMeet;
 use crate::compare::wanted::WantedKeys;
 
-/// What is found for all batches.
+/// The results for all batches.
 #[derive(Default)]
 pub(super) struct FoundCandidates {
     /// Known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B) that may be partners, or stand for partners.
+    /// Pairs (content of A, content of B) that may be partners, or represent partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
-/// Two files that may be partners, and the contents by which they meet.
+/// Two files that may be partners, and the contents that nominated them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     pub(super) met: (u32, u32),
-    /// By their contents: the file of A, and that of B.
+    /// The file of A and the file of B, by their contents.
     pub(super) files: (u32, u32),
 }
 
-/// If more files have one text, each is compared with the first of the other side only.
+/// If more files have one text, each is compared only with the first file of the other side.
 const MOST_OF_ONE_TEXT: usize = 48;
 
 impl PartnerQuestion<'_> {
-    /// Whether a side has a content, as a file or as what stands for one.
+    /// Returns whether a side has a content, as a file or as a representation of one.
     fn has(&self, side: usize, content: u32) -> bool {
         let holders = self.holders[side];
         let mut owners = self.files.owners(content);
         holders.has(content) || owners.any(|(owner, _)| holders.has(owner))
     }
 
-    /// The files of a side that have a content as a rendition.
+    /// Returns the files of a side that have a content as a rendition.
     fn owners(&self, side: usize, content: u32) -> Vec<(u32, Rendition)> {
         let own = [(content, Rendition::Own)].into_iter();
         let all = own.chain(self.files.owners(content));
@@ -59,8 +58,8 @@ impl PartnerQuestion<'_> {
             .collect()
     }
 
-    /// The pairs of files that pairs of contents nominate: those that meet by contents, in their
-    /// order, and those that meet by members.
+    /// Returns the pairs of files that pairs of contents nominate: pairs by contents, in their
+    /// order, and pairs by members.
     pub(super) fn candidates(
         &self,
         mut found: Vec<(u32, u32)>,
@@ -74,7 +73,7 @@ impl PartnerQuestion<'_> {
             candidates.sort_unstable();
             return (candidates, Vec::new());
         }
-        // What stands for a file of A and for one of B needs no sample in common with itself.
+        // A shared representation of a file of A and of a file of B needs no common sample.
         let stand_ins = self.sides.apart.values().flatten();
         found.extend(stand_ins.map(|&(_, content)| (content, content)));
         let (mut candidates, mut of_members) = (Vec::new(), Vec::new());
@@ -82,7 +81,8 @@ impl PartnerQuestion<'_> {
             let (of_a, of_b) = (self.owners(0, x), self.owners(1, y));
             let is_many = of_a.len() + of_b.len() > MOST_OF_ONE_TEXT;
             for (at, &a) in of_a.iter().enumerate() {
-                // Of many the first of A meets all of B, and the others the first of B.
+                // If many files share it, the first of A meets all of B, and the others the first
+                // of B.
                 let met = if is_many && at > 0 { 1 } else { of_b.len() };
                 for &b in &of_b[..met.min(of_b.len())] {
                     let files = (a.0, b.0);
@@ -107,9 +107,9 @@ impl PartnerQuestion<'_> {
         (candidates, of_members)
     }
 
-    /// Finds the candidates of a batch. The first pass over all contents notes which keys each has
-    /// in common with any subject; then it is known which keys are boilerplate, and the others are
-    /// counted for each pair.
+    /// Finds the candidates of a batch. The first pass over all contents notes the keys that each
+    /// shares with any subject. Then the boilerplate among the keys is known, and the other keys
+    /// are counted for each pair.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -143,7 +143,7 @@ impl PartnerQuestion<'_> {
             subjects.push(subject);
         }
         let mut wanted = WantedKeys::new(pairs);
-        // What no subject has is counted once, for all batches.
+        // Keys that no subject has are counted once, for all batches.
         let counted = if found.common.is_none() { contents } else { 0 };
         let buckets = Buckets::new(counted, self.limit);
         // The first pass over all contents.
@@ -239,7 +239,7 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Whether more contents than the limit have a key that subjects have.
+    /// Returns whether more contents than the limit have a key of the subjects.
     fn is_common(
         &self,
         wanted: &WantedKeys,
@@ -257,8 +257,7 @@ impl PartnerQuestion<'_> {
         levels.contents(sample, is_text, counted as usize, self.limit) > self.limit as usize
     }
 
-    /// The keys that are boilerplate although no subject has them: contents that are measured have
-    /// them.
+    /// Returns the boilerplate keys that no subject has, but that measured contents have.
     fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
             return Ok(CommonKeys::default());
@@ -267,7 +266,7 @@ impl PartnerQuestion<'_> {
         Ok(CommonKeys::of(parts, self.limit))
     }
 
-    /// How many contents have each of these keys, in parts that add up.
+    /// Counts the contents that have each of these keys, in parts that add up.
     pub(super) fn count(
         &self,
         is_counted: impl Fn(u64) -> bool + Sync,
@@ -286,7 +285,7 @@ impl PartnerQuestion<'_> {
         Ok(parts.into_iter().map(|(_, counts)| counts))
     }
 
-    /// Whether the sizes let two contents be partners (sif, section 4).
+    /// Returns whether the sizes allow two contents to be partners (sif, section 4).
     fn sizes_fit(&self, a: ByteLen, b: ByteLen) -> bool {
         let Some(ratio) = self.options.size_ratio.score() else {
             return true;
@@ -295,15 +294,15 @@ impl PartnerQuestion<'_> {
         less >= ratio.get() * more
     }
 
-    /// The least share of the windows, and of the bytes in whole chunks, with which the threshold
-    /// can be reached.
+    /// Returns the least shares of common windows, and of bytes in common whole chunks, that allow
+    /// a pair to reach the threshold.
     fn least_shares(&self) -> (f64, f64) {
-        /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in
-        /// common the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05. The
-        /// rest of the factor is room for the error of small samples.
+        /// Every scattered edit spoils 64 windows and only one byte. With a share p of common
+        /// windows, the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05.
+        /// The rest of the factor allows for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
-        /// The same for chunks. Chunks and windows speak of the same bytes, so what a chunk proves
-        /// and no sample shows is little more than the chunk itself.
+        /// The same for chunks. Chunks and windows cover the same bytes. So a chunk that no sample
+        /// shows adds little more than its own bytes.
         const MOST_PER_CHUNK: f64 = 2.5;
         if self.options.exact {
             return (0.0, 0.0);
@@ -317,7 +316,7 @@ impl PartnerQuestion<'_> {
     }
 }
 
-/// The samples of each subject that are boilerplate.
+/// Returns the boilerplate samples of each subject.
 fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
     let mut common_of: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
     for at in (0..wanted.keys.len()).filter(|&at| wanted.is_common(at)) {
@@ -329,8 +328,7 @@ fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
     common_of
 }
 
-/// The evidence keys of a content, each with the bytes of the content that it stands for if it is a
-/// chunk's.
+/// Returns the evidence keys of a content. A key of a chunk has the number of bytes it represents.
 fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
     let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<(u64, u32)> = chunks
@@ -350,26 +348,26 @@ fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
     keys
 }
 
-/// A content that is looked up, as far as candidates need it.
+/// The fields of a looked-up content that candidates need.
 struct LookedUp {
     content: u32,
     of_a: bool,
     whole: ByteLen,
     size: ByteLen,
     shape: Shape,
-    /// That of its signature.
+    /// The level of its signature.
     level: u8,
 }
 
 /// The levels of a content's fingerprints.
 #[derive(Clone)]
 struct Shape {
-    /// The least level that any of them has. It is that of the signature, or more.
+    /// The least level of any of them. It is at least that of the signature.
     level: u8,
-    /// How many have at least each level, counted from the least possible one. Counts saturate at
-    /// 255.
+    /// The number of fingerprints at or above each level, counted from the least possible one.
+    /// Counts saturate at 255.
     at_least: [u8; 32],
-    /// How many were left out because they are boilerplate.
+    /// The number of fingerprints left out as boilerplate.
     common: u8,
 }
 
@@ -390,13 +388,13 @@ impl Shape {
         }
     }
 
-    /// The least level of the fingerprints among these keys.
+    /// Returns the least level of the fingerprints among these keys.
     fn level_of(keys: &[u64]) -> Option<u8> {
         let samples = keys.iter().filter(|&&key| key & CHUNK == 0);
         samples.map(|&key| Fingerprint(key).level()).min()
     }
 
-    /// Counts these no more, as far as they are fingerprints.
+    /// Removes these from the counts, if they are fingerprints.
     fn leave_out(&mut self, common: impl IntoIterator<Item = u64>) {
         for key in common.into_iter().filter(|key| key & CHUNK == 0) {
             self.common = self.common.saturating_add(1);
@@ -406,12 +404,12 @@ impl Shape {
         }
     }
 
-    /// Whether most of it is boilerplate.
+    /// Returns whether most of it is boilerplate.
     const fn is_header(&self) -> bool {
         self.common > 0 && self.common >= self.at_least[0]
     }
 
-    /// How many have this level or a greater one.
+    /// Returns the number of fingerprints at or above this level.
     fn at(&self, level: u8) -> usize {
         usize::from(self.at_least[Self::place(level)])
     }
@@ -420,18 +418,18 @@ impl Shape {
         usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
     }
 
-    /// The size of the smaller of two samples at their common level.
+    /// Returns the size of the smaller of two samples at their common level.
     fn fewer(&self, other: &Self) -> f64 {
         let level = self.level.max(other.level);
         self.at(level).min(other.at(level)).max(1) as f64
     }
 }
 
-/// What a thread notes while everything goes by.
+/// Notes of a thread during the scan.
 #[derive(Default)]
 struct ThreadNotes {
     keys: Vec<u64>,
-    /// Places of wanted keys, content by content.
+    /// Indices of wanted keys, content by content.
     found: Vec<u32>,
     seen: Vec<Seen>,
     levels: SignatureLevels,
@@ -445,23 +443,24 @@ struct Seen {
     shape: Shape,
 }
 
-/// What a batch of subjects has in common with all contents.
+/// The common pieces of a batch of subjects and all contents.
 struct Scan<'a> {
     question: &'a PartnerQuestion<'a>,
     subjects: &'a [LookedUp],
     windows: BatchWindows<'a>,
     wanted: &'a WantedKeys,
     is_looked_up: &'a [Vec<bool>; 2],
-    /// How many of the batch are subjects of A.
+    /// The number of subjects of A in the batch.
     of_a: u32,
     least: (f64, f64),
 }
 
-/// What a thread counts with.
+/// The counters of a thread.
 struct CandidateTally {
-    /// Common fingerprints with each subject, and its bytes in common chunks.
+    /// For each subject, the number of common fingerprints and its bytes in common chunks.
     counts: Vec<(u16, u32)>,
-    /// How rare is what a content that is judged by its windows has in common with each.
+    /// For each subject, the rarity of the pieces shared with a content that is judged by its
+    /// windows.
     rarities: Vec<Common>,
     touched: Vec<u32>,
     candidates: Vec<(u32, u32)>,
@@ -488,7 +487,7 @@ impl Scan<'_> {
             return;
         }
         let in_b = question.has(1, content);
-        // Two subjects meet when that of B goes by.
+        // Two subjects meet when the content of B is scanned.
         let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
         let is_judged = question.is_judged(content);
         if is_judged {
@@ -553,8 +552,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a subject has more in common with a content that is judged by its windows than
-    /// strangers have, if that is known.
+    /// Returns whether a subject and a content judged by its windows share more than unrelated
+    /// contents. Fails if that is unknown.
     fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
         let subject = &self.subjects[place as usize];
         if !self.question.is_judged(subject.content) {
@@ -585,7 +584,7 @@ impl Scan<'_> {
         self.question.content(content).kind == ContentKind::Text
     }
 
-    /// Whether so much in common could come to the threshold.
+    /// Returns whether this much common content could reach the threshold.
     fn could_pass(
         &self,
         subject: &LookedUp,
@@ -598,11 +597,11 @@ impl Scan<'_> {
         }
         let (least_windows, least_bytes) = self.least;
         let smaller = subject.size.0.min(other.size.0).max(1) as f64;
-        // A chunk may prove what few samples hide.
+        // A chunk may prove common bytes that few samples miss.
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // One sample is a phrase, unless few are left that could be common.
+        // One sample is a phrase, unless few samples are left that could be common.
         let are_texts = self.is_text(subject.content) && self.is_text(other.content);
         if are_texts && subject.shape.is_header() && shape.is_header() {
             return fingerprints > 0;

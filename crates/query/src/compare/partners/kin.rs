@@ -1,9 +1,8 @@
-//! Whether two contents that are no text have more in common than strangers, as everywhere
-//! (`nominate::kinship`).
+//! Kinship of two contents that are not texts, as in `nominate::kinship`.
 //!
-//! How many contents have a window is counted while all go by, for the windows of the subjects of a
-//! batch. What else a content has is not known of one that is no subject; where that alone decides,
-//! its windows are counted in a pass of their own.
+//! During the scan, the windows of the subjects of a batch are counted over all contents. The other
+//! windows of a content that is no subject are not known. Where they decide, they are counted in a
+//! separate pass.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -21,12 +20,13 @@ use crate::compare::wanted::WantedKeys;
 pub(super) struct BatchWindows<'a> {
     wanted: &'a WantedKeys,
     limit: u32,
-    /// Of each subject, by their places among the wanted keys.
+    /// The windows of each subject, as indices into the wanted keys.
     of: Vec<Vec<u32>>,
 }
 
 impl<'a> BatchWindows<'a> {
-    /// Of so many subjects; what more than `limit` contents have is boilerplate.
+    /// Collects the windows of this many subjects. Windows of more than `limit` contents are
+    /// boilerplate.
     pub(super) fn of(
         (wanted, limit): (&'a WantedKeys, u32),
         subjects: usize,
@@ -46,12 +46,12 @@ impl<'a> BatchWindows<'a> {
         windows.filter(move |&at| Fingerprint(self.wanted.keys[at]).level() >= level)
     }
 
-    /// How many have this level or a greater one, boilerplate included.
+    /// Counts the windows at or above this level, boilerplate included.
     pub(super) fn count(&self, subject: usize, level: u8) -> usize {
         self.at_level(subject, level).count()
     }
 
-    /// Whether those of them that are rare come to no more than `most`.
+    /// Returns whether the rare ones among them count no more than `most` in total.
     pub(super) fn are_at_most(&self, subject: usize, level: u8, most: f64) -> bool {
         let windows = self.at_level(subject, level);
         let worths = windows.filter_map(|at| worth(self.wanted, at, self.limit));
@@ -59,37 +59,37 @@ impl<'a> BatchWindows<'a> {
     }
 }
 
-/// What a wanted window counts, unless it is boilerplate.
+/// Returns the worth of a wanted window, or `None` if it is boilerplate.
 fn worth(wanted: &WantedKeys, at: usize, limit: u32) -> Option<PieceWorth> {
     let is_own = !wanted.is_common(at);
     is_own.then(|| PieceWorth::of(wanted.counted(at), limit))
 }
 
-/// Two contents are kin if what is rare in one of them comes to no more than this.
+/// The condition for two contents to be kin: the rare windows of one of them count at most this.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RareAtMost {
     pub(super) level: u8,
     pub(super) most: f64,
 }
 
-/// A pair of which the windows of a content decide that is no subject.
+/// A pair whose kinship depends on the windows of a content that is no subject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UndecidedPair {
     pub(super) pair: (u32, u32),
-    /// That content.
+    /// The content that is no subject.
     pub(super) of: u32,
     pub(super) are_kin: RareAtMost,
 }
 
 impl PartnerQuestion<'_> {
-    /// Whether a content is judged by its windows: it is no text, and stands for files by their own
-    /// bytes.
+    /// Returns whether a content is judged by its windows: it is not a text, and represents files
+    /// by their own bytes.
     pub(super) fn is_judged(&self, content: u32) -> bool {
         let is_text = self.content(content).kind == ContentKind::Text;
         !is_text && self.files.owners(content).next().is_none()
     }
 
-    /// Those of the undecided pairs that are kin.
+    /// Returns the undecided pairs that are kin.
     pub(super) fn kin_of(
         &self,
         undecided: &[UndecidedPair],

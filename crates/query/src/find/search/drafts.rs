@@ -1,7 +1,7 @@
-//! Drafts, which are the pairs that are to be measured, and what is found when they are.
+//! Drafts: pairs that are to be measured, and the results.
 //!
-//! A draft was nominated by an estimate, or by a rare passage. The proof takes its place wherever
-//! the budget of the question reaches; what it leaves keeps the estimate, with its interval.
+//! A draft was nominated by an estimate, or by a rare passage. It is proven while the budget of the
+//! question lasts. The others keep their estimate, with its interval.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -27,31 +27,31 @@ use super::{ComparedRendition, Search};
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
 
-/// A pair that is to be measured on the contents.
+/// A pair to be measured on the contents.
 pub(super) struct Draft {
     pub(super) place: Place,
     pub(super) compared: DraftSides,
-    /// With the rarity of what the estimate is of.
+    /// The estimate, with the rarity of the samples that it used.
     pub(super) estimate: Match,
     pub(super) rarity_of_all: Option<Rarity>,
-    /// By the estimate it may have a relation.
+    /// True if the estimate allows a relation.
     pub(super) could_relate: bool,
     /// [`ContentPair::passage`].
     pub(super) passage: Option<Passage>,
-    /// What is frame of both.
+    /// The frame of both.
     pub(super) frame: Frame,
 }
 
-/// What of a pair is to be measured.
+/// The two sides of a pair to be measured.
 pub(super) enum DraftSides {
     Contents(SubjectSide, Occurrence, ContentRow),
-    /// What both hold; with where the other stands, if it holds no members.
+    /// The members of both, and the place of the other side if it holds no members.
     Members(ComparedSide, (ComparedSide, Option<Occurrence>)),
 }
 
 impl Draft {
-    /// In which order drafts of equal estimates are measured: by what their contents are, not by
-    /// when they were scanned, so that every index says the same.
+    /// Returns the order of drafts with equal estimates. It depends on their contents and not on
+    /// the time of the scan, so every index gives the same answer.
     fn order(&self) -> (Option<(ContentDigest, Rendition)>, Place) {
         let compared = match &self.compared {
             DraftSides::Contents(subject, _, row) => Some((row.digest, subject.rendition)),
@@ -61,15 +61,14 @@ impl Draft {
     }
 }
 
-/// So many pairs are measured at most for a passage that they may have in common, the longest and
-/// rarest first.
+/// Pairs that are measured for a passage that they may share, the longest and rarest first.
 const QUOTATIONS: usize = 128;
 
-/// Bytes besides common text that a passage has at least.
+/// Least size of a passage in bytes, without common text.
 const LEAST_PASSAGE: f64 = 128.0;
 
 impl Search<'_> {
-    /// What is to be measured, the best by their estimates first.
+    /// Returns the pairs to be measured, the best estimates first.
     fn ordered_drafts(&mut self) -> Vec<Draft> {
         let all = std::mem::take(&mut self.drafts);
         let (mut drafts, mut quotations): (Vec<Draft>, Vec<Draft>) =
@@ -89,8 +88,8 @@ impl Search<'_> {
         drafts
     }
 
-    /// What is to be measured, in order, with what is rare in it without the frames of both. What
-    /// has nothing else in common is not listed.
+    /// Returns the pairs to be measured, in order. Their rarity leaves out the frames of both, and
+    /// pairs with nothing else in common are dropped.
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
         let is_here = |content| scoped.is_some_and(|scoped| scoped.has(content));
@@ -136,7 +135,7 @@ impl Search<'_> {
         Ok(drafts)
     }
 
-    /// Measures what was nominated on the contents.
+    /// Measures the drafts on their contents.
     pub(super) fn prove(&mut self) -> Result<(), AskError> {
         let drafts = self.without_frames()?;
         let pairs: Vec<UnmeasuredPair<'_>> = drafts
@@ -188,8 +187,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The share of the subject's words that it has in common with a content and that count
-    /// nothing, if that can be told, and how many samples count.
+    /// Returns the share of the subject's words that are common with a content but do not count, if
+    /// it can be determined, and the number of samples that count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),
@@ -206,7 +205,7 @@ impl Search<'_> {
         Ok((lost, left))
     }
 
-    /// Whether a pair that was looked at for a passage has none but in common text.
+    /// Returns whether a pair measured for a passage shares only common text.
     fn is_common_text(&mut self, draft: &Draft, found: &Match) -> Result<bool, AskError> {
         let DraftSides::Contents(subject, _, row) = &draft.compared else {
             return Ok(false);
@@ -215,15 +214,15 @@ impl Search<'_> {
         if is_nominee || found.is_estimate || found.rarity.is_none() {
             return Ok(false);
         }
-        // A passage in a frame is one.
+        // A passage in a frame counts as a passage.
         let (lost, _) = self.lost((subject, row), &Frame::default())?;
         let lost = lost.zip(found.measures.a_in_b);
         let size = found.sizes.0.0 as f64;
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
-    /// A proven pair that would be listed but for what is common in it: by the words of the subject
-    /// that stand nearest to what is common, where the samples alone say too little.
+    /// Restores a proven pair that only its common text keeps from being listed. If the samples
+    /// alone are too few, it uses the words of the subject nearest to common text.
     fn with_rare_words(
         &mut self,
         pair: (&SubjectSide, &ContentRow),
@@ -250,8 +249,8 @@ impl Search<'_> {
         })
     }
 
-    /// What is said of a pair that was not read, if anything. The estimate by which it was
-    /// nominated leaves boilerplate out, and has no interval.
+    /// Returns the row of a pair that was not read, if it has one. The estimate that nominated it
+    /// leaves boilerplate out and has no interval.
     fn unproven(&self, draft: &Draft) -> Result<Option<Match>, AskError> {
         let estimate = Match {
             rarity: draft.rarity_of_all,
@@ -285,7 +284,8 @@ impl Search<'_> {
         }))
     }
 
-    /// What is shown of two places by what both hold, if that is not read.
+    /// Returns the figures that are shown of two places by all their contents, without reading
+    /// them.
     fn shown_of_wholes(
         &self,
         ours: [Option<WholeDigest>; 2],

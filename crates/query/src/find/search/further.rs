@@ -1,5 +1,5 @@
-//! The near-copies of a subject that a listing does not look at, because it shows a hundred of
-//! them: where they stand, so that it can say how many more there are.
+//! Near-copies of a subject beyond the hundred entries of a listing. Their places are counted, so
+//! that the listing can state how many more there are.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,17 +11,17 @@ use resemble_relate::renditions::{Place, Rendition};
 use super::Search;
 use crate::find::Similar;
 
-/// What was not looked at. Each is taken for as similar as a near-copy is.
+/// The near-copies that were not compared. Each is assumed to be as similar as a near-copy is.
 #[derive(Clone, Debug, Default)]
 pub(in crate::find) struct FurtherCopies {
-    /// How many files have a content, besides the subject.
+    /// The number of files that have a content, without the subject.
     files: BTreeMap<ContentId, usize>,
     /// Contents of members of archives and mails: copies of one are one entry.
     members: HashSet<ContentId>,
 }
 
 impl FurtherCopies {
-    /// How many entries they would be besides these rows.
+    /// Counts the entries that they would add to these rows.
     pub(in crate::find) fn entries(&self, rows: &[Similar]) -> usize {
         let shown: HashSet<ContentId> = rows.iter().filter_map(|row| row.member).collect();
         self.files.values().sum::<usize>() + self.members.difference(&shown).count()
@@ -29,7 +29,7 @@ impl FurtherCopies {
 }
 
 impl Search<'_> {
-    /// Takes note of where a near-copy stands that is not looked at.
+    /// Records the places of a near-copy that is not compared.
     pub(super) fn note_further(
         &mut self,
         rendition: Rendition,
@@ -50,7 +50,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether a content is that of an archive or a mail: it has no entry besides its members'.
+    /// Returns whether a content is an archive or a mail, which has entries only for its members.
     fn holds_members(&self, content: ContentId) -> Result<bool, AskError> {
         let row = self.snapshot.content(content)?;
         if row.is_none_or(|row| row.parts == 0) {
@@ -70,7 +70,7 @@ impl Search<'_> {
         Ok(files.into_iter().filter(|&file| is_other(file)).count())
     }
 
-    /// Leaves out what has a row after all, by another rendition.
+    /// Leaves out contents that have a row by another rendition.
     pub(super) fn further_besides_rows(&mut self) -> FurtherCopies {
         let mut further = std::mem::take(&mut self.further);
         let has_row = |&content: &ContentId| self.rows.contains_key(&Place::file(content));

@@ -1,21 +1,21 @@
-//! Which texts no listing can have, by their samples alone.
+//! Rejects texts that no listing can have, by their samples alone.
 //!
-//! Nine of ten texts that were read for a listing had no entry in it: what is kept of a large text
-//! is too little to tell that it has a twentieth of the subject and not a quarter. The posting
-//! lists know it: they have one shingle in eight, and how many of these both have is known of every
-//! nominee. So a text is read only if, by the most that these samples allow,
+//! Nine of ten texts that were read for a listing had no entry in it. The few kept samples of a
+//! large text cannot show that it has a twentieth of the subject and not a quarter. The posting
+//! lists can: they have one shingle in eight, and their number of common shingles is known for
+//! every nominee. So a text is read only if, by the most that these samples allow,
 //!
 //! * a quarter of the subject without its boilerplate may lie in it, or
 //! * most of it may lie in the subject.
 //!
 //! # From shingles to words
 //!
-//! If words are edited at random, and a part q of them is not, a part p = q⁵ of the shingles is
-//! left, and 5q⁵ - 4q⁶ of the words lie in runs of five or more: 5p - 4p^(6/5). Whatever else is
-//! changed, more of the shingles are left for as many words. What a text says more than once may
-//! lie in the other one as a whole, although samples of distinct shingles know it once.
+//! If words are edited at random and a part q of them stays, then a part p = q⁵ of the shingles
+//! stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all. Any other
+//! distribution of edits leaves more shingles for as many words. A repeated text may lie in the
+//! other one as a whole, although samples of distinct shingles count it once.
 //!
-//! A share of samples may be so much greater in truth as in an [estimate](similarity::interval).
+//! The true share of samples may exceed the sampled one as in an [estimate](similarity::interval).
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Boilerplate, too_small};
@@ -25,21 +25,21 @@ use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{Counts, LOOKED_UP};
 use resemble_relate::nominate::levels::SamplesFrom;
 
-/// What is known of the samples of a subject, which is a text.
+/// The samples of a subject, which is a text.
 pub(super) struct ListingPromise<'a> {
     counts: &'a Counts,
     size: ByteLen,
     repeats: Option<Repeats>,
     /// The level of its samples with posting lists.
     level: u8,
-    /// Those of them that are no boilerplate.
+    /// The samples that are not boilerplate.
     rare: SamplesFrom,
     has_boilerplate: bool,
 }
 
 impl<'a> ListingPromise<'a> {
-    /// Of a subject with these samples that have posting lists; `None`: not all were looked up, or
-    /// many near-copies of the subject were counted in another way.
+    /// Returns the samples with posting lists of a subject. `None`: not all were looked up, or many
+    /// near-copies of the subject were counted in another way.
     pub(super) fn of(digest: &Digest, posted: &Signature, counts: &'a Counts) -> Option<Self> {
         if posted.fingerprints.len() > LOOKED_UP.cap as usize || counts.have_copies() {
             return None;
@@ -57,8 +57,8 @@ impl<'a> ListingPromise<'a> {
         })
     }
 
-    /// Whether a content that has so much in common with the subject may have an entry. `own` and
-    /// `other` are what is kept of the samples of both.
+    /// Returns whether a content with these common samples may have an entry. `own` and `other` are
+    /// the kept samples of both.
     pub(super) fn could_be_listed(
         &self,
         own: &Signature,
@@ -66,11 +66,11 @@ impl<'a> ListingPromise<'a> {
         row: &ContentRow,
         other: &Signature,
     ) -> bool {
-        // Chunks say what few samples hide.
+        // Chunks may prove common bytes that few samples miss.
         if row.kind != ContentKind::Text || common.chunks > 0 {
             return true;
         }
-        // They have no shares.
+        // Contents too small to judge have no shares.
         if too_small(self.size) || too_small(row.size) {
             return false;
         }
@@ -97,7 +97,7 @@ impl<'a> ListingPromise<'a> {
         if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
             return false;
         }
-        // By what else it is found its row counts as well.
+        // A nominee's row includes the samples that nominated it by other means.
         let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
         let of_kept = other.fingerprints.len() as f64;
         let sparser = i32::from(posted_level) - i32::from(other.level);
@@ -112,7 +112,7 @@ impl<'a> ListingPromise<'a> {
     }
 }
 
-/// What may be true of a share, by so many samples of it among so many.
+/// Returns the largest plausible share, if `part` of `of` samples are common.
 fn most_share(part: f64, of: f64) -> f64 {
     if of < 1.0 {
         return 1.0;
@@ -122,14 +122,14 @@ fn most_share(part: f64, of: f64) -> f64 {
         .get()
 }
 
-/// The share of the words of a text that lie in runs of five, if another one has this share of its
-/// shingles; of what it repeats nothing is known, so all of it may.
+/// Returns the share of a text's words that lie in common runs of five, for this common share of
+/// its shingles. Repeated words are unknown, so all of them may be common.
 fn covered_words(shingles: f64, repeats: Option<Repeats>) -> f64 {
     let words = similarity::words_in_runs(shingles);
     words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)
 }
 
-/// The most of its words, by so many samples in common among so many.
+/// Returns the largest plausible share of its words, if `part` of `of` samples are common.
 fn most_words(part: f64, of: f64, repeats: Option<Repeats>) -> f64 {
     covered_words(most_share(part, of), repeats)
 }
@@ -142,14 +142,14 @@ mod tests {
 
     use super::*;
 
-    /// All samples of a text that have posting lists.
+    /// Returns all samples of a text that have posting lists.
     fn posted(text: &str) -> Signature {
         let (signature, _) = sampled::sample(text.as_bytes(), &Params::default().posted);
         signature.expect("a text")
     }
 
-    /// Whether the second text may be listed of the first. More contents than the limit have the
-    /// samples of the third.
+    /// Returns whether the second text may be listed for the first. The samples of the third are
+    /// boilerplate.
     fn promises(subject: &str, other: &str, boilerplate: &str) -> bool {
         let params = Params::default();
         let mut counts = Counts::new(1000);
@@ -196,7 +196,7 @@ mod tests {
         assert!(promises(&text, &with(1500, 6000), ""));
         assert!(promises(&text, &with(1500, 40_000), ""));
         assert!(!promises(&text, &with(150, 6000), ""));
-        // It lies in the subject, of which it is a small part.
+        // It lies in the subject, and is a small part of it.
         assert!(promises(&text, &with(300, 350), ""));
         assert!(!promises(&text, &with(60, 1500), ""));
     }

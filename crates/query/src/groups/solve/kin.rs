@@ -1,12 +1,11 @@
-//! Whether two contents that are no text have more in common than strangers, and how close they
-//! are.
+//! Kinship of two contents that are not texts: whether they share more than unrelated contents.
 //!
-//! That is told by how few have what both have ([`WindowCounts`]). Where a problem is solved in
-//! parts the lists of a part do not tell it; there those of the index are read, which costs as much
-//! as measuring the pair. So the answer is the same with any bound of memory.
+//! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
+//! solved in parts, the lists of a part cannot show that. Then those of the index are read, which
+//! costs as much as measuring the pair. So the answer does not depend on the bound of memory.
 //!
-//! How close they are tells what they are grouped with ([`super::super::links`]): two drivers of
-//! one framework may lie in each other more than two builds of one of them.
+//! The kinship also decides which contents are grouped ([`super::super::links`]). Two drivers of
+//! one framework may share more bytes than two builds of one of them.
 
 use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
@@ -17,20 +16,20 @@ use resemble_relate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most
 
 use super::{BlockContent, Solver};
 
-/// How two contents met.
+/// The way in which two contents met.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MetBy<'k> {
-    /// Where all contents of their problem are, in these places.
+    /// In a block of all contents of their problem, at these places.
     Whole(&'k Kinships, (usize, usize)),
     /// In a part of their problem.
     Part,
-    /// As a member of a family and its leader.
+    /// A member of a family met its leader.
     Family,
 }
 
 impl Solver<'_> {
-    /// The kinship of the contents of these places, by what both have in common, if they are no
-    /// strangers; 0 where it is not told.
+    /// Returns the kinship of the contents of these places, by their common pieces, or `None` if
+    /// they are unrelated. It is 0 where kinship does not apply.
     pub(super) fn kinship(
         &self,
         places: (u32, u32),
@@ -73,7 +72,8 @@ impl Solver<'_> {
         Ok(are_kin.then_some(kinship as f32))
     }
 
-    /// What two contents have in common, by how many contents of the question have it.
+    /// Counts the common pieces of two contents, by the number of contents of the question that
+    /// have them.
     fn common_in_problem(&self, a: &Kept, b: &Kept) -> Result<Common, ReadError> {
         let mut common = Common::NONE;
         for kind in [PostingKind::Fingerprint, PostingKind::Chunk] {
@@ -85,7 +85,7 @@ impl Solver<'_> {
         Ok(common)
     }
 
-    /// What the windows of a content count that have this level or a greater one.
+    /// Returns the worths of a content's windows at or above this level.
     fn worths_of(&self, content: &Kept, level: u8) -> Result<Vec<PieceWorth>, ReadError> {
         let kind = PostingKind::Fingerprint;
         let mut keys = nominating_pieces(kind, content, self.counts);
@@ -95,7 +95,8 @@ impl Solver<'_> {
         Ok(worths)
     }
 
-    /// What pieces count among the contents of the question, as in a block of all of them.
+    /// Returns the worths of pieces among the contents of the question, as in a block of all of
+    /// them.
     fn worths(
         &self,
         kind: PostingKind,
@@ -107,7 +108,7 @@ impl Solver<'_> {
             PostingKind::Chunk => CHUNK,
         };
         self.snapshot.postings(kind, keys, &mut |at, contents| {
-            // What the leader of a family has nominates none of its members.
+            // Pieces of the leader of a family nominate none of its members.
             let is_its_own = |&place: &u32| {
                 let of_leader = self.families.of_leader(place);
                 of_leader.is_none_or(|pieces| !pieces.contains(&(keys[at] | mark)))
