@@ -151,7 +151,7 @@ fn a_mount_point_inside_a_watched_root_is_skipped() {
     let first = Overlay::mount(inside("M", View::Files), Arc::clone(&site.map) as _).unwrap();
     let second =
         Overlay::mount(inside("sub/N", View::Folders), Arc::clone(&site.map) as _).unwrap();
-    // A bind mount of the first: its path does not tell that it is one of ours.
+    // A bind mount of the first has a path that does not identify it as ours.
     fs::create_dir(site.path("docs/bound")).unwrap();
     rustix::mount::mount_bind(first.mount_point(), site.path("docs/bound")).unwrap();
     for overlay in [&first, &second] {
@@ -196,8 +196,8 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     };
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
-    // For up to a second the root's handle is still used, although its path and that of the inner
-    // mount have changed: only the id tells then. Afterwards the root is not there.
+    // The root's handle is used for up to a second, although its path and that of the inner mount
+    // have changed. Only the mount id identifies the mount then. Afterwards the root is gone.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(
@@ -274,7 +274,7 @@ fn an_unmount_by_others_is_noticed() {
     assert!(m.join("mine").exists(), "the other's mount stays");
     rustix::mount::unmount(&m, rustix::mount::UnmountFlags::DETACH).unwrap();
 
-    // Covered by another mount: refused, nothing is unmounted; afterwards it works.
+    // Under another mount: refused, and nothing is unmounted; afterwards it works.
     let overlay = site.mount(View::Files);
     rustix::mount::mount("none", &m, "tmpfs", flags, None::<&std::ffi::CStr>).unwrap();
     assert!(matches!(overlay.unmount(), Err(MountError::Covered { .. })));
