@@ -1,10 +1,10 @@
 //! Moves of one tree, replayed in the other.
 //!
-//! A comparison says which files of B have another path in A. Renaming them gives B the names of A,
-//! so that the next synchronization copies only what has changed. The order matters: a name must be
-//! free before it is given. What is in the way and is itself to be renamed goes first; where that
-//! leads round in a circle, one file waits under a temporary name. What is in the way and stays
-//! gets a name beside its own: nothing is overwritten.
+//! A comparison reports which files of B have another path in A. Renaming them gives B the names of
+//! A, so that the next synchronization copies only changed files. The order matters: a name must be
+//! free before it is used. An obstacle that is itself to be renamed goes first. In a cycle, one
+//! file waits under a temporary name. An obstacle that stays is renamed beside its place: nothing
+//! is overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use resemble_proto::path::PathText;
 
 use super::{Look, Means, Plan, PlanStep, Treatment, path_for_printf};
 
-/// What is at a path, with its device and inode.
+/// The entry at a path, with its device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Nothing.
@@ -30,13 +30,13 @@ pub enum PathKind {
 /// The two trees of a comparison.
 #[allow(missing_debug_implementations)] // it is made of functions
 pub struct Trees<'a> {
-    /// What is at a path of A, relative to it.
+    /// Returns the entry at a path relative to A.
     pub at_a: &'a dyn Fn(&Path) -> PathKind,
     /// The real path of B.
     pub b: PathBuf,
-    /// What is at a path of B, relative to it.
+    /// Returns the entry at a path relative to B.
     pub at_b: &'a dyn Fn(&Path) -> PathKind,
-    /// Whether the rows name every file of B: else no folder is renamed as one.
+    /// True if the rows include every file of B; otherwise no folder is renamed as one.
     pub is_whole: bool,
 }
 
@@ -44,12 +44,12 @@ pub struct Trees<'a> {
 #[derive(Debug)]
 pub(super) struct Renaming {
     pub from: PathBuf,
-    /// What must be found there, as the script checks it.
+    /// The expected entry, which the script checks.
     pub identity: String,
     pub to: PathBuf,
-    /// Where it was before it waited under a temporary name.
+    /// Its path before it waited under a temporary name.
     pub home: Option<PathBuf>,
-    /// The name that it gets after it has waited.
+    /// The name that it gets after waiting.
     pub later: Option<PathBuf>,
 }
 
@@ -66,19 +66,19 @@ struct Mover {
     has_failed: bool,
 }
 
-/// What keeps a name from being given.
+/// An obstacle that keeps a name from being used.
 enum Obstacle {
     None,
     /// A file or folder that is to be renamed.
     Mover(usize),
     /// A folder.
     Folder(PathBuf),
-    /// Something that stays.
+    /// An entry that stays.
     Fixture(PathBuf),
 }
 
 impl Plan {
-    /// The plan that gives the files of B the paths that they have in A.
+    /// Returns the plan that gives the files of B their paths in A.
     pub fn of_compare(document: &CompareDocument, trees: &Trees<'_>, means: &Means<'_>) -> Self {
         let about = format!(
             "compare {} {}",
@@ -100,21 +100,21 @@ impl Plan {
     }
 }
 
-/// The rows of a comparison, as far as they are about names.
+/// The parts of a comparison that concern names.
 struct TreeMoves<'d> {
     /// The files of B.
     files: HashSet<&'d Path>,
     /// Files of B and their paths in A.
     moved: Vec<(&'d Path, &'d Path)>,
-    /// The same of files that were edited as well.
+    /// The same for files that were edited as well.
     edited: Vec<(&'d Path, &'d Path)>,
 }
 
 impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
-        // Files that have their partner. One that was edited past all likeness has none: what was
-        // at its path is another file, which may have moved.
+        // Files that have their partner. A file edited beyond recognition has none; the former file
+        // of its path may have moved.
         let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
         for row in &document.body.entries {
             let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
@@ -154,7 +154,7 @@ impl<'d> TreeMoves<'d> {
         }
     }
 
-    /// How many files are below each folder of B.
+    /// Counts the files below each folder of B.
     fn files_below(&self) -> BTreeMap<PathBuf, usize> {
         let mut below = BTreeMap::new();
         for file in &self.files {
@@ -165,7 +165,7 @@ impl<'d> TreeMoves<'d> {
         below
     }
 
-    /// What is renamed: folders of which every file has moved along, then files.
+    /// Returns the renames: folders whose files all moved along, then files.
     fn renamed(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let mut renamed = if trees.is_whole {
             self.folders(trees)
@@ -180,7 +180,7 @@ impl<'d> TreeMoves<'d> {
 
     fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let below = self.files_below();
-        // How many files agree that a folder has become another one, and how many of them whole.
+        // The number of files that agree on a folder's new name, and the number of unedited ones.
         let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
         let moved = self.moved.iter().map(|pair| (pair, 1));
         for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
@@ -216,13 +216,13 @@ impl<'d> TreeMoves<'d> {
     }
 }
 
-/// The folders that a relative path lies in, the deepest first, without the root itself.
+/// Returns the folders above a relative path, the deepest first, without the root itself.
 fn folders_of(path: &Path) -> impl Iterator<Item = &Path> {
     let above = path.ancestors().skip(1);
     above.filter(|folder| *folder != Path::new(""))
 }
 
-/// In which order names are given.
+/// The order in which names are given.
 struct Schedule<'a> {
     trees: &'a Trees<'a>,
     look: Look<'a>,
@@ -231,7 +231,7 @@ struct Schedule<'a> {
     by_target: HashMap<PathBuf, usize>,
     /// Names that have become free.
     free: HashSet<PathBuf>,
-    /// Files of B that are still below each folder.
+    /// The number of files of B that are still below each folder.
     below: BTreeMap<PathBuf, usize>,
     steps: Vec<PlanStep>,
 }
@@ -304,12 +304,12 @@ impl<'a> Schedule<'a> {
         self.steps
     }
 
-    /// What is in the way of a name.
+    /// Returns the obstacle to a name.
     fn obstacle(&self, number: usize) -> Obstacle {
         let mover = &self.movers[number];
         let mut parts = mover.target.ancestors().collect::<Vec<_>>();
         parts.pop();
-        // Where the part of the path that is behind us was before anything was renamed.
+        // The part of the path that was walked, before and after the renames.
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
@@ -331,7 +331,8 @@ impl<'a> Schedule<'a> {
             }
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
-                // The same file by a name that a file system takes for its own: another case.
+                // A name that a file system identifies with the file's own, such as one in another
+                // case.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -371,7 +372,7 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a temporary name. It lies at the top of B, so that no folder is kept by it.
+    /// Gives a temporary name at the top of B, so that it keeps no folder occupied.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;
@@ -400,7 +401,7 @@ impl<'a> Schedule<'a> {
         self.free.insert(mover.source.clone());
     }
 
-    /// Clears a folder whose name a file needs: its files go first, then it.
+    /// Clears a folder whose name a file needs: its files move first, then the folder.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {
             !mover.is_done
@@ -429,7 +430,7 @@ impl<'a> Schedule<'a> {
         None
     }
 
-    /// Renames what is in the way and stays.
+    /// Renames an obstacle that stays.
     fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
         let name = |n: usize| {
             let mut name = path.file_name().unwrap_or_default().to_owned();
