@@ -1,7 +1,7 @@
 //! The two programs in a private home with a tree to watch.
 //!
-//! Nothing here sleeps. A daemon is ready when it says `READY=1` on its notification socket, a
-//! change is in when `resemble sync` returns, a process is gone when `wait` says so.
+//! Nothing here sleeps. A daemon is ready when it sends `READY=1` to its notification socket. A
+//! change is indexed when `resemble sync` returns. A process is gone when `wait` returns.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,11 +14,11 @@ use rustix::process::{Pid, Signal};
 
 use crate::{Differences, Ran, TempTree, start_ready};
 
-/// The folder of the freshly built programs.
+/// Returns the folder of the freshly built programs.
 ///
-/// A test of one package is not told where another package's binaries are, so this builds them
-/// (nothing to do when they are up to date) and looks beside the test's own executable. Programs
-/// that are built already are named by `RESEMBLE_PROGRAMS=FOLDER`.
+/// A test of one package does not know the paths of another package's binaries. So this builds them
+/// (nothing to do when they are up to date) and looks beside the test's own executable.
+/// `RESEMBLE_PROGRAMS=FOLDER` names programs that are already built.
 fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -53,7 +53,7 @@ fn programs() -> &'static Path {
     })
 }
 
-/// A private home with a tree to watch; everything goes when it is dropped.
+/// A private home with a tree to watch. Everything is removed when it is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
     dir: TempTree,
@@ -66,7 +66,7 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// A fresh one with an empty `tree`.
+    /// Returns a fresh one with an empty `tree`.
     pub fn new() -> Self {
         let folders = ["home", "run", "state", "cache", "tree"];
         Self {
@@ -74,22 +74,22 @@ impl Sandbox {
         }
     }
 
-    /// A path in the sandbox.
+    /// Returns a path in the sandbox.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.dir.path(name)
     }
 
-    /// The watched tree, or a path in it.
+    /// Returns the watched tree, or a path in it.
     pub fn tree(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("tree").join(name)
     }
 
-    /// Where the overlay is mounted, or a path in it.
+    /// Returns the mount point of the overlay, or a path in it.
     pub fn mount(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("Similar").join(name)
     }
 
-    /// Where the overlay is mounted if nobody says where, or a path in it.
+    /// Returns the default mount point of the overlay, or a path in it.
     pub fn view(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("run/resemble/view").join(name)
     }
@@ -99,12 +99,12 @@ impl Sandbox {
         self.dir.write(self.tree(name), bytes);
     }
 
-    /// One of our programs in the sandbox's environment.
+    /// Returns a command of ours in the sandbox's environment.
     pub fn program(&self, name: &str) -> Command {
         self.foreign(programs().join(name))
     }
 
-    /// Any program in the sandbox's environment.
+    /// Returns any command in the sandbox's environment.
     pub fn foreign(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -120,7 +120,7 @@ impl Sandbox {
         command
     }
 
-    /// The PATH with one more folder at its front.
+    /// Returns the PATH with one more folder at its front.
     pub fn path_with(folder: &Path) -> OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
@@ -140,7 +140,8 @@ impl Sandbox {
     /// Starts `resembled` with these arguments after the tree's path and waits until it is ready.
     ///
     /// # Panics
-    /// If it ends instead.
+    ///
+    /// If the daemon ends instead.
     pub fn daemon<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
         let args = args.into_iter().map(|a| a.as_ref().to_owned());
         let args: Vec<OsString> = args.chain([self.path("tree").into_os_string()]).collect();
@@ -158,7 +159,7 @@ impl Sandbox {
         )
     }
 
-    /// Starts a daemon command; `Err` is what it said when it ended before it was ready.
+    /// Starts a daemon command; `Err` is its output if it ends before it is ready.
     pub fn start(&self, command: &mut Command) -> Result<Daemon<'_>, Ran> {
         let log = self.path("daemon.log");
         let file = fs::OpenOptions::new()
@@ -178,12 +179,12 @@ impl Sandbox {
         })
     }
 
-    /// What the daemons of this sandbox wrote to stderr.
+    /// Returns everything that the daemons of this sandbox wrote to stderr.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.path("daemon.log")).unwrap_or_default()).into_owned()
     }
 
-    /// The canonical dump of a fresh scan of the tree, by a new index in memory.
+    /// Returns the canonical dump of a fresh scan of the tree, by a new index in memory.
     pub fn fresh_dump(&self) -> Vec<u8> {
         let tree = self.path("tree");
         let args = ["dump", "--local", "--no-cache", "--canonical"].map(OsStr::new);
@@ -201,7 +202,7 @@ pub struct Daemon<'a> {
 }
 
 impl Daemon<'_> {
-    /// Waits until everything that happened so far is in the index and the overlay.
+    /// Waits until every earlier change is in the index and the overlay.
     #[track_caller]
     pub fn sync(&self) {
         self.sandbox
@@ -209,7 +210,7 @@ impl Daemon<'_> {
             .success();
     }
 
-    /// The canonical dump of the live index.
+    /// Returns the canonical dump of the live index.
     #[track_caller]
     pub fn dump(&self) -> Vec<u8> {
         let tree = self.sandbox.path("tree");
@@ -220,7 +221,7 @@ impl Daemon<'_> {
             .out
     }
 
-    /// Fails unless the live index says what a fresh scan says.
+    /// Fails unless the live index equals that of a fresh scan.
     #[track_caller]
     pub fn assert_true(&self) {
         if let Err(differences) = self.compared() {
@@ -228,21 +229,21 @@ impl Daemon<'_> {
         }
     }
 
-    /// What the live index says otherwise than a fresh scan.
+    /// Compares the live index with that of a fresh scan.
     #[track_caller]
     pub fn compared(&self) -> Result<(), Differences> {
         self.sync();
         self.difference()
     }
 
-    /// As [`Self::compared`], without waiting for changes under way.
+    /// Does the same as [`Self::compared`], without waiting for changes under way.
     #[track_caller]
     pub fn difference(&self) -> Result<(), Differences> {
         let found = Differences::between(&self.dump(), &self.sandbox.fresh_dump());
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Gives it so many descriptors from now on, or as many as it had at the start.
+    /// Limits its descriptors to this number, or restores the limit that it started with.
     pub fn limit_descriptors(&self, most: Option<u64>) {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
         // A child has the limits of its parent.
@@ -254,18 +255,18 @@ impl Daemon<'_> {
         prlimit(Some(self.pid()), Resource::Nofile, limit).expect("a limit of a child");
     }
 
-    /// How many descriptors it has open.
+    /// Returns the number of its open descriptors.
     pub fn descriptors(&self) -> u64 {
         let open = format!("/proc/{}/fd", self.child.id());
         fs::read_dir(open).expect("the daemon runs").count() as u64
     }
 
-    /// `status --format json`.
+    /// Returns `status --format json`.
     pub fn status(&self) -> serde_json::Value {
         self.sandbox.resemble(["status", "--format", "json"]).json()
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -275,7 +276,7 @@ impl Daemon<'_> {
         rustix::process::kill_process(self.pid(), signal).expect("the daemon runs");
     }
 
-    /// Ends it cleanly and gives its exit code.
+    /// Ends it cleanly and returns its exit code.
     pub fn stop(mut self) -> i32 {
         self.signal(Signal::TERM);
         self.child
@@ -285,7 +286,7 @@ impl Daemon<'_> {
             .unwrap_or(-1)
     }
 
-    /// Ends it as a crash would and leaves its mount as it is.
+    /// Ends it as a crash would and leaves its mount in place.
     pub fn crash(mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon ends");

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::text::tests::row;
 
-/// A sink that remembers what it was given, and fails as often as it is told to.
+/// A sink that records its deliveries, and fails a given number of times.
 #[derive(Clone, Debug, Default)]
 struct Heard(Arc<Mutex<(Vec<Vec<AlertRow>>, usize)>>);
 
@@ -72,7 +72,7 @@ impl Trial {
             }));
     }
 
-    /// Steps until there is nothing to do before `seconds` are over.
+    /// Steps until nothing is due within `seconds`.
     fn run(&mut self, seconds: u64) {
         let end = self.now.at + Duration::from_secs(seconds);
         loop {
@@ -85,7 +85,7 @@ impl Trial {
             let next = step.next.filter(|next| *next <= end);
             let reached = next.unwrap_or(end).max(self.now.at);
             let passed = reached - self.now.at;
-            // Whole seconds: the pauses of this test are.
+            // The pauses of this test are whole seconds.
             self.now.time += passed.as_secs();
             self.now.at = reached;
             if next.is_none() {
@@ -149,7 +149,7 @@ fn beyond_the_rate_one_summary_stands_for_the_rest() {
         (9_970, Some(30), 10_000)
     );
     assert_eq!(summary.a.as_path(), std::path::Path::new("/r/new"));
-    // A few that were held back are told one by one.
+    // A few alerts that were held back are sent one by one.
     trial.push(40);
     trial.run(120);
     let rows = trial.heard.rows();
