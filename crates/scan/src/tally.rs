@@ -1,9 +1,8 @@
-//! How much there is to look at, counted ahead of who looks at it.
+//! Counts all files and bytes ahead of a walk.
 //!
 //! A walk meets directories as it goes and reads files meanwhile, so it does not know how much is
-//! left. Whoever shows that to a person counts on a thread of their own. This is for display: what
-//! a rule leaves out counts, what comes and goes meanwhile may or may not, and what cannot be
-//! looked at counts as nothing.
+//! left. A display of progress counts on a separate thread. The count is approximate: it includes
+//! excluded files, may miss concurrent changes, and ignores inaccessible paths.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,13 +20,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts the regular files at and below these absolute paths, as far as they are on the file
-    /// systems of the paths. No link is followed.
+    /// Counts the regular files at and below these absolute paths, on the file systems of the
+    /// paths. Links are not followed.
     pub fn count(&self, paths: &[PathBuf]) {
         for path in paths {
             match Anchor::open(path) {
                 Ok(anchor) => self.count_below(&anchor),
-                // It is a file, or not there.
+                // It is a file, or does not exist.
                 Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
             }
         }
@@ -67,12 +66,12 @@ impl Tally {
         self.bytes.fetch_add(size, Ordering::Relaxed);
     }
 
-    /// Nobody needs the count any more.
+    /// Stops counting.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// The count, when it is complete.
+    /// Returns the count, when it is complete.
     pub fn total(&self) -> Option<Amount> {
         self.is_complete.load(Ordering::Acquire).then(|| Amount {
             files: self.files.load(Ordering::Relaxed),
@@ -97,7 +96,7 @@ mod tests {
         let tally = Tally::default();
         assert_eq!(tally.total(), None);
         tally.count(&[tree.path("a"), tree.path("x"), tree.path("none")]);
-        // What is not there is one of nothing.
+        // A missing path counts as one empty file.
         assert_eq!(
             tally.total(),
             Some(Amount {

@@ -1,17 +1,16 @@
-//! Taking documents apart, later and beside everything else.
+//! Takes documents apart, later and in parallel with everything else.
 //!
-//! To take a file apart starts a process and may take a minute, so no other file waits for it. Its
-//! bytes are in the index first, with a content that is [`Look::Unseen`]; that is also what
-//! remembers it over a restart. Then it waits here for a reader of its [`queue`]. Its parts are
-//! a change of their own.
+//! Taking a file apart starts a process and may take a minute, so no other file waits for it. Its
+//! bytes are indexed first, with a content that is [`Look::Unseen`], which also records it across a
+//! restart. Then it waits here for a reader of its [`queue`]. Its parts are a separate change.
 //!
-//! 1. **A content waits, not a file**: whatever names it has by the time of its turn, it is taken
-//!    apart once. That what is read then is still this content is shown by the stat that the index
-//!    has, and for a file that is unsettled by its digest.
-//! 2. **A verdict is of the content**: what took too long or too much memory is as final as parts
-//!    are. Only a reader that could not be run is tried again.
-//! 3. A thread holds the index as long as it looks up where the content is, never while it reads.
-//! 4. What is done waits in a bounded channel: threads wait for who writes the index.
+//! 1. **A content waits, not a file**: it is taken apart once, whatever its names are by then. The
+//!    indexed `stat` shows that the file still has this content, or for an unsettled file its
+//!    digest.
+//! 2. **A verdict belongs to the content**: a failure for lack of time or memory is as final as
+//!    parts are. Only a reader that could not be run is tried again.
+//! 3. A thread holds the index while it looks up the files of the content, never while it reads.
+//! 4. Results wait in a bounded channel: threads wait for the writer of the index.
 
 mod queue;
 
@@ -35,17 +34,16 @@ use crate::walk::{Anchor, Stat};
 
 pub(super) use self::queue::Owner;
 
-/// Results that wait to be written.
+/// Results that wait to be written, at most.
 const MOST_DONE: usize = 64;
-/// Results wait so long for others, as long as documents are under way: each batch is a
-/// transaction.
+/// Longest wait of results for others, while documents are under way: each batch is a transaction.
 const GATHER: Duration = Duration::from_secs(1);
-/// The most files of one content that are tried.
+/// Files of one content that are tried, at most.
 const MOST_FILES: usize = 16;
 /// Bytes of a piece that is hashed.
 const PIECE: usize = 1 << 20;
 
-/// What became of a content that was to be taken apart.
+/// The outcome for a content that was to be taken apart.
 #[derive(Debug)]
 pub(super) struct TakenApart {
     pub(super) content: ContentId,
@@ -58,22 +56,22 @@ pub(super) struct TakenApart {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Apart(DigestedParts),
-    /// It is of no kind that is taken apart, under its present names.
+    /// It has no format that is taken apart, under its present names.
     Plain,
-    /// What is there is something else by now, or changed meanwhile.
+    /// The file was replaced, or changed meanwhile.
     Changed,
-    /// No file has it any more, or it was taken apart already.
+    /// No file has the content any more, or it was taken apart already.
     Over,
 }
 
-/// What a batch has to do with documents.
+/// The documents that a batch affects.
 #[derive(Debug, Default)]
 pub(super) struct DocumentBatch {
     /// Files of the batch whose contents are to be taken apart.
     pub(super) due: Vec<(PathBuf, Owner)>,
-    /// Contents of which the batch says what became of them.
+    /// Contents whose outcome is in the batch.
     pub(super) looked: Vec<ContentId>,
-    /// To find that out took long.
+    /// True if the outcomes were expensive.
     pub(super) is_dear: bool,
 }
 
@@ -81,16 +79,16 @@ pub(super) struct DocumentBatch {
 struct Candidate {
     path: PathBuf,
     stat: FileStat,
-    /// Its stat alone does not tell what it holds.
+    /// True if its `stat` alone does not determine its content.
     is_unsettled: bool,
 }
 
-/// What the threads share.
+/// Data that the threads share.
 #[derive(Debug)]
 struct Work {
     state: Mutex<WorkState>,
     changed: Condvar,
-    /// Rings when something is done.
+    /// Signals that something is finished.
     bell: Sender<()>,
 }
 
@@ -98,25 +96,25 @@ struct Work {
 struct WorkState {
     queue: Queue,
     ended: bool,
-    /// When the first of the results that wait came.
+    /// The arrival of the first waiting result.
     first_done: Option<Instant>,
 }
 
-/// Knows which contents wait to be taken apart.
+/// The set of contents that wait to be taken apart.
 #[derive(Clone, Debug)]
 pub struct WaitingDocuments(Arc<Work>);
 
 impl WaitingDocuments {
-    /// Whether a content waits, or its parts are not in the index yet.
+    /// Returns whether a content waits, or its parts are not in the index yet.
     pub fn has(&self, content: ContentId) -> bool {
         self.0.state.lock().queue.has(content)
     }
 
-    /// The contents that wait; how many, if these are more than `most`.
+    /// Returns the contents that wait.
     ///
     /// # Errors
     ///
-    /// Their number.
+    /// If there are more than `most`: their number.
     pub fn contents(&self, most: usize) -> Result<Vec<ContentId>, usize> {
         let state = self.0.state.lock();
         let contents = state.queue.contents();
@@ -127,7 +125,7 @@ impl WaitingDocuments {
     }
 }
 
-/// How a thread takes contents apart.
+/// The tools with which a thread takes contents apart.
 #[derive(Clone, Debug)]
 struct Takers {
     index: Weak<Index>,
@@ -149,7 +147,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// With as many threads as the machine runs at once, if there is memory for their readers.
+    /// Uses as many threads as the machine runs at once, if there is memory for their readers.
     pub(super) fn new(
         index: &Arc<Index>,
         threads: usize,
@@ -158,7 +156,7 @@ impl Documents {
         let most = part_reader
             .as_ref()
             .map_or(1, |reader| reader.most_at_once());
-        // One more is kept for who has none, and one for questions.
+        // Two readers are kept in reserve: one for owners without any, and one for questions.
         let readers = threads.min(most.saturating_sub(2)).max(1);
         let (bell, ringing) = bounded(1);
         let (results, done) = bounded(MOST_DONE);
@@ -188,7 +186,7 @@ impl Documents {
         }
     }
 
-    /// A content is to be taken apart, that this file of this owner has.
+    /// Queues a content of this file and owner to be taken apart.
     pub(super) fn add(
         &mut self,
         content: ContentId,
@@ -225,38 +223,38 @@ impl Documents {
         Ok(())
     }
 
-    /// Whether the content waits or is read, or what became of it is not in the index.
+    /// Returns whether the content waits or is being read, or its outcome is not in the index.
     pub(super) fn has(&self, content: ContentId) -> bool {
         self.work.state.lock().queue.has(content)
     }
 
-    /// How many are not in the index.
+    /// Returns the number of contents whose outcomes are not in the index.
     pub(super) fn len(&self) -> usize {
         self.work.state.lock().queue.len()
     }
 
-    /// A mark: what was added later has a greater one.
+    /// Returns a mark: later contents have a greater one.
     pub(super) fn mark(&self) -> u64 {
         self.work.state.lock().queue.arrivals()
     }
 
-    /// Whether all that was added before the mark is in the index.
+    /// Returns whether every content that was added before the mark is in the index.
     pub(super) fn is_past(&self, mark: u64) -> bool {
         let oldest = self.work.state.lock().queue.oldest();
         oldest.is_none_or(|oldest| oldest > mark)
     }
 
-    /// What others may know of them.
+    /// Returns a shared view of them.
     pub(super) fn waiting(&self) -> WaitingDocuments {
         WaitingDocuments(Arc::clone(&self.work))
     }
 
-    /// Rings when something is done.
+    /// Returns a channel that signals when something is finished.
     pub(super) fn bell(&self) -> Receiver<()> {
         self.bell.clone()
     }
 
-    /// When results are to be written, if there are any: at once if nothing else is under way.
+    /// Returns when results must be written, if any: at once if nothing else is under way.
     pub(super) fn due(&self) -> Option<Instant> {
         let state = self.work.state.lock();
         let first = state.first_done?;
@@ -264,32 +262,32 @@ impl Documents {
         Some(if is_now { first } else { first + GATHER })
     }
 
-    /// A result, if there is one.
+    /// Returns a result, if one is ready.
     pub(super) fn take_ready(&self) -> Option<TakenApart> {
         self.work.state.lock().first_done = None;
         self.done.try_recv().ok()
     }
 
-    /// Waits for a result, not longer than this.
+    /// Waits for a result, at most this long.
     pub(super) fn take(&self, wait: Duration) -> Option<TakenApart> {
         self.work.state.lock().first_done = None;
         self.done.recv_timeout(wait).ok()
     }
 
-    /// What became of a content is in the index, or is not worth to be.
+    /// Marks a content as finished: its outcome is in the index, or is dropped.
     pub(super) fn settle(&self, content: ContentId) {
         self.work.state.lock().queue.settle(content);
     }
 
-    /// What waits is not taken apart.
+    /// Drops the contents that wait.
     pub(super) fn clear(&self) {
         self.work.state.lock().queue.clear();
     }
 }
 
 impl Drop for Documents {
-    /// The threads end by themselves. Nobody waits for them: a reader may take a minute, and it
-    /// ends with its thread.
+    /// The threads end by themselves and are not joined: a reader may take a minute, and it ends
+    /// with its thread.
     fn drop(&mut self) {
         self.work.state.lock().ended = true;
         self.work.changed.notify_all();
@@ -313,9 +311,9 @@ impl Takers {
             state.queue.over(waiting.owner);
             state.first_done.get_or_insert_with(Instant::now);
             drop(state);
-            // The place that is free may be for another thread's owner.
+            // The free place may be for another thread's owner.
             self.work.changed.notify_one();
-            // It may ring already.
+            // It may have been signalled already.
             self.work.bell.try_send(()).ok();
             if !is_heard {
                 return;
@@ -340,7 +338,7 @@ impl Takers {
     fn take_apart(&self, waiting: Waiting, digester: &mut Digester) -> TakenApart {
         let found = self.index.upgrade().map(|index| found(&index, waiting));
         let mut taken = TakenApart::over(waiting);
-        // Who writes the index meets its failure with the next question.
+        // The writer of the index meets the failure with its next question.
         let Some(Ok(Some((digest, candidates)))) = found else {
             return taken;
         };
@@ -404,8 +402,8 @@ impl TakenApart {
     }
 }
 
-/// Which files have the content now, the one that brought it first; `None`: it need not be taken
-/// apart any more.
+/// Returns the files that have the content now, the one that brought it first. `None`: it need not
+/// be taken apart any more.
 fn found(
     index: &Index,
     waiting: Waiting,
@@ -434,8 +432,8 @@ fn found(
     Ok((!candidates.is_empty()).then_some((row.digest, candidates)))
 }
 
-/// The file, if it is the one that the index knows, as it knows it. A path above may lead elsewhere
-/// by now: what is there then is another file.
+/// Opens the file, if it is still as the index has it. A path above may lead elsewhere by now, to
+/// another file.
 fn open_as_known(candidate: &Candidate) -> Option<OwnedFd> {
     let folder = candidate.path.parent().unwrap_or(Path::new("/"));
     let anchor = Anchor::open(folder).ok()?;
@@ -448,7 +446,7 @@ fn is_as_known(file: &OwnedFd, candidate: &Candidate) -> bool {
     now.is_ok_and(|now| now == candidate.stat)
 }
 
-/// The digest of an open file; `None`: it cannot be read.
+/// Returns the digest of an open file; `None`: it cannot be read.
 fn digest_of(file: &OwnedFd) -> Option<ContentDigest> {
     let mut hasher = ContentHasher::new();
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,4 @@
-//! Looking at the paths that a reconcile is asked to look at.
+//! Checks the paths that the targets of a reconcile name.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -28,8 +28,8 @@ impl Run<'_> {
         }
     }
 
-    /// Files need no rename: their inode is known, and the new name is a link. A directory moves
-    /// as one row if that is what happened, and is then compared like any other.
+    /// Files need no rename: their inode is known, and the new name is a link. A directory that was
+    /// really moved keeps its rows, and is then compared like any other.
     fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
         let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
             Ok(match run.place(path)? {
@@ -47,11 +47,11 @@ impl Run<'_> {
                 .root_of(from)
                 .is_some_and(|root| root.path != from);
         if moved_dir {
-            // Files that are being read may lie in there.
+            // Files below it may still be being read.
             self.drain()?;
             self.commit()?;
-            // Where the index has a directory at the new path already, of which something was told
-            // before the rename, the names below are compared one by one and become links.
+            // Events before the rename may have added a directory at the new path to the index.
+            // Then the names below are compared one by one and become links.
             let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
                 Ok(matches!(self.snapshot.entry(path)?, Some(Entry::Dir(_))))
             };
@@ -72,14 +72,14 @@ impl Run<'_> {
         } else {
             Cause::Named
         };
-        // All of both: a directory that is at either end by now may be another one than the index
-        // has there, with equal names below.
+        // Both ends are compared fully: either may now be another directory than in the index, with
+        // equal names.
         let cause = if moved_dir { Cause::Unknown } else { cause };
         self.path(to, Scope::Subtree, cause, false)?;
         self.path(from, Scope::Subtree, Cause::Unknown, false)
     }
 
-    /// The open root of a path, unless it is in none or that is unavailable.
+    /// Returns the open root of a path, unless the path is in no root or the root is unavailable.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<Place>, IngestError> {
         let Some(root) = self.area.root_of(path) else {
             tracing::debug!(?path, "not in a root; left alone");
@@ -115,8 +115,8 @@ impl Run<'_> {
         }
     }
 
-    /// A root that is empty now, on another file system than its files were: its own is not
-    /// mounted. Asked once, before anything below the root is.
+    /// Returns whether a root is an empty directory on another file system than its files were, so
+    /// it is not mounted. Called once, before anything below the root is checked.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);
@@ -134,7 +134,7 @@ impl Run<'_> {
         Ok(row.flatten().is_some_and(|row| row.stat.fs != id))
     }
 
-    /// Whether a root that is not there was a single file: that is then gone, as any file.
+    /// Returns whether a missing root was a single file, which is then removed like any file.
     fn file_vanished(&self, root: &Path) -> Result<bool, IngestError> {
         let was_file = matches!(self.snapshot.entry(root)?, Some(Entry::File(_)));
         Ok(was_file
@@ -241,7 +241,8 @@ impl Run<'_> {
         self.make_progress()
     }
 
-    /// Notes which directories the index gets by an entry that it gets: see [`Self::implied`].
+    /// Records the directories that the index gets only because of an entry below: see
+    /// [`Self::implied`].
     fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
         let Some(root) = self.area.root_of(path) else {
             return Ok(());
@@ -260,8 +261,8 @@ impl Run<'_> {
     }
 }
 
-/// The rules of the directories above a path within its root; `None` if one of these is ignored.
-/// What is wrong with them is told where they are listed.
+/// Returns the rules of the directories above a path within its root; `None` if one of these is
+/// ignored. Their errors are reported where they are listed.
 #[allow(clippy::option_option)]
 fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
     let below = path.strip_prefix(&place.root.path).ok()?;

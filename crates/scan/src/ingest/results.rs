@@ -1,4 +1,4 @@
-//! Files on their way to the readers and back.
+//! Passes files to the readers and handles their results.
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::report::{Amount, IngestError};
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
-/// So many files of a directory are looked at again one by one, more by listing it.
+/// Files of a directory that are checked again one by one at most; more are found by listing it.
 const FEW: usize = 16;
 
 impl Run<'_> {
-    /// Hands a file to the readers.
+    /// Passes a file to the readers.
     pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
         while self.pool.is_full() && !self.should_stop() {
             if let Some(done) = self.pool.take(PROGRESS_INTERVAL) {
@@ -35,7 +35,7 @@ impl Run<'_> {
         self.pool.give(job).map_err(IngestError::Threads)
     }
 
-    /// Takes what is ready, tells, and applies what has gathered.
+    /// Handles finished files, reports progress, and applies the batch.
     pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
         while let Some(done) = self.pool.take_ready() {
             self.done(done)?;
@@ -93,7 +93,7 @@ impl Run<'_> {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
                 if let Some(errno) = read.scarce {
-                    // The content is known; that nothing was found in it is no fact.
+                    // The content is known. Failing to extract parts is not stored as a result.
                     self.report.error(&job.path, errno);
                 }
                 if !self.written_to.is_empty()
@@ -117,7 +117,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records a file that cannot be read, unless that is what is known of it.
+    /// Records that a file cannot be read, unless the index already has that.
     pub(super) fn unreadable(
         &mut self,
         number: u64,
@@ -193,7 +193,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What looking into the file came to, if that is news.
+    /// Returns the result of looking into the file, if it is new.
     fn look_of(
         &self,
         path: &Path,
@@ -215,7 +215,7 @@ impl Run<'_> {
         }))
     }
 
-    /// A file whose content another one brought.
+    /// Records a file whose content another one brought.
     pub(super) fn brought(
         &mut self,
         job: Job,
@@ -231,7 +231,8 @@ impl Run<'_> {
         self.settle(job, &read, ContentRef::Known(content))
     }
 
-    /// The rule of [`crate::read`], number 5; what is not settled is noted for later.
+    /// Returns whether a file is settled: rule 5 of [`crate::read`]. Others are noted for a
+    /// recheck.
     fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
         if read.moving {
             self.report.moving.push(path.to_owned());
@@ -243,7 +244,8 @@ impl Run<'_> {
             self.recheck(path, read.stat.ctime);
             return false;
         }
-        // A time in the future says nothing and may stay there for years: two looks must do.
+        // A time in the future is no evidence and may stay there for years, so two readings must
+        // suffice.
         if age >= window || (second_look && age < -window) {
             return true;
         }
@@ -251,8 +253,8 @@ impl Run<'_> {
         false
     }
 
-    /// Notes that a file is to be looked at when its window is over; of many files in a directory,
-    /// the directory.
+    /// Schedules another check of a file when its window is over. For many files in a directory,
+    /// the directory is scheduled.
     pub(super) fn recheck(&mut self, path: &Path, ctime: Timestamp) {
         let window = self.options.settle_window;
         let now = SystemTime::now();

@@ -1,13 +1,13 @@
 //! Ignore files, for roots that ask for them.
 //!
-//! The meaning is git's, with the additions of the crate `ignore`: the last matching line of the
-//! nearest file decides, `.ignore` files count more than `.gitignore` files wherever they are, and
-//! nothing below an ignored directory can be brought back. Only files within the root count:
-//! a global one or one above the root would make the answer depend on where a root begins.
+//! Their meaning is git's, with the additions of the crate `ignore`. The last matching line of the
+//! nearest file decides. `.ignore` files always override `.gitignore` files. Nothing below an
+//! ignored directory can be included again. Only files within the root count: a global one or one
+//! above the root would make the answer depend on where a root begins.
 //!
-//! Ignore files are files that others write, so they are opened as any other ([`crate::read`]):
-//! never through a link, regular files only. One that is longer than [`LONGEST`] rules nothing,
-//! since the line it is cut in could be another rule. Both are told as soft errors.
+//! Ignore files are written by others, so they are opened like any other ([`crate::read`]): never
+//! through a link, regular files only. A file longer than [`LONGEST`] has no rules, since the
+//! truncated line could be another rule. Both are reported as soft errors.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::walk::{Anchor, Kind};
 /// The names of ignore files.
 pub(super) const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// The most bytes of an ignore file that rules anything.
+/// Largest ignore file in bytes; a larger one has no rules.
 const LONGEST: usize = 1 << 20;
 
-/// The rules that hold in a directory: its own and those of the directories above.
+/// The rules that apply in a directory: its own and those of the directories above.
 #[derive(Debug)]
 pub(super) struct Rules {
     git: Gitignore,
@@ -36,8 +36,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The rules in `dir`, given those above it. `refused` hears of an ignore file that rules
-    /// nothing because of what it is.
+    /// Returns the rules in `dir`, given those above it. `refused` receives each ignore file that
+    /// is refused because of its type or size.
     pub(super) fn enter(
         anchor: &Anchor,
         dir: &Path,
@@ -61,7 +61,7 @@ impl Rules {
         }))
     }
 
-    /// Whether an entry of a directory that is not ignored itself is ignored.
+    /// Returns whether an entry is ignored, if its directory is not.
     pub(super) fn ignore(this: Option<&Arc<Self>>, path: &Path, is_dir: bool) -> bool {
         if path.file_name() == Some(OsStr::new(".git")) {
             return true;
@@ -77,31 +77,31 @@ impl Rules {
     }
 }
 
-/// What the patterns of a root leave out.
+/// The exclusions by the patterns of a root.
 #[derive(Debug)]
 pub(super) struct Excluded(Option<Gitignore>);
 
 impl Excluded {
-    /// By the patterns of this root.
+    /// Returns the exclusions of this root.
     pub(super) fn of(root: &RootOptions) -> Self {
         if root.exclude.is_empty() {
             return Self(None);
         }
         let mut builder = GitignoreBuilder::new(&root.path);
         for pattern in &root.exclude {
-            // Whoever takes patterns from somebody has checked them.
+            // The patterns of users are checked before they get here.
             builder.add_line(None, pattern).ok();
         }
         Self(builder.build().ok())
     }
 
-    /// Whether an entry of a directory that is not left out is.
+    /// Returns whether an entry is left out, if its directory is not.
     pub(super) fn has(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| patterns.matched(path, is_dir).is_ignore();
         self.0.as_ref().is_some_and(matched)
     }
 
-    /// Whether a path below the root, or a directory above it, is left out.
+    /// Returns whether a path below the root, or a directory above it, is left out.
     pub(super) fn holds(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| {
             let matched = patterns.matched_path_or_any_parents(path, is_dir);
@@ -111,13 +111,14 @@ impl Excluded {
     }
 }
 
-/// The rules of the `.gitignore` in a directory, for who asks about one path.
+/// Returns the rules of the `.gitignore` in a directory, for a question about one path.
 pub fn gitignore_of(dir: &Path) -> Option<Gitignore> {
     let anchor = Anchor::open(dir).ok()?;
     load(&anchor, dir, OsStr::new(NAMES[0])).ok().flatten()
 }
 
-/// The rules of an ignore file, if there is one that can be read; `Err`: it is a link, or too long.
+/// Returns the rules of an ignore file, if it exists and can be read; `Err`: it is a link, or too
+/// long.
 fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, Errno> {
     let path = dir.join(name);
     let file = match open_regular(anchor, &path) {
@@ -126,7 +127,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
             let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
             return if is_link { Err(Errno::LOOP) } else { Ok(None) };
         }
-        // One that may not be read is reported like any other file.
+        // A file that may not be read is reported like any other file.
         Err(_) => return Ok(None),
     };
     let text = read_prefix(&file, LONGEST + 1)?;
@@ -135,7 +136,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
     }
     let mut builder = GitignoreBuilder::new(dir);
     for line in String::from_utf8_lossy(&text).lines() {
-        // A line that is no glob is no rule, as for git.
+        // A line that is not a glob is no rule, as for git.
         builder.add_line(None, line).ok();
     }
     Ok(builder.build().ok())

@@ -1,4 +1,4 @@
-//! The bytes of a file for a question, without an index to ask.
+//! Reads the bytes of a file for a question that uses no index.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::pieces::Piece;
 use super::{InPieces, ReadFailure, open_regular};
 use crate::walk::Anchor;
 
-/// Hands out the bytes of files, one after the other, through one buffer.
+/// Passes on the bytes of files, one file after the other, through one buffer.
 #[derive(Debug)]
 pub struct Bytes(InPieces);
 
@@ -18,17 +18,17 @@ impl Default for Bytes {
     }
 }
 
-/// What is handed out.
+/// A piece of a file.
 #[derive(Debug)]
 pub enum Next<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// So many zeros: a hole.
+    /// A hole of this many zeros.
     Zeros(u64),
 }
 
 impl Bytes {
-    /// Starts with an empty buffer.
+    /// Returns a reader with an empty buffer.
     pub fn new() -> Self {
         Self(InPieces {
             buffer: Vec::new(),
@@ -39,9 +39,9 @@ impl Bytes {
         })
     }
 
-    /// Hands over the file at a path below the anchor, no more of it than it had when it was
-    /// opened; how many bytes that was. What changes meanwhile is handed over as it is: whoever
-    /// must know compares the digest.
+    /// Passes on the file at a path below the anchor, at most up to its size when it was opened.
+    /// Returns the number of bytes. Concurrent changes are passed on as they are; the caller can
+    /// detect them by the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

@@ -1,4 +1,4 @@
-//! The bytes of a file, handed out through one buffer: data in pieces, holes as counts.
+//! Passes on the bytes of a file through one buffer: data in pieces, holes as counts.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -11,16 +11,16 @@ use super::ReadFailure;
 use super::at::{PIECE, data_at, read_at, read_past_cache};
 use crate::walk::Stat;
 
-/// Hands out a file's bytes through one buffer.
+/// Reads files through one buffer.
 #[derive(Debug)]
 pub(super) struct InPieces {
     pub(super) buffer: Vec<u8>,
-    /// The buffer has a whole file, of so many bytes.
+    /// If the buffer has a whole file, its number of bytes.
     pub(super) whole: Option<usize>,
     pub(super) stop: StopFlag,
-    /// When to pause.
+    /// The time of the next pause.
     pub(super) until: Option<Instant>,
-    /// What is read stays in the page cache only if it was there.
+    /// True if read pages stay in the page cache only if they were there before.
     pub(super) spares_cache: bool,
 }
 
@@ -33,12 +33,13 @@ impl InPieces {
         }
     }
 
-    /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
+    /// Reads up to `size` bytes and one more into the buffer; returns the number of bytes.
     pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
         let read = self.way_to_read();
         let mut filled = 0;
-        // A read that ends at the size, with room for a byte more, has met the end of the file.
+        // A short read that ends at `size`, with space for one more byte, was at the end of the
+        // file.
         while filled != size + 1 && (filled != size || size == 0) {
             let room = &mut self.buffer[filled..=size];
             match read(file, room, filled as u64)? {
@@ -50,7 +51,7 @@ impl InPieces {
         Ok(filled)
     }
 
-    /// [`Self::stream`] to what takes both pieces of data and counts of zeros.
+    /// Does the same as [`Self::stream`], for a receiver of data and of counts of zeros.
     pub(super) fn stream_into(
         &mut self,
         file: &OwnedFd,
@@ -64,7 +65,7 @@ impl InPieces {
         })
     }
 
-    /// Hands over the bytes of a range within `stat.size`, holes as counts.
+    /// Passes on the bytes of a range within `stat.size`, holes as counts.
     pub(super) fn stream(
         &mut self,
         file: &OwnedFd,
@@ -117,7 +118,7 @@ impl InPieces {
                 return Err(ReadFailure::Stopped);
             }
         }
-        // A hole at the end may have been filled or cut off: the stat afterwards tells.
+        // A hole at the end may have been filled or truncated; the next `stat` shows that.
         Ok(Streamed {
             bytes,
             other_size: false,
@@ -126,13 +127,13 @@ impl InPieces {
     }
 }
 
-/// Some of them.
+/// A piece of a file.
 pub(super) enum Piece<'a> {
     Bytes(&'a [u8]),
     Zeros(u64),
 }
 
-/// What bytes of a file are made into.
+/// A receiver of a file's bytes.
 pub(super) trait TakesPieces {
     fn update(&mut self, bytes: &[u8]);
     fn update_zeros(&mut self, count: u64);
@@ -168,12 +169,12 @@ impl TakesPieces for Digester {
     }
 }
 
-/// What was handed out.
+/// The result of streaming.
 pub(super) struct Streamed {
     /// Bytes of data.
     pub(super) bytes: u64,
-    /// The file ended too soon.
+    /// True if the file ended too soon.
     pub(super) other_size: bool,
-    /// It is time for a pause, so far into the file.
+    /// The position in the file, if it is time for a pause.
     pub(super) paused_at: Option<u64>,
 }
