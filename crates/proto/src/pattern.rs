@@ -1,16 +1,16 @@
-//! The patterns of `--include` and `--exclude`: what they mean, in one place.
+//! The meaning of the patterns of `--include` and `--exclude`.
 //!
 //! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
-//! the name. Two things differ, because whoever gave the pattern is waiting for the answer. A
-//! pattern that is not valid is refused, where an ignore file reads `[a` as a name with a bracket
-//! in it. So is a pattern that can match no file (an empty one, or a comment), where an ignore file
-//! skips the line. If these were accepted, they would match nothing, and nobody would be told.
+//! the name. Two rules differ, because the user who gave the pattern waits for the answer. An
+//! invalid pattern is refused, where an ignore file reads `[a` as a name with a bracket in it. A
+//! pattern that can match no file (an empty one, or a comment) is refused, where an ignore file
+//! skips the line. If such patterns were accepted, they would silently match nothing.
 
 use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Which names take part in a question.
+/// Selects the names that take part in a question.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     include: Option<Gitignore>,
@@ -21,9 +21,9 @@ pub struct Patterns {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pattern {pattern:?} cannot be understood: {reason}")]
 pub struct BadPattern {
-    /// As it was given.
+    /// The pattern as given.
     pub pattern: String,
-    /// What is wrong with it, and how to mend it.
+    /// The error, and how to fix it.
     pub reason: String,
 }
 
@@ -40,19 +40,19 @@ impl Patterns {
         })
     }
 
-    /// Whether a file takes part; `below` is its path below the root or directory that is asked
-    /// about.
+    /// Returns whether a file takes part. `below` is its path below the requested root or
+    /// directory.
     pub fn admit(&self, below: &Path) -> bool {
         let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
         self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
     }
 
-    /// Whether all files take part.
+    /// Returns whether all files take part.
     pub const fn is_empty(&self) -> bool {
         self.include.is_none() && self.exclude.is_none()
     }
 
-    /// Whether only names that match a glob of `--include` take part.
+    /// Returns whether only names that match a glob of `--include` take part.
     pub const fn includes_some(&self) -> bool {
         self.include.is_some()
     }
@@ -62,7 +62,7 @@ impl Patterns {
 ///
 /// # Errors
 ///
-/// Says why the pattern is not valid.
+/// Returns the reason why the pattern is not valid.
 pub fn check(pattern: &str) -> Result<(), BadPattern> {
     set(std::slice::from_ref(&pattern.to_owned())).map(drop)
 }
@@ -97,7 +97,7 @@ fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
     Ok(Some(built))
 }
 
-/// The error in words, without the pattern.
+/// Returns the error in words, without the pattern.
 fn reason(error: ignore::Error) -> String {
     let wrong = match error {
         ignore::Error::Glob { err, .. } => err,

@@ -14,7 +14,7 @@ pub struct CompareRequest {
     pub a: PathText,
     /// The other.
     pub b: PathText,
-    /// How partners are chosen and which rows are sent.
+    /// The choice of partners and the selection of rows.
     #[serde(flatten)]
     pub options: CompareOptions,
 }
@@ -28,40 +28,40 @@ pub struct CompareOptions {
     #[serde(flatten)]
     pub scope: Scope,
     /// Files of unequal content are partners only if the smaller one has at least this share of the
-    /// larger one's size (sif, section 4); none: any sizes.
+    /// larger one's size (sif, section 4); 0: any sizes.
     pub size_ratio: Fraction,
     /// Files of unequal content are partners only if they have the same suffix (sif, section 4).
     pub same_suffix: bool,
-    /// Whether, among partners of equal score, the one with the same file name comes first (sif,
+    /// True if, among partners of equal score, the one with the same file name comes first (sif,
     /// section 6).
     pub names: bool,
-    /// Files of unequal content are partners only if the larger containment is at least this; none:
-    /// if they have a relation.
+    /// Files of unequal content are partners only if the larger containment is at least this; 0: if
+    /// they have a relation.
     pub min: Fraction,
     /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
-    /// Further partners are wanted of every file, even if most of it lies in the file at its own
-    /// path.
+    /// True if further partners are wanted of every file, even if most of it lies in the file at
+    /// its own path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
-    /// Whether what cannot be measured on the files themselves is told as an error.
+    /// True to report files that cannot be measured on their bytes as errors.
     pub exact: bool,
-    /// Compare the texts of documents and the members of archives too.
+    /// True to compare the texts of documents and the members of archives, too.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
-    /// What the measures of texts are shares of.
+    /// The unit of the measures of texts.
     pub unit: MeasureUnit,
-    /// Only rows of these classes are sent (the summary counts all); empty: all.
+    /// Classes whose rows are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,
-    /// The most rows to send.
+    /// The number of rows to send, at most.
     pub top: Option<u64>,
-    /// The most memory to use, in bytes; where it is not enough, all files are looked at several
+    /// The memory to use in bytes, at most. If it is not enough, all files are scanned several
     /// times.
     pub memory: Option<u64>,
 }
 
-/// What became of a file.
+/// The class of a file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
@@ -101,7 +101,7 @@ impl CompareClass {
         Self::OnlyB,
     ];
 
-    /// The word of the contract.
+    /// Returns the word in the output.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -111,7 +111,7 @@ impl CompareClass {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareRow {
-    /// What became of it.
+    /// Its class.
     pub class: CompareClass,
     /// The file of A.
     #[serde(flatten, with = "fields::opt_a")]
@@ -119,14 +119,14 @@ pub struct CompareRow {
     /// The file of B.
     #[serde(flatten, with = "fields::opt_b")]
     pub b: Option<PathText>,
-    /// How much of a is in b.
+    /// Share of a that is in b.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// Share of b that is in a.
     pub b_in_a: Fraction,
-    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
+    /// Bytes of the smaller file in common runs; for an estimate the bytes that common chunks
     /// prove.
     pub shared_bytes: u64,
-    /// How they relate, and what the figures are.
+    /// The relation, and the kind of the figures.
     #[serde(flatten)]
     pub told: FiguresTold,
     /// Size of a.
@@ -135,13 +135,13 @@ pub struct CompareRow {
     /// Size of b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_b: Option<u64>,
-    /// Whether it is a surplus copy: its equal has a row of its own already. In JSON only if true.
+    /// True for a surplus copy, whose equal already has its own row. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub copy: bool,
     /// Further partners (a split or merged file), best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Partner>,
-    /// The larger containment after the discount for common text, where that makes a difference.
+    /// The larger containment after the discount for common text, if it differs.
     #[serde(flatten)]
     pub discount: Discount,
 }
@@ -153,14 +153,14 @@ pub struct Partner {
     /// The file on the other side, relative to that side's directory.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// How much of the row's file is in it.
+    /// Share of the row's file that is in it.
     pub a_in_b: Fraction,
-    /// How much of it is in the row's file.
+    /// Share of it that is in the row's file.
     pub b_in_a: Fraction,
-    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
+    /// Bytes of the smaller file in common runs; for an estimate the bytes that common chunks
     /// prove.
     pub shared_bytes: u64,
-    /// How they relate, and what the figures are.
+    /// The relation, and the kind of the figures.
     #[serde(flatten)]
     pub told: FiguresTold,
 }
@@ -178,9 +178,9 @@ pub struct ClassCounts {
     pub edited: u64,
     /// Alike, at another path.
     pub moved_edited: u64,
-    /// Files of A that lie in one of B, or such a container that has no other row.
+    /// Files of A that lie in one of B, and containers of such files without another row.
     pub contained: u64,
-    /// Files of B that lie in one of A, or such a container that has no other row.
+    /// Files of B that lie in one of A, and containers of such files without another row.
     pub contains: u64,
     /// Files of A without a partner.
     pub only_a: u64,
@@ -189,7 +189,7 @@ pub struct ClassCounts {
 }
 
 impl ClassCounts {
-    /// The counter of a class.
+    /// Returns the counter of a class.
     pub const fn of(&mut self, class: CompareClass) -> &mut u64 {
         match class {
             CompareClass::Same => &mut self.same,
@@ -208,12 +208,12 @@ impl ClassCounts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
-    /// Files of the side that has more of that class.
+    /// For each class, the files of the side that has more.
     #[serde(flatten)]
     pub classes: ClassCounts,
-    /// Files of A: together `files_a`.
+    /// Files of A; their sum is `files_a`.
     pub classes_a: ClassCounts,
-    /// Files of B: together `files_b`.
+    /// Files of B; their sum is `files_b`.
     pub classes_b: ClassCounts,
     /// Regular files of A.
     pub files_a: u64,
@@ -249,7 +249,7 @@ impl CompareSummary {
         *most = (*most).max(*count);
     }
 
-    /// Whether there is no difference at all: exit code 0.
+    /// Returns whether there is no difference at all: exit code 0.
     pub fn is_same(&self) -> bool {
         let same = self.classes.same;
         let only_same = ClassCounts {
@@ -275,16 +275,16 @@ pub struct OtherSummary {
     pub only_b: u64,
 }
 
-/// An entry that is no regular file, or could not be read, and is not the same on both sides.
+/// An entry that is not a regular file, or could not be read, and differs between the sides.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherRow {
     /// Relative path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// What it is in A (`file`, `link`, `fifo` …), if it is there.
+    /// Its type in A (`file`, `link`, `fifo` …), if it exists there.
     pub a: Option<String>,
-    /// What it is in B.
+    /// Its type in B.
     pub b: Option<String>,
 }
 

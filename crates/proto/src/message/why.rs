@@ -1,7 +1,7 @@
 //! The answer to `why`: where two files agree and differ.
 //!
-//! It is not part of the conversation with the daemon, because the command reads the two files
-//! itself. It is here because it is printed like the other documents.
+//! It is not part of the protocol of the daemon, because the command reads the two files itself. It
+//! is here because it is printed like the other documents.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ pub struct WhyParameters {
     pub a: PathText,
     /// The other.
     pub b: PathText,
-    /// Whether the ranges that differ are left out.
+    /// True if the differing ranges are left out.
     pub matches_only: bool,
-    /// The id of chunking and sampling, which decides the ranges of files too large to compare to
-    /// the byte.
+    /// The id of chunking and sampling, which determines the ranges of files too large to compare
+    /// to the byte.
     pub params: String,
 }
 
@@ -30,15 +30,15 @@ pub struct WhyParameters {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyTotals {
-    /// How the files relate; `null`: not at all, or too little.
+    /// The relation; `null`: none, or too little is shared.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
-    /// What the shares are of.
+    /// The unit of the shares.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// How much of a is in b.
+    /// Share of a that is in b.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// Share of b that is in a.
     pub b_in_a: Fraction,
     /// Shared over union.
     pub resemblance: Fraction,
@@ -48,18 +48,18 @@ pub struct WhyTotals {
     pub size_a: u64,
     /// Bytes of b.
     pub size_b: u64,
-    /// Whether both were compared byte by byte; otherwise the ranges are those of common chunks.
+    /// True if both were compared byte by byte; otherwise the ranges are those of common chunks.
     pub exact: bool,
-    /// Whether both are text: then ranges have lines.
+    /// True if both are text: then ranges have lines.
     pub text: bool,
-    /// What all figures and ranges are about: the bytes of the files, or the texts that stand for
+    /// The layer of all figures and ranges: the bytes of the files, or the texts that represent
     /// them.
     #[serde(default)]
     pub layer: Layer,
-    /// `only in numbers`, if the texts differ in nothing else.
+    /// `only in numbers`, if the texts are equal otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Differs>,
-    /// How many numbers differ, if they differ only in those.
+    /// The number of differing numbers, if nothing else differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
     /// Bytes of a that b has nowhere.
@@ -68,7 +68,7 @@ pub struct WhyTotals {
     pub differing_bytes_b: u64,
 }
 
-/// How two texts differ, in words.
+/// The kind of difference between two texts.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Differs {
@@ -77,7 +77,7 @@ pub enum Differs {
     OnlyInNumbers,
 }
 
-/// A number of a and what b has in its place.
+/// A number of a, and the number of b in its place.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedNumber {
@@ -87,9 +87,8 @@ pub struct ChangedNumber {
     pub b: String,
 }
 
-/// A range of both files with the same bytes. Offsets count from 0, and the end is not part of the
-/// range; lines count from 1, and are the first and the last one; `null` if the files have no
-/// lines.
+/// A range of both files with the same bytes. Offsets count from 0, and the end is exclusive. Lines
+/// count from 1, and are the first and the last one; `null` if the files have no lines.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyRange {
@@ -101,8 +100,7 @@ pub struct WhyRange {
     pub lines_a: Option<[u64; 2]>,
     /// Lines of b.
     pub lines_b: Option<[u64; 2]>,
-    /// `in-order`, `moved`, or `again`, which is a range that one file has more often than the
-    /// other.
+    /// `in-order`, `moved`, or `again`, for a range that one file has more often than the other.
     #[serde(default)]
     pub placing: String,
 }
@@ -117,23 +115,23 @@ pub struct WhyStretch {
     pub lines: Option<[u64; 2]>,
 }
 
-/// A member of one archive, and the member of the other that has something of it.
+/// A member of one archive, and the member of the other that shares most with it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {
-    /// The names that lead to the member of a; empty: the text of a mail, or a file that is no
-    /// archive; `null`: there is none.
+    /// The names that lead to the member of a; empty: the text of a mail, or a file that is not an
+    /// archive; `null`: no member.
     pub a: Option<PathText>,
-    /// The same in b.
+    /// The same for b.
     pub b: Option<PathText>,
-    /// How the two relate; `null`: not at all, or one is missing.
+    /// The relation of the two; `null`: none, or one is missing.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
-    /// What the shares are of.
+    /// The unit of the shares.
     pub unit: MeasureUnit,
-    /// How much of the one is in the other.
+    /// Share of the member of a that is in the member of b.
     pub a_in_b: Fraction,
-    /// How much of the other is in the one.
+    /// Share of the member of b that is in the member of a.
     pub b_in_a: Fraction,
     /// Bytes of the member of a.
     pub size_a: Option<u64>,
@@ -148,12 +146,12 @@ pub struct Explanation {
     /// Relation, measures, sizes.
     #[serde(flatten)]
     pub totals: WhyTotals,
-    /// Of archives and mails: which member belongs to which. There are no ranges then.
+    /// For archives and mails: the matched members. There are no ranges then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.
     pub ranges: Vec<WhyRange>,
-    /// Further ranges of b that a has too, in the order of b.
+    /// Further ranges of b that a has, too, in the order of b.
     #[serde(default)]
     pub repeats: Vec<WhyRange>,
     /// The stretches of a that lie in no range.
@@ -162,7 +160,7 @@ pub struct Explanation {
     /// The stretches of b that lie in no range and in no repeat.
     #[serde(default)]
     pub differs_b: Vec<WhyStretch>,
-    /// The first of the numbers in which the texts differ, if they differ only in those.
+    /// The first differing numbers, if the texts differ only in numbers.
     #[serde(default)]
     pub changed: Vec<ChangedNumber>,
 }
