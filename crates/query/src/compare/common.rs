@@ -1,9 +1,9 @@
 //! Boilerplate among the contents of a comparison, counted exactly in bounded memory.
 //!
-//! A kernel tree has 90 keys a content, and a few hundred of them are common. So keys that are
-//! asked about are counted one by one ([`super::wanted::Wanted`]), all others in buckets while
-//! everything goes by for the first time; when it goes by for the second time, those whose bucket
-//! is fuller than the limit are counted exactly. The memory does not grow with the trees.
+//! A kernel tree has 90 keys per content, and a few hundred of them are common. Keys of subjects
+//! are counted one by one ([`super::wanted::Wanted`]). All others are counted in buckets during the
+//! first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
+//! memory does not grow with the trees.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Counters for so many contents. If these are no more than the limit, nothing is counted.
+    /// Returns counters for this many contents. If these do not exceed the limit, nothing is
+    /// counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
         let buckets = if contents > limit as usize {
             1 << BUCKETS
@@ -43,14 +44,14 @@ impl Buckets {
         self.counts.get((spread(key) >> (64 - BUCKETS)) as usize)
     }
 
-    /// One more content has the key.
+    /// Counts one more content with the key.
     pub(super) fn count(&self, key: u64) {
         if let Some(bucket) = self.of(key) {
             bucket.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The buckets whose keys may be boilerplate; `None` if there are none.
+    /// Returns the buckets whose keys may be boilerplate, or `None` if no bucket exceeds the limit.
     pub(super) fn suspects(&self) -> Option<Suspects> {
         let mut buckets = vec![0u64; self.counts.len() / 64];
         let mut any = false;
@@ -64,22 +65,21 @@ impl Buckets {
     }
 }
 
-/// The buckets that are fuller than the limit, one bit each: half a megabyte, which the cache
-/// holds.
+/// The buckets above the limit, one bit each. They take half a megabyte, which fits the cache.
 #[derive(Debug)]
 pub(super) struct Suspects {
     buckets: Vec<u64>,
 }
 
 impl Suspects {
-    /// Whether a key's bucket is one of them.
+    /// Returns whether a key's bucket is one of them.
     pub(super) fn has(&self, key: u64) -> bool {
         let at = (spread(key) >> (64 - BUCKETS)) as usize;
         self.buckets[at / 64] >> (at % 64) & 1 == 1
     }
 }
 
-/// The keys that more than the limit of the contents have.
+/// The keys of more contents than the limit.
 #[derive(Debug, Default)]
 pub(super) struct CommonKeys {
     keys: HashSet<u64>,
@@ -87,7 +87,7 @@ pub(super) struct CommonKeys {
 }
 
 impl CommonKeys {
-    /// The keys whose counts in all parts together exceed the limit.
+    /// Returns the keys whose total counts over all parts exceed the limit.
     pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
         for part in parts {
@@ -112,7 +112,7 @@ impl CommonKeys {
         self.keys.insert(key);
     }
 
-    /// Whether a key as [`super::wanted::evidence_keys`] gives it is boilerplate.
+    /// Returns whether a key, as returned by [`super::wanted::evidence_keys`], is boilerplate.
     pub(super) fn has(&self, key: u64) -> bool {
         let bit = spread(key) >> (64 - FILTER);
         let word = self.filter.get((bit >> 6) as usize).copied().unwrap_or(0);

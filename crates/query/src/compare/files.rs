@@ -1,10 +1,10 @@
-//! By which contents the files of two sides are compared.
+//! The contents by which the files of two sides are compared.
 //!
-//! A file goes by its own content. What stands for it, the text of a document or what is packed in
-//! it, are contents as well, which are looked up like any other and name the files that they stand
-//! for. Two files meet as everywhere ([`Faces`]): by their texts if both have one, by all that they
-//! hold if one of them holds members, else by their bytes. So what nominates a pair of files need
-//! not be what it is measured by.
+//! A file is represented by its own content. Its other representations, the text of a document or
+//! its packed content, are contents as well. They are looked up like any other and nominate their
+//! files. Two files are compared as everywhere ([`Faces`]): by their texts if both have one, by all
+//! their contents if one of them holds members, else by their bytes. So a pair of files need not be
+//! measured by what nominated it.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -14,18 +14,18 @@ use resemble_relate::renditions::owners::{RenditionOwners, StandIn};
 
 use super::sides::Sides;
 
-/// The files of both sides, by their contents, and what stands for them.
+/// The files of both sides, by their contents, and their representations.
 pub(super) struct ComparedFiles<'a> {
     sides: &'a Sides,
     pub(super) renditions: RenditionOwners,
 }
 
-/// How two files are compared.
+/// The way in which two files are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilesMeet {
     /// By these contents.
     Contents(u32, u32),
-    /// By all that they hold.
+    /// By all their contents.
     Members,
 }
 
@@ -42,7 +42,7 @@ impl<'a> ComparedFiles<'a> {
         Self { sides, renditions }
     }
 
-    /// Nothing stands for any file.
+    /// Returns whether no file has a further representation.
     pub(super) fn are_plain(&self) -> bool {
         self.sides.apart.is_empty()
     }
@@ -55,26 +55,27 @@ impl<'a> ComparedFiles<'a> {
         self.renditions.faces(ContentId(file), self.kind(file))
     }
 
-    /// The content that is this rendition of a file; itself if there is none.
+    /// Returns the content that is this rendition of a file; without such a rendition, the file's
+    /// own.
     fn rendition(&self, file: u32, rendition: Rendition) -> u32 {
         let mut stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let found = stand_ins.find(|one| one.rendition == rendition);
         found.map_or(file, |one| one.content.0)
     }
 
-    /// What stands for a file.
+    /// Returns the representations of a file.
     pub(super) fn stand_ins(&self, file: u32) -> impl Iterator<Item = u32> {
         let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         stand_ins.map(|one| one.content.0)
     }
 
-    /// The files that have a content as a rendition, if it is none of a file's own.
+    /// Returns the files that have a content as a rendition beyond their own bytes.
     pub(super) fn owners(&self, content: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let owners = self.renditions.owners(ContentId(content)).iter();
         owners.map(|&(owner, rendition)| (owner.0, rendition))
     }
 
-    /// How two files are compared.
+    /// Returns the way in which two files are compared.
     pub(super) fn meeting(&self, a: u32, b: u32) -> FilesMeet {
         if self.are_plain() {
             return FilesMeet::Contents(a, b);
@@ -87,8 +88,9 @@ impl<'a> ComparedFiles<'a> {
         FilesMeet::Contents(self.rendition(a, one), self.rendition(b, other))
     }
 
-    /// Whether these renditions of two files nominate the files: those by which they are compared,
-    /// and of what holds members the wholes, the text of a mail, and for a single file a member.
+    /// Returns whether these renditions nominate two files. Those do by which they are compared.
+    /// For a file with members the wholes and the text of a mail also do, and for a single file a
+    /// member.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
@@ -107,20 +109,20 @@ impl<'a> ComparedFiles<'a> {
         speaks(of_a, a.1) && speaks(of_b, b.1)
     }
 
-    /// The content of a file where it meets an archive; `None`: it holds members.
+    /// Returns the content by which a file is compared with an archive; `None`: it holds members.
     pub(super) fn alone(&self, file: u32) -> Option<u32> {
         let faces = self.faces(file);
         (!faces.holds_members()).then(|| self.rendition(file, faces.alone()))
     }
 
-    /// The members of a file that nominate it.
+    /// Returns the members of a file that nominate it.
     pub(super) fn members(&self, file: u32) -> impl Iterator<Item = u32> {
         let stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let members = stand_ins.filter(|one| one.rendition == Rendition::Member);
         members.map(|one| one.content.0)
     }
 
-    /// All texts that a file is compared by where it meets an archive, and all else.
+    /// Returns all texts of a file for a comparison with an archive, and all other contents.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
         let mut wholes = [None; 2];
         if let Some(alone) = self.alone(file) {
@@ -135,7 +137,7 @@ impl<'a> ComparedFiles<'a> {
         wholes
     }
 
-    /// A file by its own bytes.
+    /// Returns a file represented by its own bytes.
     pub(super) fn own(&self, file: u32) -> AloneSide {
         AloneSide::of(&stand_in(self.sides, Rendition::Own, file))
     }

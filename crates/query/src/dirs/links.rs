@@ -1,4 +1,4 @@
-//! Which contents lie partly in which: what makes near files count.
+//! Finds contents that lie partly in one another, by which near files count.
 //!
 //! They are the links of `groups`, with the same figures, among the contents of the question alone.
 //! Of each content the best [`MOST`] are kept: a file that resembles hundreds says little about
@@ -19,20 +19,20 @@ use resemble_scan::parts::PartReader;
 use super::countable::Countable;
 use crate::groups::near::{NearTerms, near_links};
 
-/// So many links of one content are kept.
+/// Links kept per content.
 const MOST: usize = 64;
 
-/// Where the files of a content lie, if only the pairs of one directory are asked for.
+/// The places of a content's files, if only the pairs of one directory are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WhichSide {
-    /// All pairs are asked for: it may be linked with any content.
+    /// All pairs are requested: it may be linked with any content.
     Any,
-    /// Below the directory only: it may be linked with those outside.
+    /// Only below the directory: it may be linked with contents outside.
     Inside,
-    /// Elsewhere only: it may be linked with all others.
+    /// Only elsewhere: it may be linked with all others.
     Outside,
-    /// In both: a content with an equal elsewhere may need a further link all the same. These are
-    /// dropped first if there are too many contents.
+    /// In both. A content with an equal elsewhere may still need a further link. If there are too
+    /// many contents, these are dropped first.
     Both,
 }
 
@@ -42,22 +42,22 @@ impl WhichSide {
     }
 }
 
-/// How much is looked at.
+/// Limits of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkEffort<'a> {
-    /// If there are more contents, the largest.
+    /// The number of contents; of more, only the largest are used.
     pub(super) contents: usize,
-    /// Bytes that are read.
+    /// Bytes to read.
     pub(super) work: u64,
-    /// Bytes of memory that it may take, and where the rest goes; `None`: any number.
+    /// Bytes of memory, and the folder for the rest; `None`: unbounded.
     pub(super) memory: Option<(u64, &'a Path)>,
 }
 
-/// Links between contents, by their places in the list that was asked about.
+/// Links between contents, as indices into the list of the question.
 #[derive(Debug, Default)]
 pub(super) struct FoundLinks {
     pub(super) links: Vec<Link>,
-    /// Those whose shares are estimates.
+    /// The links whose shares are estimates.
     pub(super) estimates: Vec<EstimatedLink>,
 }
 
@@ -66,19 +66,18 @@ pub(super) struct FoundLinks {
 pub(super) struct EstimatedLink {
     pub(super) of: u32,
     pub(super) to: u32,
-    /// How much less and more of each may be in the other, in millionths; `None`: nobody knows.
+    /// By how much less and more of each may be in the other, in millionths; `None`: unknown.
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
-/// The contents, where their files lie, and which links can count.
+/// The contents, the places of their files, and the links that can count.
 type AskedLinks<'a> = (
     &'a [ContentId],
     &'a (dyn Fn(ContentId) -> WhichSide + Sync),
     &'a Countable<'a>,
 );
 
-/// The links between the contents of the scoped files, which they name by their places in
-/// `contents`.
+/// Returns the links between the contents of the scoped files, as indices into `contents`.
 pub(super) fn between(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
@@ -103,7 +102,7 @@ pub(super) fn between(
                 times[a as usize] += 1;
                 times[b as usize] += 1;
             }
-            // Which are the best of more is known when all are measured.
+            // If a content has too many links, the best are known only after measuring all.
             let are_cut = |&(a, b): &(u32, u32)| times[a as usize].max(times[b as usize]) > MOST;
             let needed = countable.needed(&placed).into_iter().zip(&placed);
             needed
@@ -137,7 +136,7 @@ pub(super) fn between(
     Ok(found)
 }
 
-/// The largest contents, if there are more than `most` that can be judged.
+/// Returns the largest contents, if more than `most` can be judged.
 fn largest(
     snapshot: &Snapshot,
     contents: &[ContentId],
@@ -163,7 +162,7 @@ fn largest(
     Ok(Some(largest.collect()))
 }
 
-/// The best links of each content, by content.
+/// Returns the best links of each content, by content.
 fn best(mut links: Vec<Link>) -> Vec<Link> {
     links.sort_unstable_by(|a, b| {
         let place = |link: &Link| (link.of, Reverse(link.share), link.to);

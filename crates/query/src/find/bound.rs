@@ -9,29 +9,29 @@ use resemble_relate::nominate::levels::SamplesFrom;
 
 use super::Payload;
 
-/// What a nominee's common pieces can come to at most.
+/// An upper bound on the measures of a nominee, by its common pieces.
 pub(super) struct NomineeBound {
     kind: ContentKind,
-    /// Distinct fingerprints of the subject; of data these are windows.
+    /// Distinct fingerprints of the subject. For data these are windows.
     samples: SamplesFrom,
-    /// How many it is found by in all.
+    /// The number of its samples with posting lists.
     posted: u32,
     level: u8,
     size: ByteLen,
     /// Bytes of the subject's longest chunk.
     longest_chunk: f64,
-    /// The least share of windows in common with which the threshold can be reached.
+    /// The least share of common windows with which the threshold can be reached.
     least: f64,
-    /// The most fingerprints of any content that are template.
+    /// The largest number of a content's fingerprints that belong to templates.
     template: u32,
 }
 
-/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
-/// 8 leaves room for the error of small samples.
+/// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
+/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor 8
+/// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
-/// Fingerprints of a content so small that one of them in common is worth a look at both.
+/// Fingerprints of a content so small that one common fingerprint justifies comparing both.
 const FEW: f64 = 4.0;
 
 impl NomineeBound {
@@ -65,7 +65,7 @@ impl NomineeBound {
 
     pub(super) fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
         let common = nominee.common;
-        // A chunk may prove what few samples hide.
+        // A chunk may prove common bytes that few samples miss.
         let chunks = f64::from(common.chunks) * self.longest_chunk;
         let smaller = self.size.0.min(row.size.0).max(1) as f64;
         if common.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
@@ -75,7 +75,7 @@ impl NomineeBound {
         if samples == 0 {
             return common.chunks > 0 && self.least <= 0.0;
         }
-        // Of data a row does not tell how many of its samples are windows, and how many are words.
+        // The row of a data content does not distinguish samples of windows from samples of words.
         if row.kind == ContentKind::Data || are_text_and_data(self.kind, row.kind) {
             return samples >= 2 || f64::from(self.posted.min(row.fingerprints)) <= FEW;
         }

@@ -1,4 +1,4 @@
-//! Sets of identical files: what files of equal bytes come to, whoever found that they are equal.
+//! Sets of identical files, with their sizes and totals.
 
 use std::cmp::Reverse;
 
@@ -15,18 +15,18 @@ use resemble_relate::scope::ScopedFiles;
 pub(super) struct SameBytes {
     /// The size of one of them.
     pub(super) size: u64,
-    /// Their places in the order of paths, ascending.
+    /// Their indices in the order of paths, ascending.
     pub(super) files: Vec<u32>,
 }
 
 impl SameBytes {
-    /// The bytes of all files but one.
+    /// Returns the bytes of all files but one.
     const fn overhead(&self) -> u64 {
         (self.files.len() as u64 - 1) * self.size
     }
 }
 
-/// The answer that consists of sets alone, from an index: of contents that several files have.
+/// Returns the answer that consists of sets alone, from an index: contents of several files.
 pub(super) fn answer(
     snapshot: &Snapshot,
     request: &GroupsRequest,
@@ -47,8 +47,8 @@ pub(super) fn answer(
     })
 }
 
-/// The answer that consists of the sets which `add_sets` adds, of what was looked at, without what
-/// could not be. So many files are `pending`.
+/// Returns the answer that consists of the sets which `add_sets` adds. It has the scope and the
+/// errors of the scan, and the number of `pending` files.
 pub(super) fn whole(
     (looked, errors): (Looked, Vec<SoftError>),
     pending: u64,
@@ -78,7 +78,7 @@ pub(super) fn whole(
     })
 }
 
-/// Adds the sets of a scope to an answer, those of the contents that are wanted, and their totals.
+/// Adds the sets of a scope to an answer, for the wanted contents, and their totals.
 pub(super) fn add_scoped(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -99,8 +99,8 @@ pub(super) fn add_scoped(
     Ok(())
 }
 
-/// Adds sets to an answer, the one with most overhead first, and their totals. `file` says which
-/// path and time of last change is at a place.
+/// Adds sets to an answer, the one with most overhead first, and their totals. `file` returns the
+/// path and the time of the last change at a place.
 pub(super) fn add(
     mut sets: Vec<SameBytes>,
     top: Option<u64>,

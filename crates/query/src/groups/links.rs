@@ -1,8 +1,8 @@
 //! The links between contents, by content.
 //!
-//! Every link is kept twice, once from each end, in the order of the ends: the links of a content
-//! are one run, and where it begins is all that must be in memory. The run itself is in memory too,
-//! or is read from a scratch file when it is asked for.
+//! Every link is stored twice, once from each end, in the order of the ends. So the links of a
+//! content are one run, and only its start must be in memory. The run itself is in memory, too, or
+//! is read from a scratch file on demand.
 
 use std::path::Path;
 
@@ -20,40 +20,41 @@ use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take
 use super::Room;
 use super::table::Table;
 
-/// A link as one of its ends sees it. Shares are in millionths.
+/// A link seen from one of its ends. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct HalfLink {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// How much of `from` lies in `to`; [`HalfLink::UNKNOWN`]: too small to judge.
+    /// Share of `from` that lies in `to`; [`HalfLink::UNKNOWN`]: too small to judge.
     there: u32,
     back: u32,
-    /// What the grouping goes by ([`Tie::score`]).
+    /// The score for the grouping ([`Tie::score`]).
     score: u32,
     /// The larger containment after the discount for common text.
     left: u32,
-    /// How many contents have the common text, if there is a discount; in the top bits [`By`], and
-    /// whether the measures are estimates.
+    /// The number of contents with the common text, if there is a discount. The top bits have
+    /// [`By`], and whether the measures are estimates.
     contents: u32,
-    // Two halves: so it has 40 bytes, and not 48.
+    // Two halves reduce the size from 48 to 40 bytes.
     shared: [u32; 2],
-    /// How close both are by what few others have, by its bits; 0 of texts.
+    /// The bits of the kinship, which depends on how few others have the common pieces; 0 for
+    /// texts.
     kinship: u32,
 }
 
-/// Which renditions of two files make a link.
+/// The renditions of two files that make a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The bytes of both.
     Bytes,
     /// A text or another rendition of at least one of them.
     Text,
-    /// The wholes of both: of all texts (0) or of all else (1). This is not a link yet.
+    /// The wholes of both: of all texts (0) or of all other parts (1). This is not a link yet.
     Whole(usize),
 }
 
 impl By {
-    /// The wholes, if this is one: what it is compared with is one of the same kind.
+    /// Returns the wholes, if this is one: its counterpart is one of the same kind.
     pub(super) const fn of_wholes(rendition: Rendition) -> Option<Self> {
         match rendition {
             Rendition::WholeText => Some(Self::Whole(0)),
@@ -71,11 +72,11 @@ impl HalfLink {
     const ESTIMATE: u32 = 1 << 28;
     const SAME_TEXT: u32 = 1 << 27;
     const COUNT: u32 = (1 << 27) - 1;
-    /// Bits that do not depend on what makes the link.
+    /// Bits that do not depend on the renditions.
     const KEPT: u32 = Self::COUNT | Self::ESTIMATE | Self::SAME_TEXT;
 
-    /// The link of two places with these measures; `score` as [`Tie::score`]. `rarity`: of what is
-    /// common in it, if anything is.
+    /// Returns the link of two places with these measures; `score` as [`Tie::score`]. `rarity` is
+    /// that of the common part, if there is one.
     pub(super) fn new(
         (from, to): (u32, u32),
         measures: &Measures,
@@ -99,7 +100,7 @@ impl HalfLink {
         }
     }
 
-    /// The same link, made by these renditions.
+    /// Returns the link, made by these renditions.
     pub(super) const fn with_match(self, by: By) -> Self {
         let bit = match by {
             By::Bytes => 0,
@@ -112,7 +113,7 @@ impl HalfLink {
         }
     }
 
-    /// The same link, of measures that are estimates.
+    /// Returns the link, marked as an estimate.
     pub(super) const fn estimated(self) -> Self {
         Self {
             contents: self.contents | Self::ESTIMATE,
@@ -120,7 +121,7 @@ impl HalfLink {
         }
     }
 
-    /// The same link, of two contents with the same text.
+    /// Returns the link, marked as one of the same text.
     pub(super) const fn of_same_text(self) -> Self {
         Self {
             contents: self.contents | Self::SAME_TEXT,
@@ -128,7 +129,7 @@ impl HalfLink {
         }
     }
 
-    /// How its ends are related, seen from the first; `None`: by less than any relation takes.
+    /// Returns the relation of its ends, seen from the first; `None`: below every relation.
     pub(super) fn relation(&self) -> Option<Relation> {
         let tie = self.tie();
         let is_mostly = |share: Option<u32>| share >= Some(Tie::MOSTLY);
@@ -144,7 +145,7 @@ impl HalfLink {
         })
     }
 
-    /// The same link, of two contents that are so close by what few others have.
+    /// Returns the link with this kinship.
     pub(super) const fn with_kinship(self, kinship: f32) -> Self {
         Self {
             kinship: kinship.to_bits(),
@@ -156,12 +157,12 @@ impl HalfLink {
         f32::from_bits(self.kinship)
     }
 
-    /// Whether its measures are estimates; else they are those of the contents.
+    /// Returns whether its measures are estimates; otherwise they are those of the contents.
     pub(super) const fn is_estimate(&self) -> bool {
         self.contents & Self::ESTIMATE != 0
     }
 
-    /// Which renditions make it.
+    /// Returns the renditions that make it.
     pub(super) fn matched_by(&self) -> By {
         let whole = Self::BY_WHOLE
             .iter()
@@ -173,7 +174,7 @@ impl HalfLink {
         }
     }
 
-    /// The measures of a pair that is not a link yet. The resemblance is not kept.
+    /// Returns the measures of a pair that is not a link yet. The resemblance is not stored.
     pub(super) fn measures(&self) -> Measures {
         let (there, back) = self.shares();
         Measures {
@@ -184,14 +185,14 @@ impl HalfLink {
         }
     }
 
-    /// What the better of two links of one pair has more of: as everywhere, the larger share.
+    /// Returns the key by which the better of two links of a pair is chosen: the larger share.
     pub(super) fn worth(&self) -> impl Ord {
         let by_bytes = self.matched_by() == By::Bytes;
         let tie = self.tie();
         (tie.containment(), tie.there, by_bytes, *self)
     }
 
-    /// The same link as the other end sees it.
+    /// Returns the link seen from its other end.
     pub(super) fn swapped(self) -> Self {
         Self {
             from: self.to,
@@ -214,14 +215,14 @@ impl HalfLink {
         }
     }
 
-    /// How much of `from` lies in `to`, and of `to` in `from`.
+    /// Returns the share of `from` that lies in `to`, and of `to` in `from`.
     pub(super) fn shares(&self) -> (Fraction, Fraction) {
         let tie = self.tie();
         let share = |share: Option<u32>| share.map_or(Fraction::NONE, Fraction::from_millionths);
         (share(tie.there), share(tie.back))
     }
 
-    /// The discount, in words.
+    /// Returns the discount, in words.
     pub(super) fn discount(&self) -> Discount {
         let contents = self.contents & Self::COUNT;
         if contents == 0 {
@@ -288,15 +289,15 @@ pub(super) struct Links {
     /// The halves of a content are those from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
     halves: SortedRun<HalfLink>,
-    /// For each place the least one of its connected component.
+    /// The least place of each place's connected component.
     pub(super) components: Vec<u32>,
-    /// The same by links of kin alone: see [`Links::kin`]. Empty if there are none.
+    /// The same by links of kin alone: see [`Links::kin`]. Empty if no link has a kinship.
     kin: Vec<u32>,
 }
 
 impl Links {
-    /// Takes the halves of all links between `contents` contents in. `join` makes one of those of
-    /// one pair, as the lesser end sees them.
+    /// Collects the halves of all links between `contents` contents. `join` merges the links of one
+    /// pair, seen from the lesser end.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
         of: (u32, &StopFlag),
@@ -326,7 +327,7 @@ impl Links {
         while let Some(first) = ahead {
             stop.go_on()?;
             let ends = (first.from, first.to);
-            // Halves come in the order of their first ends.
+            // Halves are sorted by their first ends.
             done((first.from - last) as usize);
             last = first.from;
             of_pair.clear();
@@ -356,11 +357,12 @@ impl Links {
         Ok(links)
     }
 
-    /// What hangs together by kinship: links that are at least half as close as the closest of one
+    /// Returns the components by kinship: links at least half as close as the closest link of one
     /// of their ends (`closest`, by place).
     ///
-    /// It is asked in proportion, because of twenty versions of a program each has little that not
-    /// all of them have, and drivers of one framework have that of their closest build and next to
+    /// The bound is relative. Of twenty versions of a program each has little that not all of them
+    /// have. Drivers of one framework share that with their closest build, and almost nothing with
+    /// each other.
     /// nothing of each other.
     fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
         if closest.iter().all(|&closest| closest == 0.0) {
@@ -384,17 +386,17 @@ impl Links {
         Ok(kin.into_least())
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub(super) fn count(&self) -> u64 {
         self.starts.last().map_or(0, |&halves| halves / 2)
     }
 
-    /// How many links a content has.
+    /// Returns the number of links of a content.
     pub(super) fn degree(&self, place: u32) -> u64 {
         self.starts[place as usize + 1] - self.starts[place as usize]
     }
 
-    /// Puts the links of a content into `halves`, ascending by the other end.
+    /// Reads the links of a content into `halves`, ascending by the other end.
     pub(super) fn read(&self, place: u32, halves: &mut Vec<HalfLink>) -> Result<(), AskError> {
         halves.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
@@ -402,11 +404,11 @@ impl Links {
     }
 }
 
-/// Makes one link of all links of one pair.
+/// Merges all links of one pair into one.
 pub(super) type JoinLinks<'j> = dyn FnMut(&[HalfLink]) -> Result<Option<HalfLink>, AskError> + 'j;
 
-/// The one link that those of one pair make. Both ends see the same: it is made from the lesser
-/// one's side.
+/// Returns the one link that the links of a pair make. It is made from the lesser end's side, so
+/// both ends see the same.
 fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLink>, AskError> {
     match halves {
         [first, ..] if first.from <= first.to => join(halves),
@@ -417,7 +419,7 @@ fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLi
     }
 }
 
-/// The links as the grouping sees them.
+/// The links in the form that the grouping uses.
 #[derive(Debug)]
 pub(super) struct LinkSimilarity<'l> {
     pub(super) links: &'l Links,

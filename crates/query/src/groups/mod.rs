@@ -1,8 +1,8 @@
 //! `groups`: identical sets and clusters of similar files; `groups --order`: similar files side by
 //! side.
 //!
-//! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2, on contents instead of files
-//! (so that copies multiply nothing: their figure 7) and with two kinds of evidence:
+//! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2. It works on contents instead
+//! of files, so that copies multiply nothing (their figure 7), and with two kinds of evidence:
 //!
 //! ```text
 //! files ─► table ─► common ─────────► solve ────────► drafts ─► links ─► stars ───► answer
@@ -12,29 +12,29 @@
 //!
 //! 1. `table` numbers the contents by digest. From here on numbers decide every tie.
 //! 2. `common` sorts all (piece, content) records, ignores pieces that too many have, and finds
-//!    what hangs together at all.
-//! 3. `solve` drops what is alone, packs the rest into problems that fit, and estimates pairs with
-//!    something in common. What may be a **link** by its estimate's interval becomes a draft.
-//!    `drafts` measures these on the contents, and `terms` says which are links. What cannot be
-//!    read, and what is beyond what a question may read, keeps its estimate and says so.
-//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the
-//!    connected components are what `--family` and `order` follow.
-//! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
-//!    the files that it stands for, and of several links of two files the best counts. What holds
-//!    members is measured by these (`held`); each of them nominates it for single files.
+//!    connected contents.
+//! 3. `solve` drops unconnected contents, packs the others into problems that fit, and estimates
+//!    pairs with something in common. A pair that may be a **link** by its estimate's interval
+//!    becomes a draft. `drafts` measures these on the contents, and `terms` decides which are
+//!    links. Unreadable pairs and pairs beyond the budget keep their estimate and are marked.
+//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain. `--family`
+//!    and `order` follow the connected components.
+//! 5. The contents include the representations of files (`renditions`). Their links are links of
+//!    their files, and of several links of two files the best counts. Containers are measured by
+//!    their members (`held`), and each member nominates its container for single files.
 //! 6. `within` adds the groups of members of one container.
-//! 7. `answer` puts into words the groups that are shown, and only those.
+//! 7. `answer` formats the groups that are shown, and only those.
 //!
 //! Members and the worst pair of a group need not be linked: `meeting` measures them, too.
 //!
-//! The pairs of step 3 may be given instead (docs/scale.md): `accounts` checks them against what
-//! step 2 counts, and `linked` looks at them.
+//! The pairs of step 3 may be given instead (docs/scale.md). `accounts` checks them against the
+//! counts of step 2, and `linked` checks them for links.
 //!
-//! Sets of identical files need none of this, and are made by `identical` alone if nothing else is
-//! asked for; or by `direct`, if no index has the files.
+//! Sets of identical files need none of this. If only they are requested, `identical` makes them,
+//! or `direct` if no index has the files.
 //!
-//! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and
-//! the answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
+//! **Memory.** The path of each file, about 50 bytes per content, and the answer are always in
+//! memory. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
 //! scratch files. Both ways are one code with the same result; without a bound nothing is written.
 
 use std::path::Path;
@@ -94,7 +94,7 @@ use solve::{KnownDrafts, Solved, Solver};
 use table::Table;
 use terms::LinkTerms;
 
-/// How much memory there is.
+/// The bound of memory.
 #[derive(Clone, Copy, Debug)]
 struct Room(Option<u64>);
 
@@ -106,20 +106,20 @@ impl Room {
         Self(memory.map(|bytes| bytes.max(Self::LEAST)))
     }
 
-    /// One of so many equal parts of the memory; `None` if it is not bounded.
+    /// Returns one of `of` equal parts of the memory; `None` if it is not bounded.
     fn part(self, of: u64) -> Option<u64> {
         self.0.map(|bytes| bytes / of)
     }
 }
 
-/// What is known of the pairs before any are looked for.
+/// Knowledge about the pairs before the search.
 #[derive(Clone, Copy, Debug)]
 pub enum KnownPairs<'a> {
-    /// Nothing.
+    /// None.
     None,
-    /// What was found to be links before, if it is kept here, where it is kept the next time.
+    /// The links of the last time, which are stored in this cache.
     Kept(&'a dyn FindingsCache),
-    /// No others are looked at than those that something else has found: docs/scale.md.
+    /// Only pairs that another program has found are checked: docs/scale.md.
     Given(&'a dyn GivenPairs),
 }
 
@@ -132,7 +132,7 @@ impl<'a> KnownPairs<'a> {
     }
 }
 
-/// What the question is about.
+/// The subject of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     Everything,
@@ -154,11 +154,11 @@ struct Collection {
     notes: Vec<String>,
     about: About,
     errors: Vec<SoftError>,
-    /// Renditions of files take part.
+    /// True if renditions of files take part.
     text: bool,
     unit: Unit,
     renditions: RenditionOwners,
-    /// What was measured elsewhere.
+    /// Measures from another program.
     measured: Option<MeasuredPairs>,
     room: Room,
     stop: StopFlag,
@@ -215,7 +215,7 @@ impl Collection {
         let of = (&table, &prover);
         let common = common_pieces(of, (limit, FREE), accounts.as_mut(), (room, dir))?;
         let given = accounts.map(Accounts::close).transpose()?;
-        // What is asked of one file, and what is bounded, is not kept.
+        // Questions about one file, and bounded ones, are not stored.
         let is_kept = about == About::Everything && room.0.is_none();
         let known = known
             .findings()
@@ -274,7 +274,7 @@ impl Collection {
         })
     }
 
-    /// Measures what is shown of pairs that are no links.
+    /// Measures shown pairs that are not links.
     fn prover<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -291,7 +291,7 @@ impl Collection {
             .knowing(self.measured.as_ref())
     }
 
-    /// Whether a content is an archive, a mail or something else that holds files.
+    /// Returns whether a content is an archive, a mail or another container.
     fn holds_others(&self, place: u32) -> bool {
         let stand_ins = self.renditions.stand_ins(self.table.id(place));
         stand_ins.iter().any(|one| one.rendition.is_whole())
@@ -318,12 +318,12 @@ impl Collection {
     }
 }
 
-/// Whether a link has a relation that is asked for.
+/// Returns whether a link has a requested relation.
 fn accepts(request: &GroupsRequest, link: &HalfLink) -> bool {
     PairRelation::accept_either(&request.relation, link.relation())
 }
 
-/// The content of the file that is asked about; a soft error if it takes no part.
+/// Returns the content of the requested file; a soft error if it takes no part.
 fn asked(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -338,7 +338,7 @@ fn asked(
     Ok(place.map_or(About::Nothing, About::Content))
 }
 
-/// Whether the file that is asked about is among the others; a soft error if not.
+/// Returns whether the requested file is among the others; a soft error if not.
 fn takes_part(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -362,10 +362,10 @@ fn not_among(path: &PathText) -> SoftError {
     }
 }
 
-/// The groups of a scope. `scratch` is a directory for what does not fit into
-/// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` takes documents
-/// apart again, so that what their texts share is measured; without one it is estimated. With
-/// [`KnownPairs::Given`] it gives the same answer, or fails.
+/// Returns the groups of a scope. `scratch` is a directory for data that does not fit into
+/// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` extracts documents
+/// again, so that their common text is measured; without one it is estimated. With
+/// [`KnownPairs::Given`] the answer is the same, or it fails.
 pub fn groups_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,
@@ -415,8 +415,8 @@ pub fn groups_with_parts(
     })
 }
 
-/// All paths of a scope, similar files side by side: for an archive that is compressed. The
-/// request's `of`, `family` and `top` have no say. `part_reader` and `known` as in
+/// Returns all paths of a scope, similar files side by side, for an archive that is compressed. The
+/// request's `of`, `family` and `top` are ignored. `part_reader` and `known` as in
 /// [`groups_with_parts`].
 pub fn order_with_parts(
     snapshot: &Snapshot,

@@ -1,10 +1,10 @@
 //! The contents of a question, numbered.
 //!
-//! Everything that is computed goes by a content's **place**: its rank among the digests of all
-//! contents in question. Ids depend on the order in which files were met and differ between two
-//! indexes of one tree; digests do not, so what is decided "by the lesser place" is decided alike
-//! everywhere. Of each content a few words are in memory whatever the bound is, as of each file its
-//! path.
+//! All computations use a content's **place**: its rank among the digests of all contents in
+//! question. Ids depend on the order in which files were met and differ between two indexes of one
+//! tree, but digests do not. So ties that are decided "by the lesser place" are decided alike
+//! everywhere. A few words per content, and the path of each file, are in memory whatever the bound
+//! is.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,21 +18,21 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::renditions::{Rendition, WholeDigest};
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 
-/// All contents that can be compared, which the empty one cannot.
+/// All contents that can be compared, so without the empty one.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// The places in the order of the contents' ids: an index is read fastest in that order.
+    /// The places in the order of the contents' ids, in which an index is read fastest.
     pub(super) by_id: Vec<u32>,
     /// Bytes of all files.
     pub(super) bytes: u64,
-    /// How many of the rows are contents of files. Those that follow only stand for files.
+    /// The number of rows that are contents of files. Later rows are only renditions.
     owners: u32,
-    /// The files, by their contents' places, that a content stands for besides its own.
+    /// The further files that each content represents, by their contents' places.
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
-    /// By owner: all texts and all else that it holds.
+    /// By owner: the wholes of all its texts and of all its other parts.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
-    /// A digest of the contents and of what is known of them.
+    /// A digest of the contents and their data.
     name: Vec<u8>,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Table {
 struct TableRow {
     size: u64,
     id: ContentId,
-    /// The first of its files in the order of paths, by its place in [`ScopedFiles::files`].
+    /// The index in [`ScopedFiles::files`] of its first file in the order of paths.
     first: u32,
     files: u32,
     /// Bytes of memory that comparing it needs, roughly.
     weight: u32,
-    /// What its files are compared by.
+    /// The renditions by which its files are compared.
     faces: Faces,
 }
 
 impl Table {
-    /// The contents of the scoped files, and what stands for these.
+    /// Reads the contents of the scoped files, and their renditions.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -93,7 +93,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Adds the renditions that no file has as its own bytes, sorted by digest as well.
+    /// Adds the renditions that no file has as its own bytes, also sorted by digest.
     fn add_stand_ins(
         &mut self,
         snapshot: &Snapshot,
@@ -158,8 +158,8 @@ impl Table {
         }
     }
 
-    /// Writes down everything that is compared: the contents, and which files they stand for. Paths
-    /// are not among it.
+    /// Writes all inputs of the comparison: the contents, and the files that they represent. Paths
+    /// are not among them.
     pub(super) fn put_name(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         put(out, u64::from(self.owners));
@@ -174,22 +174,23 @@ impl Table {
         }
     }
 
-    /// How many contents of files there are: the nodes of the network. Their places come first.
+    /// Returns the number of contents of files, which are the nodes of the network. Their places
+    /// come first.
     pub(super) const fn len(&self) -> u32 {
         self.owners
     }
 
-    /// How many contents there are, including those that are only renditions.
+    /// Returns the number of contents, including those that are only renditions.
     pub(super) fn all(&self) -> u32 {
         self.rows.len() as u32
     }
 
-    /// Whether a content is that of a file, and a rendition of no other.
+    /// Returns whether a content is that of a file, and a rendition of no other.
     pub(super) fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
-    /// Whether two files are compared by these renditions: see [`Faces`].
+    /// Returns whether two files are compared by these renditions: see [`Faces`].
     pub(super) fn is_compared(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         if one.0 == other.0 {
             return false;
@@ -204,7 +205,8 @@ impl Table {
         of_one.meeting(of_other) == (one.1, other.1)
     }
 
-    /// Whether one of these renditions is a member that nominates its archive for the other file.
+    /// Returns whether one of these renditions is a member that nominates its archive for the other
+    /// file.
     pub(super) fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         let (of_one, of_other) = (self.faces(one.0), self.faces(other.0));
         one.0 != other.0 && of_one.named_by_member(one.1, of_other, other.1) == Some(true)
@@ -214,21 +216,22 @@ impl Table {
         self.rows[owner as usize].faces
     }
 
-    /// The files that have a content as a rendition: its own file, if there is one, and others.
+    /// Returns the files that have a content as a rendition: its own file, if there is one, and
+    /// others.
     pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let own = (place < self.owners).then_some((place, Rendition::Own));
         let others = self.stand_ins.get(&place).into_iter().flatten();
         own.into_iter().chain(others.copied())
     }
 
-    /// The contents that stand for others, ascending.
+    /// Returns the contents that represent others, ascending.
     pub(super) fn stand_ins(&self) -> Vec<u32> {
         let mut stand_ins: Vec<u32> = self.stand_ins.keys().copied().collect();
         stand_ins.sort_unstable();
         stand_ins
     }
 
-    /// All texts and all else that a file holds.
+    /// Returns the wholes of all texts and of all other parts of a file.
     pub(super) fn wholes(&self, owner: u32) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
@@ -241,32 +244,33 @@ impl Table {
         self.row(place).id
     }
 
-    /// Bytes of the content.
+    /// Returns the bytes of the content.
     pub(super) fn size(&self, place: u32) -> u64 {
         self.row(place).size
     }
 
-    /// How many files hold it.
+    /// Returns the number of files with the content.
     pub(super) fn files(&self, place: u32) -> u32 {
         self.row(place).files
     }
 
-    /// Bytes of memory that comparing it takes, about.
+    /// Returns the bytes of memory that comparing it takes, roughly.
     pub(super) fn weight(&self, place: u32) -> u64 {
         u64::from(self.row(place).weight)
     }
 
-    /// The file that stands for all with these bytes: the one with the least path.
+    /// Returns the file with the least path among those with these bytes.
     pub(super) fn first<'m>(&self, scoped: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
         &scoped.files[self.row(place).first as usize]
     }
 
-    /// Its rank among all files in the order of paths.
+    /// Returns its rank among all files in the order of paths.
     pub(super) fn rank(&self, place: u32) -> u32 {
         self.row(place).first
     }
 
-    /// The place of the content of the file at `path`; `None` if it is not in question, or empty.
+    /// Returns the place of the content of the file at `path`; `None` if it is not in question, or
+    /// empty.
     pub(super) fn place_of(
         &self,
         snapshot: &Snapshot,
@@ -283,14 +287,14 @@ impl Table {
         at.ok().map(|at| self.by_id[at])
     }
 
-    /// Whether a content is one of these.
+    /// Returns whether a content is one of these.
     pub(super) fn has(&self, content: ContentId) -> bool {
         self.place(content).is_some()
     }
 }
 
-/// What a content takes while its block is compared: its lists, and for each key the posting, its
-/// place in the lists and what sorting them needs.
+/// Returns the memory of a content while its block is compared. It has its lists, and for each key
+/// the posting, its place in the lists and the overhead of sorting.
 fn weight(fingerprints: u32, chunk_runs: u64) -> u32 {
     let keys = u64::from(fingerprints) + chunk_runs;
     let bytes = 300 + 8 * u64::from(fingerprints) + 40 * chunk_runs + 44 * keys;

@@ -1,10 +1,10 @@
 //! The file of the templates.
 //!
-//! JSON, so that a person can read and mend it; a version, so that a newer program's file is not
-//! taken for a damaged one; replaced as a whole by a rename, so that a reader sees the old or the
-//! new one and a full disk costs nothing; mode 0600, like all of the state. Writers take turns at a
-//! lock on a file beside it: the daemon and several commands may mark at the same time. A file that
-//! cannot be understood is never written over.
+//! It is JSON, so that a person can read and repair it. It has a version, so that a newer program's
+//! file does not look damaged. It is replaced by a rename, so that a reader sees the old or the new
+//! file, and a full disk does no harm. Its mode is 0600, like all of the state. Writers take turns
+//! at a lock on a file beside it: the daemon and several commands may mark at the same time. A file
+//! that cannot be parsed is never overwritten.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -21,19 +21,19 @@ use resemble_proto::places::{self, PlaceError};
 use resemble_relate::AskError;
 use serde::{Deserialize, Serialize};
 
-/// The file in the state folder.
+/// The name of the file in the state folder.
 pub const FILE_NAME: &str = "templates.json";
-/// The version that is written. The first one, in which no template has shingles, is understood,
-/// too.
+/// The version that is written. The first version, whose templates have no shingles, can also be
+/// read.
 const FORMAT: u32 = 2;
-/// No list of decisions is larger; what is, is something else.
+/// Larger files are refused, since no list of templates is that large.
 const LARGEST: u64 = 256 << 20;
 
-/// Why a template is not marked, or not taken back, or not known.
+/// A failure to mark, unmark or list templates.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// The file is not what was written.
+    /// The file cannot be parsed.
     #[error(
         "the templates in {} cannot be understood ({reason}) and are not used; mend the file or \
          move it away",
@@ -45,7 +45,7 @@ pub enum TemplateError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file is a later version's.
+    /// The file has a newer format.
     #[error(
         "the templates in {} were written by a newer version of resemble (format {found}) and are \
          not used",
@@ -64,22 +64,22 @@ pub enum TemplateError {
         verb: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The state folder cannot be had.
+    /// The state folder is not available.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// No folder was named and none can be guessed.
+    /// No folder was named, and there is no default.
     #[error("no place for templates: HOME is not set; name a folder with --state")]
     NoPlace,
-    /// Nothing to mark.
+    /// There is nothing to mark.
     #[error("{files} files have nothing in common that is not a template already")]
     Nothing {
-        /// Distinct contents that were looked at.
+        /// The number of distinct contents.
         files: usize,
     },
-    /// Nothing was named.
+    /// No file was named.
     #[error("name a cluster or at least one file")]
     NoFiles,
     /// There is no such cluster.
@@ -91,13 +91,13 @@ pub enum TemplateError {
         .0.display()
     )]
     NotIndexed(PathBuf),
-    /// Names are for telling templates apart.
+    /// The name is already in use.
     #[error("there is a template called {0:?} already")]
     NameTaken(String),
     /// There is no such template.
     #[error("no template is called {0:?}; `resemble templates list` lists them")]
     Unknown(String),
-    /// Groups cannot be asked.
+    /// The groups could not be computed.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// The index cannot be read.
@@ -115,11 +115,11 @@ impl From<TemplateError> for AskError {
     }
 }
 
-/// A template as it is kept.
+/// A template as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TemplateRecord {
     pub(super) name: Option<String>,
-    /// The id of chunking and sampling that its pieces belong to.
+    /// The id of the chunking and sampling parameters of its pieces.
     pub(super) params: String,
     pub(super) files: u64,
     pub(super) share: Fraction,
@@ -128,7 +128,7 @@ pub(super) struct TemplateRecord {
 }
 
 impl TemplateRecord {
-    /// Made of the pieces and their parameters alone.
+    /// Returns the id, which derives only from the pieces and their parameters.
     pub(super) fn id(&self) -> String {
         let mut text = self.params.clone();
         for (hash, len) in &self.pieces.chunks {
@@ -145,7 +145,7 @@ impl TemplateRecord {
         digest.to_string()[..12].to_owned()
     }
 
-    /// As it is told; `params` are those of the index.
+    /// Returns the row of the template; `params` are those of the index.
     pub(super) fn row(&self, params: &str) -> TemplateRow {
         TemplateRow {
             id: self.id(),
@@ -162,7 +162,7 @@ impl TemplateRecord {
     }
 }
 
-/// What the file says of its format; read first.
+/// The format of the file; read first.
 #[derive(Deserialize)]
 struct Version {
     format: u64,
@@ -277,14 +277,14 @@ fn chunk(text: &str) -> Option<(ChunkHash, u32)> {
     Some((ChunkHash(bytes), len.parse().ok()?))
 }
 
-/// The templates in the file; none if there is no file.
+/// Reads the templates in the file; none if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<TemplateRecord>, TemplateError> {
     let io = |source| TemplateError::Io {
         verb: "read",
         path: path.to_owned(),
         source,
     };
-    // A FIFO in its place must not hang anybody.
+    // A FIFO in its place must not block the reader.
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
@@ -319,7 +319,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<TemplateRecord>, TemplateError> {
         .collect()
 }
 
-/// Changes the templates in the file, which is made if there is none, with its folder.
+/// Changes the templates in the file. Creates the file and its folder if they do not exist.
 pub(super) fn change<T>(
     path: &Path,
     work: impl FnOnce(&mut Vec<TemplateRecord>) -> Result<T, TemplateError>,
@@ -352,7 +352,7 @@ fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
         templates: records.iter().map(WrittenTemplates::from).collect(),
     };
     let new = path.with_extension("json.new");
-    // Left behind by a writer that was killed; nobody else has it open while the lock is ours.
+    // A killed writer may have left it. The lock ensures that no other process has it open.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,9 +1,9 @@
-//! Two archives, or an archive and a file: which member of the one is which of the other.
+//! Matches the members of two archives, or of an archive and a file.
 //!
-//! Equal members are found by their digests, first under the same name. Of those that are left, the
-//! ones of one name belong together, and then each goes to the one that has most of it, as far as
-//! that costs no more than [`MOST_TRIED`] looks. The measures of the whole pair do not depend on
-//! this: they are those of all members together.
+//! Equal members are found by their digests, first under the same name. Of the others, those with
+//! one name are matched. Then each is matched with the one that has most of it, within
+//! [`MOST_TRIED`] comparisons. The measures of the whole pair do not depend on this: they are those
+//! of all members together.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use resemble_relate::prove::members::{HeldContent, provable_members};
 
 use crate::why::{Comparison, FoundRuns, MemberMatch, RangesOf};
 
-/// So many pairs of members are measured to find out which belong together.
+/// Pairs of members measured for the matching at most.
 const MOST_TRIED: usize = 2500;
 
 impl Comparison {
-    /// Two things of which at least one holds members.
+    /// Compares two things of which at least one holds members.
     pub(super) fn of_members(
         a: Vec<HeldContent>,
         b: Vec<HeldContent>,
@@ -58,7 +58,7 @@ impl Comparison {
         shared.layer = Layer::Text;
         shared.relation = found.relation;
         shared.words = (found.unit == Unit::Words).then_some(measures);
-        // The stretches that differ lie in members.
+        // The differing stretches lie in members.
         shared.differs_a.clear();
         shared.differs_b.clear();
         shared.members = members;
@@ -69,7 +69,7 @@ impl Comparison {
     }
 }
 
-/// Members of a in their order, then what of b is left.
+/// Returns the members of a in their order, then the remaining members of b.
 fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
     let mut partners: Vec<Option<usize>> = vec![None; a.len()];
     let mut taken = vec![false; b.len()];
@@ -112,7 +112,7 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             }
         }
     }
-    // The best first; of equal ones those of one name.
+    // The best come first, and among equals those with one name.
     let named = |one: usize, other: usize| a[one].names == b[other].names;
     measured.sort_by(|x, y| {
         let order =
@@ -161,7 +161,7 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
     found
 }
 
-/// Two members that belong together.
+/// Returns the match of two members.
 fn matched(a: &HeldContent, b: &HeldContent, is_equal: bool) -> MemberMatch {
     let size = |content: &HeldContent| ByteLen(content.bytes.len() as u64);
     let (relation, measures, unit) = if is_equal {

@@ -1,13 +1,12 @@
-//! Which line stands beside which.
+//! Aligns the lines of two files in rows.
 //!
 //! 1. **A newline inside a step is an anchor**: it is the same byte in both files, so the lines
-//!    that end with it stand in one row, and all lines up to the last newline of the step are equal
-//!    and may be folded.
-//! 2. **Between anchors** lie lines that differ, moved lines and lines that are here once more.
-//!    Those that are equal by chance (a brace, an empty line: too short to count as shared) keep
-//!    the two sides in step by a longest common subsequence, as `diff` does; the rest is paired
-//!    from the top.
-//! 3. **Folds come before rows**: a stretch is counted, not walked, so a file of sixty million
+//!    that end with it share a row. All lines up to the last newline of the step are equal and may
+//!    be folded.
+//! 2. **Between anchors** lie differing, moved and repeated lines. Lines that are equal by chance
+//!    (a brace, an empty line: too short to count as shared) align the two sides by a longest
+//!    common subsequence, as in `diff`. The others are paired from the top.
+//! 3. **Folds come before rows**: a stretch is counted, not walked. So a file of sixty million
 //!    bytes costs a pass of `memchr` and the rows that are shown.
 //!
 //! Rows of bytes are made the same way; their units are pieces of a stripe instead of lines.
@@ -20,16 +19,16 @@ use crate::why::layout::{Layout, Stripe};
 use crate::why::lines::{Lines, count_lines};
 use crate::why::view::{Fold, Folded, Line, Rest, Row, RowSide, Span, ViewOptions, grouped};
 
-/// Gaps of at most so many rows on both sides are aligned; longer ones are paired from the top.
+/// Rows of a gap on either side that are aligned at most; longer gaps are paired from the top.
 const ALIGNED: usize = 400;
 
-/// A stretch of no more rows than this is not folded.
+/// A stretch of at most this many rows is not folded.
 const LEAST_FOLDED: usize = 3;
 
-/// The most spans of one line.
+/// Spans of one line at most.
 const SPANS: usize = 64;
 
-/// So many characters are allowed for each row that is allowed, all rows together.
+/// Characters per allowed row, as a limit for all rows together.
 const ROW: usize = 200;
 
 /// One of the two files.
@@ -53,19 +52,19 @@ impl File<'_> {
         self.stripes.get(at)
     }
 
-    /// The start of the line (or of `range`) that the byte at the end of `range` is in.
+    /// Returns the start of the line (or of `range`) that contains the last byte of `range`.
     fn line_start(&self, range: &Range<u64>) -> u64 {
         memchr::memrchr(b'\n', self.slice(range))
             .map_or(range.start, |at| range.start + at as u64 + 1)
     }
 
-    /// The end of the line that begins `range`, with its newline.
+    /// Returns the end of the line that begins `range`, with its newline.
     fn line_end(&self, range: &Range<u64>) -> u64 {
         memchr::memchr(b'\n', self.slice(range)).map_or(range.end, |at| range.start + at as u64 + 1)
     }
 }
 
-/// One line or fold of one side.
+/// A line or a fold of one side.
 #[derive(Clone, Debug)]
 struct Item {
     range: Range<u64>,
@@ -80,7 +79,7 @@ pub(super) struct Builder<'d> {
     lines: Option<(Lines<'d>, Lines<'d>)>,
     options: ViewOptions,
     rows: Vec<Row>,
-    /// How far each file has been shown or folded.
+    /// The positions up to which each file was shown or folded.
     done: (u64, u64),
     /// Characters that may still be shown.
     left: usize,
@@ -118,7 +117,7 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// Both files side by side.
+    /// Returns both files side by side.
     pub(super) fn build(mut self) -> (Vec<Row>, Option<Rest>) {
         let layout = self.layout;
         for step in &layout.steps {
@@ -138,7 +137,7 @@ impl<'d> Builder<'d> {
         self.ended()
     }
 
-    /// The shared ranges alone: each line of a with the number it has in b.
+    /// Returns only the shared ranges: each line of a with its number in b.
     pub(super) fn matches(
         mut self,
         ranges: &[(Range<u64>, Range<u64>)],
@@ -208,7 +207,7 @@ impl<'d> Builder<'d> {
         );
     }
 
-    /// Lines that are equal and in step.
+    /// Adds equal, aligned lines.
     fn equal(&mut self, a: Range<u64>, b: Range<u64>) {
         let at_end = a.end == self.a.len() && b.end == self.b.len();
         let lead = if self.rows.is_empty() {
@@ -232,7 +231,7 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// A range of one file as units, its middle folded if there are enough of them.
+    /// Returns a range of one file as units, with its middle folded if it is long enough.
     fn folded(
         &self,
         file: File<'d>,
@@ -264,7 +263,7 @@ impl<'d> Builder<'d> {
         items
     }
 
-    /// Units of a range: lines (a last one without newline too), or rows of bytes.
+    /// Counts the units of a range: lines (including a last one without newline), or rows of bytes.
     fn count(&self, file: File<'d>, range: &Range<u64>) -> u64 {
         if self.lines.is_none() {
             return (range.end - range.start).div_ceil(self.options.hex as u64);
@@ -273,7 +272,7 @@ impl<'d> Builder<'d> {
         count_lines(bytes) + u64::from(bytes.last().is_some_and(|&last| last != b'\n'))
     }
 
-    /// The first `most` units; where they end.
+    /// Appends the first `most` units, and returns where they end.
     fn take(&self, file: File<'d>, range: Range<u64>, most: usize, items: &mut Vec<Item>) -> u64 {
         let mut at = range.start;
         for _ in 0..most {
@@ -293,7 +292,7 @@ impl<'d> Builder<'d> {
         at
     }
 
-    /// Where the last `most` units of a range begin.
+    /// Returns where the last `most` units of a range begin.
     fn back(&self, file: File<'d>, range: &Range<u64>, most: usize) -> u64 {
         let mut at = range.end;
         for _ in 0..most {
@@ -309,7 +308,7 @@ impl<'d> Builder<'d> {
         at
     }
 
-    /// What lies between two anchors.
+    /// Adds the lines between two anchors.
     fn gap(&mut self, a: Range<u64>, b: Range<u64>) {
         let left = self.items(self.a, a);
         let right = self.items(self.b, b);
@@ -336,7 +335,7 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// The units of one side of a gap, at most [`ViewOptions::gap`] and a fold.
+    /// Returns the units of one side of a gap, at most [`ViewOptions::gap`] and a fold.
     fn items(&self, file: File<'d>, range: Range<u64>) -> Vec<Item> {
         let context = self.options.context;
         let mut items = Vec::new();
@@ -387,7 +386,7 @@ impl<'d> Builder<'d> {
         items
     }
 
-    /// Units of both sides with the same bytes, the longest common subsequence of them.
+    /// Returns the longest common subsequence of the units of both sides.
     fn common(&self, left: &[Item], right: &[Item]) -> Vec<(usize, usize)> {
         let (l, r) = (left.len(), right.len());
         if l > ALIGNED || r > ALIGNED || self.lines.is_none() {
@@ -398,7 +397,7 @@ impl<'d> Builder<'d> {
                 && right[j].fold.is_none()
                 && self.a.slice(&left[i].range) == self.b.slice(&right[j].range)
         };
-        // The length of the best from (i, j) on.
+        // The length of the best subsequence from (i, j) on.
         let mut best = vec![0u16; (l + 1) * (r + 1)];
         for i in (0..l).rev() {
             for j in (0..r).rev() {
@@ -438,7 +437,7 @@ impl<'d> Builder<'d> {
         self.push(item(a), item(b), equal);
     }
 
-    /// Adds a row, unless there are enough.
+    /// Adds a row, unless the limit is reached.
     fn push(&mut self, left: Option<Item>, right: Option<Item>, equal: bool) {
         if self.full || self.rows.len() >= self.options.rows || self.left == 0 {
             self.full = true;
@@ -484,7 +483,7 @@ impl<'d> Builder<'d> {
         })
     }
 
-    /// A line of text in spans, without its end.
+    /// Returns a line of text as spans, without its line end.
     fn spans(&self, file: File<'d>, line: Range<u64>) -> Vec<Span> {
         let mut end = line.end;
         let run_at = |place: u64| file.stripe_at(place).and_then(|stripe| stripe.run);
@@ -531,7 +530,7 @@ impl<'d> Builder<'d> {
         spans
     }
 
-    /// Text of a span; of a long one the beginning and the end.
+    /// Returns the text of a span, with the middle of a long one left out.
     fn shortened(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
         let mut add = |bytes: &[u8]| decode::chars(bytes, |_, _, c| text.push(c));

@@ -1,4 +1,4 @@
-//! What two files share and where they differ, as ranges with their measures.
+//! Shared and differing ranges of two files, with their measures.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use resemble_proto::message::Layer;
 
 use super::order::Placing;
 
-/// A member of one archive, and the member of the other that has something of it.
+/// A member of one archive, and the member of the other that shares most with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberMatch {
-    /// The names that lead to the member of a, and its size. No name: the text of a mail, or a file
-    /// that is no archive.
+    /// The names that lead to the member of a, and its size. Without names: the text of a mail, or
+    /// a file that is not an archive.
     pub a: Option<(Vec<u8>, ByteLen)>,
-    /// The same in b.
+    /// The same for b.
     pub b: Option<(Vec<u8>, ByteLen)>,
-    /// How the two relate, if both are there.
+    /// The relation of the two, if both exist.
     pub relation: Option<Relation>,
-    /// Their measures and what these are shares of, if both are there.
+    /// Their measures and the unit, if both exist.
     pub measures: Option<(Measures, Unit)>,
 }
 
@@ -34,12 +34,12 @@ pub struct SharedRange {
     pub lines_a: Option<(u64, u64)>,
     /// First and last line of b.
     pub lines_b: Option<(u64, u64)>,
-    /// How it stands among the others.
+    /// Its placing among the others.
     pub placing: Placing,
 }
 
 impl SharedRange {
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub fn bytes(&self) -> u64 {
         self.a.end - self.a.start
     }
@@ -54,49 +54,47 @@ pub struct Stretch {
     pub lines: Option<(u64, u64)>,
 }
 
-/// What shared ranges are.
+/// The kind of the shared ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangesOf {
     /// Runs of bytes, exact to the byte.
     Runs,
-    /// Rows that two tables share, however short they are, and runs.
+    /// Rows of any length that two tables share, and runs.
     Rows,
     /// Common chunks of files that are too large for more.
     Chunks,
 }
 
-/// Where two files agree, and how much.
+/// The common and differing parts of two files, with their measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
     /// The stretches in the order of a. No byte of a is in two of them.
     pub ranges: Vec<SharedRange>,
-    /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`]
-    /// names.
+    /// Further stretches of b that a has, too, in the order of b: copies of [`Self::ranges`].
     pub repeats: Vec<SharedRange>,
-    /// What of a is nowhere in b: the bytes that no range names.
+    /// The parts of a that are nowhere in b: the bytes outside all ranges.
     pub differs_a: Vec<Stretch>,
-    /// What of b is nowhere in a: the bytes that neither a range nor a repeat names.
+    /// The parts of b that are nowhere in a: the bytes outside all ranges and repeats.
     pub differs_b: Vec<Stretch>,
-    /// What the ranges are.
+    /// The kind of the ranges.
     pub ranges_of: RangesOf,
     /// Both files have the same bytes.
     pub identical: bool,
     /// Both are text: no NUL in the first 8 KiB.
     pub text: bool,
-    /// Of archives which member belongs to which; there are no ranges then.
+    /// For archives, the matched members; there are no ranges then.
     pub members: Vec<MemberMatch>,
-    /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures
-    /// are of.
+    /// The layer of all ranges, sizes and measures: the files' own bytes, or the texts that
+    /// represent them.
     pub layer: Layer,
-    /// How two texts differ that differ only in numbers.
+    /// The differing numbers of two texts that are equal otherwise.
     pub numbers: Option<OnlyNumbers>,
     /// The measures in words, if both are texts that were read: those of every other question.
     pub words: Option<Measures>,
-    /// The measures in bytes of what two texts say, if they are not in words: of encoded data those
-    /// without its line ends. With templates of any two contents, without what is template.
+    /// The measures in bytes without line ends of encoded data, for texts that are not measured in
+    /// words. If there are templates, they are without these, for any two contents.
     pub payload: Option<Measures>,
-    /// The relation by the measures in words, or else in bytes; `None` if they have none worth a
-    /// word.
+    /// The relation by the measures in words, or else in bytes; `None` below every threshold.
     pub relation: Option<Relation>,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),
@@ -105,7 +103,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Bytes of all differing stretches of a and of b.
+    /// Returns the bytes of all differing stretches of a and of b.
     pub fn differing_bytes(&self) -> (u64, u64) {
         let sum = |stretches: &[Stretch]| -> u64 {
             stretches
@@ -116,7 +114,7 @@ impl Shared {
         (sum(&self.differs_a), sum(&self.differs_b))
     }
 
-    /// The measures of the pair and their unit, as every question tells them: in words if both are
+    /// Returns the measures of the pair and their unit, as in every question: in words if both are
     /// texts.
     pub fn told(&self) -> (&Measures, Unit) {
         match (&self.words, &self.payload) {
@@ -126,9 +124,9 @@ impl Shared {
         }
     }
 
-    /// Whether a is b with something left out, and whether b is that of a: all of its bytes stand
-    /// there in their order, and no byte there stands for two of them. Never of texts that stand
-    /// for documents, of members, or of files that were not compared whole.
+    /// Returns whether a is a part of b in order, and the same for b in a. All bytes must occur
+    /// there in their order, each at its own position. Returns false for texts of documents, for
+    /// members, and for files that were not compared whole.
     pub fn whole_in_order(&self) -> (bool, bool) {
         let pairs = self.ranges.windows(2);
         let is_ordered = self.layer == Layer::Bytes
@@ -139,7 +137,7 @@ impl Shared {
         (is_whole(self.sizes.0), is_whole(self.sizes.1))
     }
 
-    /// Bytes of a in ranges.
+    /// Returns the bytes of a in ranges.
     pub fn range_bytes(&self) -> u64 {
         self.ranges.iter().map(SharedRange::bytes).sum()
     }

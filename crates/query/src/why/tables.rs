@@ -1,9 +1,9 @@
-//! Tables: what is shared is rows.
+//! Tables: the shared ranges are rows.
 //!
-//! Two tables whose rows stand in another order have no run of 64 bytes in common, but all their
-//! rows. Their figures are of rows ([`resemble_core::similarity::proof`]), and so are the ranges:
-//! each row that counts there and stands in the other file byte for byte is shared, besides the
-//! long runs. Rows that follow each other in both files are one range.
+//! Two tables with the same rows in another order have no common run of 64 bytes. So their figures
+//! count rows ([`resemble_core::similarity::proof`]), and so do the ranges. Each counting row that
+//! is in the other file byte for byte is shared, in addition to the long runs. Rows that follow
+//! each other in both files are one range.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,13 +13,13 @@ use resemble_core::words::telling_rows;
 
 use crate::why::order::{union, without};
 
-/// A table, and where its rows lie that tell something.
+/// A table, and the ranges of its counting rows.
 pub(super) struct TableRows<'t> {
     bytes: &'t [u8],
     rows: Vec<Range<usize>>,
 }
 
-/// The places in b of equal rows, and how many of them have been matched.
+/// The places in b of equal rows, and the number that have been matched.
 #[derive(Default)]
 struct EqualRows {
     places: Vec<usize>,
@@ -27,8 +27,8 @@ struct EqualRows {
 }
 
 impl EqualRows {
-    /// The place that goes on where the last one ended, or else one for each row of a; the last for
-    /// all that a has more of.
+    /// Returns the place that continues the last one, or else a new one for each row of a. The last
+    /// place serves all surplus rows of a.
     fn place(&mut self, next: Option<usize>) -> usize {
         if let Some(next) = next.filter(|next| self.places.binary_search(next).is_ok()) {
             return next;
@@ -40,7 +40,7 @@ impl EqualRows {
 }
 
 impl<'t> TableRows<'t> {
-    /// `None`: a text is no table.
+    /// Returns `None` if a text is not a table.
     pub(super) fn of(bytes: &'t [u8]) -> Option<Self> {
         let rows = telling_rows(bytes)?;
         Some(Self { bytes, rows })
@@ -50,8 +50,8 @@ impl<'t> TableRows<'t> {
         &self.bytes[self.rows[at].clone()]
     }
 
-    /// The runs of this table in another one, to which are added the rows that are in both; in the
-    /// order of this table, each of its bytes at most once.
+    /// Adds the rows that both tables have to the runs of this table in another one. The result is
+    /// in the order of this table, with each of its bytes at most once.
     pub(super) fn add_rows(&self, runs: Vec<CommonRun>, other: &TableRows<'_>) -> Vec<CommonRun> {
         let mut equal: HashMap<&[u8], EqualRows> = HashMap::new();
         for at in 0..other.rows.len() {
@@ -67,7 +67,7 @@ impl<'t> TableRows<'t> {
                 continue;
             };
             let (here, there) = (self.rows[at].start, other.rows[place].start);
-            // With the line end and what else is blank behind it.
+            // Includes the line end and other blanks after it.
             let len = self.rows[at].len() + {
                 let behind = self.bytes[self.rows[at].end..].iter();
                 let theirs = other.bytes[other.rows[place].end..].iter();

@@ -1,4 +1,4 @@
-//! What a dozen files share in one piece is no sign of kinship, and what versions share is one.
+//! A piece that a dozen files share is no sign of kinship; a piece that versions share is one.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn words(random: &mut Random, count: usize) -> Vec<String> {
     (0..count).map(|_| word(random)).collect()
 }
 
-/// So many files in two folders; `text` makes the words of each.
+/// Writes this many files in two folders; `text` makes the words of each.
 fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
     let mut scene = Scene::new();
     for number in 0..files {
@@ -34,7 +34,7 @@ fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
     scene
 }
 
-/// How many relatives of each file each verb lists.
+/// Counts the relatives of each file that each verb lists.
 fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     let snapshot = scene.snapshot();
     let scope = scene.scope();
@@ -93,7 +93,7 @@ fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// No verb lists any of these files.
+/// Checks that no verb lists any of these files.
 fn are_strangers(files: usize, text: impl FnMut(usize) -> Vec<String>) -> Scene {
     let scene = scene(files, text);
     let listed = listed(&scene, files);
@@ -109,7 +109,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
         let own = words(&mut random, 130);
         [&letterhead[..120], &own, &letterhead[120..]].concat()
     });
-    // Whoever asks for all is told why.
+    // A question for all rows gets the discount.
     let snapshot = scene.snapshot();
     let path = scene.path("even/000");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
@@ -139,7 +139,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     let rows = pairs(&snapshot, &request).expect("rows").rows;
     assert_eq!(rows.len(), 30 * 29 / 2);
 
-    // Forms: labels, and what was filled in.
+    // Forms: labels, and filled-in words.
     let labels: Vec<_> = (0..14).map(|_| words(&mut random, 14)).collect();
     are_strangers(20, |_| {
         let filled = |label: &Vec<String>| [&label[..], &words(&mut random, 16)].concat();
@@ -153,11 +153,11 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     });
 }
 
-/// Every verb lists these files.
+/// Checks that every verb lists these files.
 fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
     let scene = scene(files, text);
     let listed = listed(&scene, files);
-    // Of those that differ most some have no group.
+    // Some of those that differ most have no group.
     assert!(listed["groups"] >= files * 3 / 4, "{listed:?}");
     assert!(listed["covered"] >= files / 2 * 3 / 4, "{listed:?}");
     assert_eq!(listed["dirs"], 1, "{listed:?}");
@@ -182,7 +182,7 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
         text.extend(words(&mut random, 25));
         text.clone()
     });
-    // Each has other paragraphs written anew.
+    // In each, other paragraphs are rewritten.
     are_relatives(30, |_| {
         let parts = page.chunks(40).flat_map(|part| {
             if random.below(5) == 0 {
@@ -195,7 +195,7 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
     });
 }
 
-/// Below a frame an edited copy of what a file has of its own is found, and nobody else.
+/// Below a frame, an edited copy of a file's own text is found, and no other file.
 #[test]
 fn relatives_under_a_frame_are_listed() {
     let mut random = Random::new(3);

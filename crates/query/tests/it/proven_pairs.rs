@@ -1,4 +1,4 @@
-//! `pairs` says of two files what `find` says of them, and how it knows.
+//! `pairs` reports the same figures for two files as `find`, and their source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +34,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What both verbs say of two files, the first asked about.
+/// The row of both verbs for two files, seen from the first.
 type Said = (Option<Relation>, MeasureUnit, bool, [Fraction; 3], u64);
 
 fn found(scene: &Scene, subject: &str, unit: MeasureUnit) -> BTreeMap<String, Said> {
@@ -114,8 +114,8 @@ fn pairs_say_what_find_says() {
     }
 }
 
-/// Whoever asks for estimates gets no other figure, each with an interval, and rows in the order of
-/// what they are at least.
+/// A question for estimates gets only estimates, each with an interval. Rows are sorted by the
+/// lower ends.
 #[test]
 fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     let mut scene = Scene::new();
@@ -160,7 +160,7 @@ fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     assert!(held * 100 >= looked_at * 90, "{held} of {looked_at}");
 }
 
-/// A figure that is not of the contents says so; whoever asks for exact ones is told why.
+/// A figure that is not of the contents is marked; an exact question reports the reason.
 #[test]
 fn what_is_no_longer_there_is_an_estimate() {
     let mut scene = Scene::new();
@@ -199,7 +199,7 @@ fn what_is_no_longer_there_is_an_estimate() {
     }
 }
 
-/// Near-copies are no boilerplate, however many they are: each two of some hundreds are a pair.
+/// Near-copies are no boilerplate, however many they are: every two of some hundreds are a pair.
 #[test]
 fn a_family_of_hundreds_stays_together() {
     let mut scene = Scene::new();
@@ -223,8 +223,8 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
-/// Of a large family the best hundred are listed at least, and how many there are is said. What is
-/// measured for one file is bounded.
+/// Of a large family at least the best hundred are listed, and all are counted. The measuring for
+/// one file is bounded.
 #[test]
 fn the_copies_that_are_not_shown_are_counted() {
     for (copies, rows) in [(320, 319), (1400, 511)] {
@@ -260,8 +260,8 @@ fn the_copies_that_are_not_shown_are_counted() {
     }
 }
 
-/// In a family of thousands each has a pair with the first one and with its neighbours, in time and
-/// memory that grow with the number of files and not with its square; and the answer says so.
+/// In a family of thousands each file has a pair with the first one and with its neighbours. Time
+/// and memory grow linearly with the number of files, and the answer counts the family.
 #[test]
 fn a_family_of_thousands_is_held_together_by_the_first() {
     const COPIES: usize = 1500;
@@ -282,7 +282,7 @@ fn a_family_of_thousands_is_held_together_by_the_first() {
     assert_eq!(first.count(), COPIES - 1);
 }
 
-/// A text of Russian words, one for each word of another.
+/// Returns a text of Russian words, one for each word of another.
 fn russian(text: &str) -> String {
     const WORDS: &str = "заседание открыл председатель который приветствовал членов общества \
         и гостей протокол прошлого года был прочитан принят без замечаний казначей сообщил \
@@ -300,7 +300,7 @@ fn russian(text: &str) -> String {
     words.join(" ")
 }
 
-/// How a text is written changes no figure, and nobody has to ask for that.
+/// The encoding of a text changes no figure, without any option.
 #[test]
 fn texts_in_other_encodings_have_the_same_figures() {
     let mut scene = Scene::new();
@@ -339,14 +339,14 @@ fn texts_in_other_encodings_have_the_same_figures() {
     }
 }
 
-/// What two files have in common decides whether they are a row, and who else has that; and not how
-/// much text unrelated files have in common.
+/// A row depends on what two files have in common, and on who else has that. It does not depend on
+/// how much text unrelated files share.
 #[test]
 fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;
     const OF_ONE: u64 = 66;
     let mut scene = Scene::new();
-    // More texts have each sentence than count fully, and each text has one.
+    // Each sentence is in more texts than count fully, and each text has one.
     for at in 0..GROUPS * OF_ONE {
         let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
         scene.write(&format!("{at:04}"), format!("{common}{own}"));

@@ -1,4 +1,4 @@
-//! What comparisons found out, kept in the cache.
+//! Findings of comparisons, stored in the cache.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use super::store::CacheError;
 use crate::compare::FindingsCache;
 use crate::compare::record::{decode, encode};
 
-/// The record that lists the names and sizes of what is kept, the oldest first.
+/// The record that lists the names and sizes of stored findings, the oldest first.
 const REGISTER: &str = "comparison.register";
 
-/// At most so many comparisons are kept.
+/// Comparisons stored at most.
 const MOST: usize = 8;
 
-/// Together they may take one part in so many of the cache's limit.
+/// Divisor of the cache's limit that yields the limit for all findings.
 const PART: u64 = 8;
 
 fn record_of(name: &str) -> String {

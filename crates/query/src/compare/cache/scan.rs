@@ -1,15 +1,16 @@
-//! One look at two trees: walked together, read by all cores.
+//! A scan of two trees, walked together and read by all cores.
 //!
-//! 1. **The unit of work is a directory of both sides**, then a handful of files of it. Work is
-//!    taken from a stack, so few directories are open at a time however many there are.
+//! 1. **The unit of work is a directory of both sides**, then a few files of it. Work is taken from
+//!    a stack, so few directories are open at a time.
 //! 2. **Files are opened by name in their open directory**, with all the care of
 //!    [`resemble_scan::read`].
-//! 3. **Nothing is decided here.** Threads note what is at a path; the notes are sorted afterwards,
-//!    so who did what when shows nowhere.
-//! 4. What cannot be listed or read is an error beside the rest; what is gone when it is opened was
-//!    never there; what keeps changing is used as it was read and counted as moving.
-//! 5. Left out, before any stat: our own cache, and what is mounted from a process or made up by
-//!    the kernel.
+//! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
+//!    afterwards. So the result does not depend on the schedule.
+//! 4. A path that cannot be listed or read adds an error. A file that is gone when it is opened
+//!    counts as never there. A file that keeps changing is used as it was read and counted as
+//!    moving.
+//! 5. Our own cache, and mounts of processes or of kernel file systems, are left out before any
+//!    `stat`.
 
 mod apart;
 mod worker;
@@ -42,23 +43,23 @@ use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner
 use crate::gaps::AskedPlaces;
 use crate::unindexed::{DirChain, Unindexed};
 
-/// At most so many files are one task.
+/// Files of one task at most.
 const FILES: usize = 64;
 
-/// Files of at most so many bytes together are one task, unless it is a single file.
+/// Bytes of the files of one task at most, unless it is a single file.
 const BYTES: u64 = 8 << 20;
 
-/// What a scan found.
+/// The result of a scan.
 pub(super) struct Scanned {
     pub(super) sides: Sides,
-    /// Where each content's packed pieces lie.
+    /// The places of each content's packed pieces.
     pub(super) places: Vec<PackedPlace>,
     /// The bytes that each thread packed.
     pub(super) arenas: Vec<Vec<u8>>,
-    /// For each entry of each side the stamp that an inventory may trust.
+    /// The stamp of each entry of each side, if an inventory may trust it.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
-    /// Something must be taken apart again.
+    /// True if something must be taken apart again.
     pub(super) again: bool,
 }
 
@@ -131,13 +132,13 @@ pub(super) fn scan(
     })
 }
 
-/// An entry of a side, with the stamp that an inventory may trust.
+/// An entry of a side, with its stamp, if an inventory may trust it.
 struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
 }
 
-/// What one thread found.
+/// The notes of one thread.
 #[derive(Default)]
 struct Notes {
     items: [Vec<ScanItem>; 2],
@@ -151,14 +152,14 @@ struct Notes {
 /// The content of an inode with several names, and when it was read.
 type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
 
-/// Contents by number, and where their pieces lie.
+/// Contents by number, and the places of their pieces.
 #[derive(Default)]
 struct ContentTable {
     numbers: Numbering,
     places: Vec<PackedPlace>,
-    /// Of each content that was taken apart what stands for it, if anything does.
+    /// The representations of each content that was taken apart, if it has any.
     apart: Apart,
-    /// What was skipped of it, if anything was.
+    /// The skipped parts of each content, if it has any.
     skipped: BTreeMap<u32, Vec<SkippedPart>>,
 }
 
@@ -171,7 +172,7 @@ impl ContentTable {
         number
     }
 
-    /// The number of a content that an earlier scan knows. What stands for it is numbered, too.
+    /// Returns the number of a content from an earlier scan. Its representations are numbered, too.
     fn known(&mut self, inventory: &Inventory, at: u32) -> Option<u32> {
         let mut number = |at: u32| {
             let (content, place) = *inventory.contents.get(at as usize)?;
@@ -201,7 +202,7 @@ struct Root {
     inner: Option<PathBuf>,
 }
 
-/// What all threads share.
+/// Data that all threads share.
 struct ScanShared<'a> {
     roots: [Root; 2],
     known: &'a [Option<Inventory>; 2],
@@ -222,8 +223,7 @@ struct ScanShared<'a> {
     dirs: AtomicU64,
 }
 
-// The outer option says whether the side has the directory, the inner one whether it lies below
-// another.
+// The outer option is for the side's directory, the inner one for the directories above it.
 #[allow(clippy::option_option)]
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.
@@ -235,7 +235,7 @@ enum Task {
         dirs: Arc<Dirs>,
         files: Vec<TwinNames>,
     },
-    /// A root that is no directory.
+    /// A root that is not a directory.
     Single(usize),
 }
 
@@ -320,8 +320,8 @@ impl<'a> ScanShared<'a> {
             files: get(&self.files),
             files_read: get(&self.files_read),
             bytes_read: get(&self.bytes_read),
-            // Nearly all files are read where nothing is known, and where much is known there is
-            // not much time to say it in.
+            // Nearly all files are read in a first scan. A later scan is too short for a precise
+            // figure.
             done: Amount {
                 files: get(&self.files_read),
                 bytes: get(&self.bytes_read),

@@ -1,6 +1,6 @@
-//! Pairs that something else has found: the same answer as without them, or none.
+//! Pairs found by another program: the same answer as without them, or none.
 //!
-//! The engine here follows docs/scale.md word for word, with maps in the place of tables.
+//! The engine here follows docs/scale.md word for word, with maps instead of tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -26,10 +26,10 @@ use crate::plain::groups;
 use crate::scene::Scene;
 use crate::scene::fake::{fake, member, text_of};
 
-/// Samples and chunks are told apart by this.
+/// Distinguishes samples from chunks.
 type Piece = (bool, u64);
 
-/// All that the tables say of a content.
+/// The rows of a content in the tables.
 struct Content {
     name: i64,
     size: u64,
@@ -38,7 +38,7 @@ struct Content {
     is_whole: bool,
 }
 
-/// What an engine makes of the contents of an index.
+/// The results of an engine for the contents of an index.
 #[derive(Clone, Debug, Default)]
 struct Engine {
     degree: u64,
@@ -168,7 +168,7 @@ impl GivenPairs for Engine {
     }
 }
 
-/// What the files of a scene are, by the names of their contents.
+/// Collects the files of a scene, by the names of their contents.
 fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -181,7 +181,7 @@ fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
     }
 }
 
-/// What workers who see the files make of pairs.
+/// Returns the measures of pairs by workers that can read the files.
 fn measured(scene: &Scene, pairs: &[GivenPair]) -> Vec<GivenMeasures> {
     let mut found = HashMap::new();
     files(&scene.path(""), &mut found);
@@ -221,11 +221,11 @@ fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Gr
     Ok(whole.body)
 }
 
-/// The answers with and without pairs, which are the same, in memory and not.
+/// Checks that the answers with and without pairs are equal, in memory and not.
 fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
     let snapshot = scene.snapshot();
     let mut engine = Engine::of(&snapshot, degree_of(request));
-    // Some pairs were measured elsewhere, and some were not.
+    // Some pairs were measured elsewhere, some were not.
     engine.measured = measured(scene, &engine.pairs[..engine.pairs.len() / 2]);
     let expected = groups(&snapshot, request, scene.temp.root()).expect("an answer");
     for memory in [None, Some(1 << 20)] {
@@ -235,7 +235,7 @@ fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
         };
         let found = of_pairs(scene, &request, &engine).expect("an answer");
         let mut expected = expected.body.clone();
-        // How much did not fit is said of pieces that were compared, and no others.
+        // The notes of bounded memory only cover pieces that were compared.
         expected.summary.notes.clone_from(&found.summary.notes);
         assert_eq!(found, expected, "{memory:?} {request:?}");
     }
@@ -251,7 +251,7 @@ fn request(scene: &Scene, degree: Option<u32>) -> GroupsRequest {
     }
 }
 
-/// A text with every sentence at one of these places replaced.
+/// Returns a text in which every sentence at one of these places is replaced.
 fn version(text: &str, seed: u64, every: usize) -> String {
     let lines = text.split_inclusive('\n').enumerate();
     let edited = lines.map(|(at, line)| {
@@ -264,7 +264,7 @@ fn version(text: &str, seed: u64, every: usize) -> String {
     edited.collect()
 }
 
-/// Versions, texts under headers, small and large ones, binaries, archives and documents.
+/// Writes versions, texts under headers, small and large ones, binaries, archives and documents.
 fn made(seed: u64) -> Scene {
     let mut scene = Scene::with_parts();
     let mut random = Random::new(seed);
@@ -332,7 +332,7 @@ proptest! {
     }
 }
 
-/// Ninety versions of a page count once, so what more than seventy of them have connects their
+/// Ninety versions of a page count once. So a piece of more than seventy of them connects their
 /// leader with others; the engine takes it for boilerplate.
 #[test]
 fn what_only_near_copies_make_common_is_paired_at_home() {
@@ -367,7 +367,7 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// A sample that small texts alone have kept is boilerplate at home before it is to the engine.
+/// A sample that only small texts have kept is boilerplate at home before it is to the engine.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();
@@ -394,14 +394,14 @@ fn a_piece_of_just_so_many_contents_is_not_common() {
     let at_limit = assert_same(&scene, &request(&scene, Some(12)));
     let beyond = assert_same(&scene, &request(&scene, Some(11)));
     assert!(at_limit.summary.links > beyond.summary.links);
-    // Whoever left out one content too early is found out.
+    // An engine that leaves out one content too early is refused.
     let mut early = Engine::of(&scene.snapshot(), 11);
     early.degree = 12;
     let refused = of_pairs(&scene, &request(&scene, Some(12)), &early);
     assert!(is_amiss(&refused), "{refused:?}");
 }
 
-/// Versions of some texts and of a program.
+/// Writes versions of some texts and of a program.
 fn versions() -> Scene {
     let mut scene = Scene::new();
     for family in 0..6 {
@@ -421,7 +421,7 @@ fn versions() -> Scene {
     scene
 }
 
-/// The same answer though nothing can be read, and not without the measures.
+/// The answer is the same although nothing can be read, but not without the measures.
 #[test]
 fn what_was_measured_elsewhere_is_not_read() {
     let scene = versions();
@@ -460,7 +460,7 @@ fn other_figures_make_no_answer() {
     assert!(is_refused, "{refused:?}");
 }
 
-/// A file that is another one by now, or gone, is not measured.
+/// A file that was replaced by now, or is gone, is not measured.
 #[test]
 fn listed_files_are_what_they_were() {
     let scene = versions();
@@ -483,7 +483,7 @@ fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
 #[test]
 fn wrong_pairs_make_no_answer() {
     let mut scene = made(7);
-    // A sentence in common makes no candidate.
+    // A common sentence makes no candidate.
     for at in 0..12 {
         let sentence = sentences(9000 + at, 1);
         for side in 0..2 {
