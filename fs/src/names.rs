@@ -1,24 +1,24 @@
-//! How an answer is spelt in a listing: `NNN%_NAME`.
+//! Spells the entries of a listing: `NNN%_NAME`.
 //!
-//! Pure: neighbours in, named entries out. NNN is how much of the file asked about is in the
-//! neighbour, in whole percents with leading zeros, so a plain `ls` sorts by score and the best
-//! comes last, next to the prompt. 100 is kept for identical files. NAME is the last component of
-//! the target, as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has
-//! its names after that of the archive, `mail.eml!report.zip!docs!a.txt`, and is a file: the
-//! member itself, taken out when it is opened.
+//! A pure function of the neighbours. NNN is the share of the requested file that is in the
+//! neighbour, in whole percents with leading zeros. So a plain `ls` sorts by score, and the best
+//! comes last, next to the prompt. 100 is reserved for identical files. NAME is the last component
+//! of the target, as bytes: any byte but `/` and NUL, valid UTF-8 or not. For a member of an
+//! archive, its names follow that of the archive: `mail.eml!report.zip!docs!a.txt`. Its entry is a
+//! file with the member's bytes, which are extracted when it is opened.
 //!
-//! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
-//!    because tools and people go by the extension. A cut never falls inside a UTF-8 character: the
+//! 1. **Length.** A name has at most 255 bytes. A longer one is cut *before the extension*, because
+//!    tools and people depend on the extension. A cut never falls inside a UTF-8 character: the
 //!    shell would show a valid name as broken.
-//! 2. **What is an extension.** From the last dot to the end, unless the name begins with that
-//!    dot (`.bashrc` has none). An extension so long that nothing of the stem would stay is not
-//!    treated as one: such a name is cut at its end.
+//! 2. **Extensions.** The extension begins with the last dot, unless that is the first byte
+//!    (`.bashrc` has none). An extension so long that no stem would be left is not treated as one:
+//!    such a name is cut at its end.
 //! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
-//!    name; every other one gets `~` and 6 hex digits of its path's hash before the extension, and
-//!    is cut again so that the digits fit. A name depends only on the listing that it is in, so a
-//!    look-up without a `readdir` before it finds the same entry.
-//! 4. **Equal digits.** 24 bits can collide, and a real file may be called `a~1b2c3d.txt`. Plain
-//!    names are given out first; then, in path order, every other entry takes the first of its
+//!    name. Every other one gets `~` and 6 hex digits of its path's hash before the extension, and
+//!    is cut again so that the digits fit. A name depends only on its listing, so a look-up without
+//!    an earlier `readdir` finds the same entry.
+//! 4. **Equal digits.** 24 bits can collide, and a real file may be named `a~1b2c3d.txt`. Plain
+//!    names are given out first. Then, in path order, every other entry takes the first of its
 //!    hashes (of the path and a round number) whose name is free.
 
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ use crate::neighbours::Neighbour;
 /// The longest name of a directory entry, in bytes (`NAME_MAX`).
 pub const MAX_NAME: usize = 255;
 
-/// The name of the directory that answers.
+/// The name of the directory of answers.
 pub const SIMILAR: &str = ".similar";
 /// The directory of explanations inside `.similar`.
 pub const WHY: &str = ".why";
@@ -42,18 +42,18 @@ pub const REPORT: &str = ".report.json";
 /// The directory of similar directories inside a directory's `.similar` (files view).
 pub const DIRS: &str = ".dirs";
 
-/// What listings call the directory that answers. File managers hide names that begin with a dot,
-/// so it may have another name; [`SIMILAR`] can be looked up in any case.
+/// The name of the directory of answers in listings. It may be another one, because file managers
+/// hide names that begin with a dot. [`SIMILAR`] can always be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarName(String);
 
 impl SimilarName {
-    /// The name, as listings have it.
+    /// Returns the name in listings.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether an entry of this name is the directory that answers.
+    /// Returns whether an entry of this name is the directory of answers.
     pub fn stands_for(&self, name: &OsStr) -> bool {
         name == SIMILAR || name == self.0.as_str()
     }
@@ -76,18 +76,18 @@ impl fmt::Display for SimilarName {
 pub(crate) struct Answer {
     pub(crate) named: Vec<Named>,
     pub(crate) total: usize,
-    /// So many more there are than these.
+    /// The number of further neighbours.
     pub(crate) left: usize,
 }
 
 impl Answer {
-    /// The name of the entry that says how many more there are. It comes last in a plain `ls`, as
-    /// the best one does.
+    /// Returns the name of the entry that counts further neighbours. It comes last in a plain `ls`,
+    /// next to the best one.
     pub(crate) fn more(&self) -> Option<OsString> {
         (self.left > 0).then(|| format!("… {} more", self.left).into())
     }
 
-    /// The best neighbour: identical, then the highest share, then the least path.
+    /// Returns the best neighbour: identical, then the highest share, then the least path.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -96,7 +96,7 @@ impl Answer {
     }
 }
 
-/// The order of neighbours, the best first.
+/// Compares neighbours, the best first.
 pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
     let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
     (b.identical, b.a_in_b)
@@ -104,7 +104,7 @@ pub(crate) fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
         .then_with(|| path(a).cmp(&path(b)))
 }
 
-/// No file can have this name.
+/// The name is not valid for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to {MAX_NAME} bytes, none of them / or NUL, and is neither . nor ..")]
 pub struct BadName;
@@ -130,8 +130,8 @@ pub struct Named {
     pub neighbour: Neighbour,
 }
 
-/// Names all entries of one listing; sorted by name (raw bytes). Of neighbours with one target
-/// only the best stays.
+/// Names all entries of one listing, sorted by name (raw bytes). Of neighbours with one target only
+/// the best is kept.
 pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.sort_by(|a, b| {
         path_bytes(a)
@@ -141,7 +141,7 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
-    // In path order, the first neighbour that asks for a name is the one with the least path.
+    // In path order, the first neighbour that requests a name is the one with the least path.
     let plain: Vec<Option<Vec<u8>>> = neighbours
         .iter()
         .map(|neighbour| {
@@ -164,7 +164,7 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     named
 }
 
-/// The entry of this name in a listing made by [`name_all`].
+/// Returns the entry of this name in a listing made by [`name_all`].
 pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
     listing
         .binary_search_by(|entry| entry.name.as_bytes().cmp(name.as_bytes()))
@@ -172,7 +172,7 @@ pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
         .and_then(|at| listing.get(at))
 }
 
-/// Takes the first free name with hash digits.
+/// Returns the first free name with hash digits.
 fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     let mut round = 0_u64;
     loop {
@@ -189,7 +189,7 @@ fn path_bytes(neighbour: &Neighbour) -> Vec<u8> {
     neighbour.path().into_os_string().into_vec()
 }
 
-/// `NNN%_` + stem + mark + extension, in at most [`MAX_NAME`] bytes.
+/// Returns `NNN%_` + stem + mark + extension, in at most [`MAX_NAME`] bytes.
 fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
     let percent = neighbour.a_in_b.percent(neighbour.identical);
     let name = neighbour
@@ -219,13 +219,13 @@ fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
     spelt
 }
 
-/// The name of an archive and the names of a member in it, as one name.
+/// Joins the name of an archive and the names of a member in it.
 fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // Two characters cannot be in a name: the slash between folders, and NUL, which an archive
-        // may have in its names.
+        // Two bytes cannot be in a name: the slash between folders, and NUL, which names in
+        // archives may contain.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',
             0 => b'_',
@@ -235,7 +235,7 @@ fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Stem and extension (with its dot).
+/// Splits a name into stem and extension (with its dot).
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     match name.iter().rposition(|&byte| byte == b'.') {
         None | Some(0) => (name, b""),
@@ -243,7 +243,8 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// At most the first `limit` bytes; a few less if the cut would fall inside a UTF-8 character.
+/// Returns at most the first `limit` bytes, a few less if the cut would fall inside a UTF-8
+/// character.
 fn cut(bytes: &[u8], limit: usize) -> &[u8] {
     if bytes.len() <= limit {
         return bytes;
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// The 6 digits by the rule, computed here and not by the code above.
+    /// Returns the 6 digits by the rule, computed independently of the code above.
     fn digits(path: &[u8]) -> String {
         format!("~{:06x}", hash64(0, &[path]) >> 40)
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-/// Seconds for which a change counts as recent. File systems keep times to two seconds at worst.
+/// Seconds for which a change counts as recent. The coarsest file systems keep times to two
+/// seconds.
 const RECENT: i64 = 5;
 
 /// The attributes about similarity.
@@ -17,7 +18,7 @@ pub(super) const ATTRIBUTES: [&str; 4] = [
     "user.resemble.relation",
 ];
 
-/// The type of an entry. There are no others: special files are left out.
+/// The type of an entry. Special files are left out, so there are no other types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A directory.
@@ -42,7 +43,7 @@ impl Time {
         Self { seconds, nanos }
     }
 
-    /// Whether this is less than [`RECENT`] seconds ago, or still to come.
+    /// Returns whether this is less than [`RECENT`] seconds ago, or in the future.
     pub(crate) fn is_recent(self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs() as i64);
@@ -50,7 +51,7 @@ impl Time {
     }
 }
 
-/// What `stat` shows.
+/// The result of `stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
     /// Inode number.
@@ -78,7 +79,7 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// The attributes of the real file with this number and type.
+    /// Returns the attributes of the real file with this number and type.
     pub(crate) fn mirror(ino: u64, kind: Kind, stat: &Stat) -> Self {
         Self {
             ino,
@@ -95,8 +96,9 @@ impl Attr {
         }
     }
 
-    /// A directory of ours about this real file or directory. It has the owner and the times of the
-    /// real one, and whoever may read the real one may read and enter it. Nobody may write.
+    /// Returns a directory of ours about this real file or directory. It has the owner and the
+    /// times of the real one. Users who may read the real one may read and enter it. No user may
+    /// write to it.
     pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
         let read = (stat.st_mode & 0o444) as u16;
         let enter = (stat.st_mode & 0o111) as u16;
@@ -108,8 +110,8 @@ impl Attr {
         }
     }
 
-    /// A file of ours about this real file. Its size is not known until it is opened, so it shows 0
-    /// as in `/proc`, and `ls -l` costs nothing.
+    /// Returns a file of ours about this real file. Its size is unknown until it is opened, so it
+    /// shows 0 as in `/proc`, and `ls -l` costs nothing.
     pub(crate) fn text(ino: u64, stat: &Stat) -> Self {
         Self {
             perm: (stat.st_mode & 0o444) as u16,
@@ -119,7 +121,7 @@ impl Attr {
         }
     }
 
-    /// A file of ours about this real file, of a known size.
+    /// Returns a file of ours about this real file, of a known size.
     pub(crate) fn member(ino: u64, stat: &Stat, size: u64) -> Self {
         Self {
             size,
@@ -127,7 +129,7 @@ impl Attr {
         }
     }
 
-    /// A link of ours about this real file.
+    /// Returns a link of ours about this real file.
     pub(crate) fn link(ino: u64, stat: &Stat, target: usize) -> Self {
         Self {
             perm: 0o777,
@@ -137,8 +139,8 @@ impl Attr {
         }
     }
 
-    /// A directory without a real one behind it: the folder of several roots, or a root that is not
-    /// there now.
+    /// Returns a directory without a real one: the folder of several roots, or a root that does not
+    /// exist now.
     pub(crate) fn nowhere(ino: u64) -> Self {
         Self {
             ino,
@@ -161,11 +163,12 @@ impl Attr {
 pub struct Entry {
     /// Number, type and the rest.
     pub attr: Attr,
-    /// How long the kernel may trust the name without asking again, and the attributes of what is
-    /// no file of the tree.
+    /// The time for which the kernel may trust the name, and the attributes of entries outside the
+    /// tree.
     pub ttl: Duration,
-    /// How long it may trust the attributes. Those of a file that is being changed it asks for each
-    /// time, and before each read: what is changed in place is seen as on the real path.
+    /// The time for which it may trust the attributes. For a file that is being changed it is zero:
+    /// the kernel asks each time, and before each read. So changes in place are visible as on the
+    /// real path.
     pub attr_ttl: Duration,
 }
 
@@ -174,8 +177,7 @@ pub struct Entry {
 pub struct Opened {
     /// The number that names it in reads and in the release.
     pub handle: u64,
-    /// Whether reads go to the overlay and not to the page cache, because the length is not known
-    /// beforehand.
+    /// True if reads bypass the page cache, because the length is not known beforehand.
     pub direct: bool,
 }
 
@@ -192,44 +194,44 @@ pub struct Space {
     pub frsize: u32,
 }
 
-/// Takes the entries of a directory, as many as fit.
+/// Receives the entries of a directory, as many as fit.
 pub trait Sink {
-    /// Adds an entry; `next` is the cookie that continues after it. `false`: it did not fit and
-    /// was not added.
+    /// Adds an entry; `next` is the cookie that continues after it. Returns false if it did not fit
+    /// and was not added.
     fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool;
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is nothing of this name, or no longer.
+    /// There is nothing of this name (any more).
     NotFound,
-    /// What is at the path has another type now than the number that the kernel holds: it must look
+    /// The type at the path differs from that of the number that the kernel holds, so it must look
     /// the name up again.
     Stale,
-    /// Entries were asked for, and this is no directory.
+    /// The request is about entries, but the node is not a directory.
     NotADirectory,
-    /// Bytes were asked for, and this is a directory.
+    /// The request is about bytes, but the node is a directory.
     IsADirectory,
     /// The request would write.
     ReadOnly,
     /// There is no such attribute.
     NoAttribute,
-    /// A handle or number that was not given out.
+    /// The handle or number was not given out.
     BadHandle,
     /// A node of this kind cannot do this.
     Invalid,
     /// There is no data or no hole after this offset.
     NoData,
-    /// Too much is open, of all or of this caller.
+    /// Too much is open, in total or for this caller.
     TooMany,
-    /// What the watched tree's file system said.
+    /// The error of the watched tree's file system.
     Real(Errno),
 }
 
 impl Refusal {
-    /// The error number for the kernel. The match is exhaustive on purpose: a new refusal needs a
-    /// choice here.
+    /// Returns the error number for the kernel. The match is exhaustive on purpose: a new refusal
+    /// needs a choice here.
     pub fn errno(self) -> i32 {
         let errno = match self {
             Self::NotFound => Errno::NOENT,

@@ -1,17 +1,16 @@
-//! Inode numbers and how long they live.
+//! Inode numbers and their lifetime.
 //!
-//! The number of a node is a hash of what it stands for ([`Node::hash`]), so it is the same after a
-//! restart. The table holds the nodes that the kernel knows: each successful look-up adds one to
-//! the count of a node, a `forget` takes some away, and at zero the node leaves the table. Two
-//! nodes with one hash are told apart by probing; as long as the kernel knows a node its number
-//! stays, whatever comes and goes beside it.
+//! The number of a node is a hash of its identity ([`Node::hash`]), so it is the same after a
+//! restart. The table holds the nodes that the kernel knows. Each successful look-up increments the
+//! count of a node, and a `forget` decrements it. At zero the node leaves the table. Two nodes with
+//! one hash get distinct numbers by probing. A node keeps its number while the kernel knows it.
 //!
-//! The kernel keeps pages and a size by number. So a file that replaces another at its path has a
-//! number of its own as long as the other is open: a reader of the old file goes on reading that,
-//! and an open of the path reads the new one, each with its own size.
+//! The kernel keeps pages and a size by number. So a file that replaces another at its path gets
+//! its own number while the other is open. A reader of the old file continues with it, and an open
+//! of the path reads the new one, each with its own size.
 //!
-//! Numbers below 2^32 are never given out. Among them are those with a meaning of their own: 0 (no
-//! entry), 1 (the root) and `0xffff_ffff` (the kernel's "unknown").
+//! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
+//! and `0xffff_ffff` (the kernel's "unknown").
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,13 +40,13 @@ struct Tables {
 struct Known {
     node: Arc<Node>,
     lookups: u64,
-    /// Of a file of the tree.
+    /// The real file, for a file of the tree.
     shown: Option<Shown>,
-    /// How many times it is open.
+    /// The number of times it is open.
     opens: u64,
 }
 
-/// What the kernel was shown under a number: which real file, and its size.
+/// The real file and the size that the kernel was shown under a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     dev: u64,
@@ -64,25 +63,25 @@ impl Shown {
         }
     }
 
-    /// Whether both are one file, whatever its size.
+    /// Returns whether both are one file, whatever its size.
     fn is_file(self, other: Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 }
 
-/// Whether a file may be opened under a number.
+/// The result of opening a file under a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It is what the kernel was shown.
+    /// It is the file that the kernel was shown.
     Shown,
-    /// The kernel knows another file, or another size.
+    /// The kernel has another file, or another size.
     Outdated,
     /// Another file is open under this number.
     Beside,
 }
 
 impl Known {
-    /// Whether it can stand for this file from now on: it does already, or nobody would notice.
+    /// Returns whether it can represent this file from now on: it does already, or it is not open.
     fn can_be(&self, now: Shown) -> bool {
         self.opens == 0 || self.shown.is_none_or(|shown| shown.is_file(now))
     }
@@ -96,7 +95,7 @@ impl Inodes {
         }
     }
 
-    /// The node of a number the kernel knows.
+    /// Returns the node of a number that the kernel knows.
     pub(crate) fn node(&self, number: u64) -> Option<Arc<Node>> {
         if number == ROOT {
             return Some(Arc::clone(&self.root));
@@ -108,8 +107,8 @@ impl Inodes {
             .map(|known| Arc::clone(&known.node))
     }
 
-    /// The number of a node that a look-up found; the kernel now knows it once more. `shown`: of a
-    /// file of the tree, which one it is.
+    /// Returns the number of a node that a look-up found, and increments its count. `shown` is the
+    /// real file, for a file of the tree.
     pub(crate) fn acquire(&self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
         if node == *self.root {
             return ROOT;
@@ -133,7 +132,8 @@ impl Inodes {
         number
     }
 
-    /// Notes that the kernel is shown this file under a number; `false`: another is open under it.
+    /// Records that the kernel is shown this file under a number; `false`: another one is open
+    /// under it.
     pub(crate) fn show(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
@@ -146,8 +146,8 @@ impl Inodes {
         can_be
     }
 
-    /// Counts an open of this file under a number, unless it is outdated and the kernel has not
-    /// just heard so.
+    /// Counts an open of this file under a number. It is refused if the number is outdated and the
+    /// kernel has not just looked it up again.
     pub(crate) fn open(&self, number: u64, now: Shown, has_looked: bool) -> Opening {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
@@ -166,14 +166,14 @@ impl Inodes {
         }
     }
 
-    /// An open is over.
+    /// Counts a close.
     pub(crate) fn close(&self, number: u64) {
         if let Some(known) = self.table.lock().by_number.get_mut(&number) {
             known.opens = known.opens.saturating_sub(1);
         }
     }
 
-    /// The number that a look-up of this node would give now, for a directory listing.
+    /// Returns the number that a look-up of this node would give now, for a directory listing.
     pub(crate) fn peek(&self, node: &Node, hash: u64) -> u64 {
         if *node == *self.root {
             ROOT
@@ -182,7 +182,7 @@ impl Inodes {
         }
     }
 
-    /// The kernel forgets `times` look-ups of a number.
+    /// Decrements the count of a number by `times` look-ups.
     pub(crate) fn forget(&self, number: u64, times: u64) {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
@@ -192,14 +192,14 @@ impl Inodes {
         if known.lookups == 0 {
             let node = Arc::clone(&known.node);
             tables.by_number.remove(&number);
-            // A file that took its place has a number of its own, which stays.
+            // A file that replaced it has a number of its own, which stays.
             if tables.by_node.get(&node) == Some(&number) {
                 tables.by_node.remove(&node);
             }
         }
     }
 
-    /// How many nodes the kernel knows (without the root).
+    /// Returns the number of nodes that the kernel knows (without the root).
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.table.lock().by_number.len()

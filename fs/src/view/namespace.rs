@@ -25,12 +25,12 @@ use super::{Show, View};
 use crate::names::{Answer, DIRS, REPORT, SimilarName, WHY};
 use crate::neighbours::{Neighbours, Party};
 
-/// How long the kernel may trust attributes that mirror the tree.
+/// The time for which the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
-/// The same of a file that was not changed lately. The kernel asks for its attributes before a read
-/// unless it may trust them: many reads in a row ask once, and no program notices the delay.
+/// The same for a file that was not changed lately. The kernel checks its attributes before a read
+/// unless it may trust them. Many reads in a row check once, and no program notices the delay.
 const FILE_TTL: Duration = Duration::from_millis(10);
-/// How expensive a request is, which decides where it runs.
+/// The cost of a request, which decides where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// A few system calls on the watched tree.
@@ -43,24 +43,24 @@ pub enum Effort {
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
-/// The overlay without its kernel. All methods may be called from any thread at once.
+/// The overlay without its kernel. All methods may be called from any thread.
 pub struct Namespace {
     pub(super) view: View,
     pub(super) show: Show,
     pub(super) similar_name: SimilarName,
     view_key: u64,
     pub(super) tree: SeenTree,
-    /// What the top of the mount is: the directory of the roots, or the root that was the only one
-    /// at first.
+    /// The node at the top of the mount: the directory of the roots, or the root that was the only
+    /// one at first.
     top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Arc<Inodes>,
     pub(super) handles: Arc<Handles>,
-    /// Bytes that somebody has open.
+    /// The bytes that are open.
     pub(super) store: Arc<Store>,
-    /// Who is counted for what is opened.
+    /// The account that open files are counted under.
     pub(super) account: Account,
-    /// Who is to look up again what he opens: the kernel's thread, and the place.
+    /// The kernel threads that must look up again what they open, and the places.
     pub(super) outdated: Arc<Mutex<HashMap<u32, At>>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
@@ -77,8 +77,8 @@ impl fmt::Debug for Namespace {
 }
 
 impl Namespace {
-    /// Opens the roots that are there now. `roots` are absolute and none lies in another;
-    /// `exclude` are absolute paths that are not shown, with everything below them.
+    /// Opens the roots that exist now. `roots` are absolute and none lies in another. `exclude` are
+    /// absolute paths that are not shown, with everything below them.
     ///
     /// Fails only if the kernel's mount table cannot be read.
     pub fn new(
@@ -116,8 +116,8 @@ impl Namespace {
         Ok(space)
     }
 
-    /// The same overlay as one of many callers sees it. Nodes and handles are those of all; answers
-    /// are his own.
+    /// Returns the overlay as one of many callers sees it. Nodes and handles are shared; answers
+    /// are the caller's own.
     #[must_use]
     pub fn seen_by(&self, party: Party, account: Account) -> Self {
         Self {
@@ -138,15 +138,15 @@ impl Namespace {
         }
     }
 
-    /// Lists `.similar` under another name. It can still be looked up by its own.
+    /// Lists `.similar` under another name. Looking up `.similar` still works.
     #[must_use]
     pub fn with_similar_name(mut self, name: SimilarName) -> Self {
         self.similar_name = name;
         self
     }
 
-    /// Bounds what is open, in a mount for all for each account, and holds what is large in files
-    /// without a name in a folder.
+    /// Bounds what is open, for each account in a mount for all users. Large contents are held in
+    /// files without a name in a folder.
     #[must_use]
     pub fn bounded(mut self, is_for_all: bool, folder: Option<PathBuf>) -> Self {
         let store = Store::new(Shares::of_process(is_for_all), folder);
@@ -154,9 +154,9 @@ impl Namespace {
         self
     }
 
-    /// Replaces the roots. A mount that mirrors its only root goes on doing so, because paths in
-    /// use must not change: a further root is a folder beside the entries of the first, with a name
-    /// that none of them has. When the mirrored root goes, its entries go.
+    /// Replaces the roots. A mount that mirrors its only root continues to do so, because paths in
+    /// use must not change. A further root becomes a folder beside the entries of the first, with a
+    /// name that none of them has. When the mirrored root is removed, its entries vanish.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
             Node::Dir(at) => {
@@ -167,7 +167,7 @@ impl Namespace {
         self.tree.set_roots(roots, &is_free);
     }
 
-    /// The roots that are folders of a directory of the overlay.
+    /// Returns the roots that are folders of a directory of the overlay.
     pub(super) fn roots_in(&self, dir: &Node) -> Vec<(At, OsString)> {
         if *dir != self.top {
             return Vec::new();
@@ -177,7 +177,8 @@ impl Namespace {
         roots
     }
 
-    /// Each root with the name of its folder at the top; the one that is the top itself has none.
+    /// Returns each root with the name of its folder at the top. The root that is the top itself
+    /// has none.
     pub fn roots(&self) -> Vec<(PathBuf, Option<OsString>)> {
         let roots = self.tree.roots().into_iter();
         roots
@@ -188,14 +189,14 @@ impl Namespace {
             .collect()
     }
 
-    /// How many real entries are known that are called as our `.similar`, which hides them.
+    /// Returns the number of known real entries with the name of our `.similar`, which hides them.
     pub fn hidden_similar_entries(&self) -> usize {
         self.hidden.lock().len()
     }
 
-    // ---- what a request costs ----
+    // ---- costs of requests ----
 
-    /// The effort of a look-up.
+    /// Returns the effort of a look-up.
     pub fn lookup_effort(&self, parent: u64, name: &OsStr) -> Effort {
         match self.inodes.node(parent).as_deref() {
             Some(Node::Similar(Subject::File(_))) if name == WHY || name == REPORT => Effort::Small,
@@ -204,7 +205,7 @@ impl Namespace {
         }
     }
 
-    /// The effort of opening (or rewinding) a directory.
+    /// Returns the effort of opening (or rewinding) a directory.
     pub fn list_effort(&self, ino: u64) -> Effort {
         match self.inodes.node(ino).as_deref() {
             Some(Node::Similar(_) | Node::WhyDir(_) | Node::Index(_)) => Effort::Answer,
@@ -212,7 +213,7 @@ impl Namespace {
         }
     }
 
-    /// The effort of opening a file.
+    /// Returns the effort of opening a file.
     pub fn open_effort(&self, ino: u64) -> Effort {
         match self.inodes.node(ino).as_deref() {
             Some(Node::Why { .. } | Node::Report(_) | Node::Member { .. }) => Effort::Text,
@@ -221,7 +222,7 @@ impl Namespace {
         }
     }
 
-    /// The effort of reading an attribute.
+    /// Returns the effort of reading an attribute.
     pub fn attribute_effort(&self, ino: u64, name: &OsStr) -> Effort {
         let ours = ATTRIBUTES.iter().any(|known| name == *known);
         match self.inodes.node(ino).as_deref() {
@@ -246,12 +247,12 @@ impl Namespace {
         Ok(entry)
     }
 
-    /// The kernel forgets `times` look-ups.
+    /// Drops `times` look-ups of a number.
     pub fn forget(&self, ino: u64, times: u64) {
         self.inodes.forget(ino, times);
     }
 
-    /// The attributes that `stat` shows, and for how long they may be trusted.
+    /// Returns the attributes of a node, and for how long they may be trusted.
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
         loop {
@@ -266,14 +267,14 @@ impl Namespace {
                 return self.attr_of(ino, &open);
             }
             match refusal {
-                // Who had the other file open has closed it just now.
+                // The last handle of the other file has just been closed.
                 None if !is_open => {}
                 refusal => return Err(refusal.unwrap_or(Refusal::Stale)),
             }
         }
     }
 
-    /// The same of a file that is open, whatever its path leads to now.
+    /// Returns the attributes of an open file, whatever its path leads to now.
     pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
         self.attr_of(ino, self.handles.get(handle)?.as_ref())
     }
@@ -303,7 +304,7 @@ impl Namespace {
         }
     }
 
-    /// The target of a link, as bytes.
+    /// Returns the target of a link, as bytes.
     pub fn readlink(&self, ino: u64) -> Result<Vec<u8>> {
         match self.node(ino)?.as_ref() {
             Node::Symlink(at) => Ok(self.tree.read_link(at)?),
@@ -316,8 +317,8 @@ impl Namespace {
         self.inodes.node(ino).ok_or(Refusal::Stale)
     }
 
-    /// The node of a name in a directory. For a real entry also its `stat`, which had to be made to
-    /// find it.
+    /// Returns the node of a name in a directory. For a real entry it also returns the `stat` that
+    /// found it.
     fn resolve(&self, parent: &Node, name: &OsStr) -> Result<(Node, Option<Stat>)> {
         if name.is_empty() || name == "." || name == ".." {
             return Err(Refusal::NotFound);
@@ -373,7 +374,7 @@ impl Namespace {
         Ok((node, None))
     }
 
-    /// The node of a real entry, if this view shows it.
+    /// Returns the node of a real entry, if this view shows it.
     pub(super) fn mirrored(&self, at: At, kind: RealKind) -> Result<Node> {
         match (kind, self.view) {
             (RealKind::Directory, _) => Ok(Node::Dir(at)),
@@ -435,8 +436,8 @@ impl Namespace {
 
     // ---- attributes ----
 
-    /// The `stat` of the real file or directory that a node is about; `None`: nothing is there, and
-    /// it is an empty directory.
+    /// Returns the `stat` of the real file or directory of a node. `None`: it does not exist, and
+    /// the node is an empty directory.
     pub(super) fn stat_of(&self, node: &Node, known: Option<Stat>) -> Result<Option<Stat>> {
         let Some(at) = node.at() else {
             return Ok(None);
@@ -456,8 +457,8 @@ impl Namespace {
         match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => Ok(Some(stat)),
             _ if *node != self.top && !self.tree.has_root(at) => Err(Refusal::Stale),
-            // A root that is not there now (or is no directory) is an empty directory.
-            // So is the top for somebody who may not see it.
+            // A missing root (or one that is not a directory) is an empty directory. So is the top
+            // for a caller who may not see it.
             _ if at.is_root()
                 && wanted == RealKind::Directory
                 && (*node == self.top || !self.tree.is_partial()) =>
@@ -469,7 +470,7 @@ impl Namespace {
         }
     }
 
-    /// The figures of the file system behind a node.
+    /// Returns the figures of the file system behind a node.
     pub fn space(&self, ino: u64) -> Result<Space> {
         let node = self.node(ino)?;
         let first = || self.tree.roots().into_iter().next().map(|(at, _)| at);
@@ -489,7 +490,8 @@ impl Namespace {
         })
     }
 
-    /// What one caller was told the kernel may not tell another.
+    /// Returns how long a name may be cached. The kernel must not reuse one caller's answer for
+    /// another.
     fn ttl(&self, node: &Node) -> Duration {
         match node {
             _ if self.tree.is_partial() => Duration::ZERO,
@@ -500,14 +502,15 @@ impl Namespace {
         }
     }
 
-    /// Nodes the kernel knows and things that are open: both 0 when nobody uses the overlay.
+    /// Counts the nodes that the kernel knows and the open handles. Both are 0 while the overlay is
+    /// unused.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.inodes.len(), self.handles.len())
     }
 }
 
-/// The attributes of a node, from the `stat` of what it is about.
+/// Returns the attributes of a node, from the `stat` of its real file.
 fn attr(ino: u64, node: &Node, stat: Option<&Stat>) -> Attr {
     let Some(stat) = stat else {
         return Attr::nowhere(ino);
