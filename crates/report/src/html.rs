@@ -1,17 +1,17 @@
 //! One self-contained page.
 //!
-//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope),
-//! a style sheet (`page.css`) and, for readers without scripts, the first rows as plain tables. It
-//! asks the network for nothing, and its policy forbids it to.
+//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope)
+//! and a style sheet (`page.css`). For readers without scripts it has the first rows as plain
+//! tables. It makes no network requests, and its policy forbids them.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
-//!    a name can end (`Shielded`); the program puts names into the page as text nodes only; and the
-//!    policy lets nothing run but the one script whose hash it names.
+//!    a name can end (`Shielded`). The program puts names into the page only as text nodes. The
+//!    policy allows only the one script whose hash it has.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
-//!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]).
-//!    The last line is a comment with the digest of all before it ([`resemble_proto::seal`]).
-//! 3. **The page has a bound.** A browser that is handed a million rows shows nothing for a minute.
-//!    So a list is cut at `ROWS`, and the page says so and names `--top` and the JSON.
+//!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]). The last
+//!    line is a comment with the digest of everything before it ([`resemble_proto::seal`]).
+//! 3. **The page has a bound.** A browser with a million rows shows nothing for a minute. So a list
+//!    is cut at `ROWS`, and the page reports that and names `--top` and the JSON.
 
 use std::io::{self, Write};
 
@@ -45,13 +45,13 @@ const SCRIPT: &str = concat!(
     include_str!("html/sections.js")
 );
 
-/// How many rows of a list a page holds.
+/// Rows of a list in a page, at most.
 pub(super) const ROWS: usize = 200_000;
 
-/// How many rows a plain table has, which is for readers without scripts.
+/// Rows of a plain table, which is for readers without scripts, at most.
 const PLAIN_ROWS: u64 = 200;
 
-/// What the program of the page gets in addition to the documents.
+/// Data for the program of the page in addition to the documents.
 #[derive(Serialize)]
 struct Extra<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ fn write_page(
     out.write_all(rest.as_bytes())
 }
 
-/// The hash by which a policy names this text.
+/// Returns the hash by which a policy names this text.
 fn source_hash(source: &str) -> String {
     format!(
         "sha256-{}",
@@ -252,7 +252,7 @@ impl SheetSink for Tables<'_> {
                     )
                 }
                 Field::Time(time) => ("num", u64::try_from(time).map(utc).unwrap_or_default()),
-                // No worksheet has ranges or numbers that are not rounded.
+                // No worksheet has ranges or unrounded numbers.
                 Field::Nothing | Field::Flag(false, _) | Field::Ranges(_) | Field::Real(_) => {
                     ("", String::new())
                 }
@@ -264,12 +264,12 @@ impl SheetSink for Tables<'_> {
     }
 }
 
-/// JSON on its way into a data block of a page.
+/// JSON for a data block of a page.
 ///
 /// `<`, `>` and `&` are written as `\u003c` and so on, so that no name can end the block or begin a
-/// comment. So are the characters U+2000 to U+207F, among which are the line ends of old scripts
-/// and everything that turns the direction of a line: whoever reads the source of the page sees
-/// what is there. In JSON all of these are in strings only, so the parsed document is the same.
+/// comment. So are the characters U+2000 to U+207F, which include the line ends of old scripts and
+/// all changes of text direction. So the source of the page shows its real content. In JSON all of
+/// these are in strings only, so the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
     /// The first bytes of a character U+2000 to U+207F: a write may end in the middle of one.
@@ -350,8 +350,8 @@ impl Owned {
     }
 }
 
-/// The report with lists of at most `limit` rows, and a sentence that says so. `None` if none of
-/// its lists is longer.
+/// Returns the report with lists of at most `limit` rows, and a sentence that reports the cut.
+/// `None` if no list is longer.
 fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let mut lost = 0;
     let mut shorten = |length: usize| {
@@ -362,7 +362,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
         Report::Compare(document) => {
             let keep = shorten(document.body.entries.len());
             shorter(document, lost, |body| {
-                // Rows of files that are the same are dropped first; the others keep their order.
+                // Rows of equal files are dropped first; the others keep their order.
                 let is_same = |row: &CompareRow| row.class == CompareClass::Same;
                 let others = body.entries.iter().filter(|row| !is_same(row)).count();
                 let mut same = keep.saturating_sub(others);
@@ -426,7 +426,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     Some((owned, note))
 }
 
-/// A copy with shorter lists, where rows are lost.
+/// Returns a copy with shorter lists, if rows are lost.
 fn shorter<B: Body + Clone>(
     document: &Document<B>,
     lost: usize,
@@ -437,7 +437,7 @@ fn shorter<B: Body + Clone>(
     Some(copy)
 }
 
-/// How many of these fit into `limit`. The first does in any case.
+/// Returns how many of these fit into `limit`. The first one always does.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

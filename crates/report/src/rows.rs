@@ -1,4 +1,4 @@
-//! Answers that are lists of rows, in every format.
+//! Writes answers that are lists of rows, in every format.
 //!
 //! A row names its columns once ([`columns!`]), beside the cells of its line of text.
 
@@ -36,18 +36,18 @@ pub use versions::DatedVersion;
 
 /// A row that can be printed.
 pub trait Row: Columns + Serialize {
-    /// The cells of its line of text.
+    /// Returns the cells of its line of text.
     fn cells(&self, style: TextStyle) -> Vec<Cell>;
 
-    /// The heading above the line, if lines are grouped.
+    /// Returns the heading above the line, if lines are grouped.
     fn heading(&self, style: TextStyle) -> Option<Cell> {
         let _ = style;
         None
     }
 }
 
-/// Writes one line for each row. If `grouped`, a line with the heading comes before each run of
-/// rows that have the same one.
+/// Writes one line for each row. If `grouped`, the heading is written before each run of rows that
+/// share it.
 pub fn write_text<R: Row>(
     out: &mut TextWriter<'_>,
     rows: &[R],
@@ -83,18 +83,18 @@ pub fn write_jsonl<P: Serialize, R: Row>(
         .try_for_each(|error| write_error_line(out, error))
 }
 
-/// `97%`, or `?` for what is too small to judge.
+/// Returns `97%`, or `?` for a share that is too small to judge.
 pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
     let percent = share.percent(identical);
     percent.map_or("?".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// The same as a cell, flush right.
+/// Returns the same as a cell, flush right.
 pub(crate) fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     Cell::right(percent_text(share, identical), tint)
 }
 
-/// The colour of a relation.
+/// Returns the colour of a relation.
 pub fn tint(relation: Option<Relation>) -> Tint {
     match relation {
         Some(Relation::Identical | Relation::SameText) => Tint::Good,
@@ -103,23 +103,23 @@ pub fn tint(relation: Option<Relation>) -> Tint {
     }
 }
 
-/// A share of files that are not identical, flush right, with a mark if it is an estimate.
+/// Returns a share of files that are not identical, flush right, with a mark if it is an estimate.
 pub(crate) fn marked(share: Fraction, is_estimate: bool, tint: Tint) -> Cell {
     score(share, false, is_estimate, tint)
 }
 
-/// A share of files that may be identical, flush right, with a mark if it is an estimate.
+/// Returns a share of files that may be identical, flush right, with a mark if it is an estimate.
 pub(crate) fn score(share: Fraction, identical: bool, is_estimate: bool, tint: Tint) -> Cell {
     let mark = if is_estimate { "~" } else { "" };
     Cell::right(format!("{mark}{}", percent_text(share, identical)), tint)
 }
 
-/// A relation in a word; `-` for none.
+/// Returns a relation as a word; `-` for none.
 pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)
 }
 
-/// The cells that `-v` adds: both containments and the proven bytes.
+/// Returns the cells that `-v` adds: both containments and the proven bytes.
 fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> [Cell; 3] {
     let share = |share| percent_text(share, identical);
     [
@@ -129,7 +129,7 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
-/// The reason of a discount of ten points or more: a smaller one does not change the picture.
+/// Returns the reason of a discount of ten points or more. Smaller ones are not shown.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
     let lost = raw
@@ -139,7 +139,7 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     Some(Cell::prose(format!("({reason})"), Tint::Faint))
 }
 
-/// The mark of the newest version; `by`: the stated date that says so.
+/// Returns the mark of the newest version. `by` is the stated date that proves it.
 pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
     by.map_or("newest".to_owned(), |date| {
         format!("newest by {}", harmless(&date.source))
@@ -149,13 +149,14 @@ pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
 /// The remark about a version whose date contradicts what it holds.
 pub(crate) const OLDER_THAN_HELD: &str = "older by its date than a version that it holds whole";
 
-/// What a document states of itself: the property and the day.
+/// Returns the date that a document states: the property and the day.
 pub(crate) fn stated(style: TextStyle, date: &StatedDate) -> Cell {
     let text = format!("{} {}", harmless(&date.source), style.day(date.time));
     Cell::prose(text, Tint::Faint)
 }
 
-/// When a content was first seen, and as what if that is not the path that it has now.
+/// Returns when a content was first seen, and under which path if that differs from the present
+/// one.
 fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Option<Cell> {
     let first = first?;
     let when = Cell::left(format!("first seen {}", style.day(first.time)), Tint::Faint);
@@ -165,12 +166,12 @@ fn first_seen(style: TextStyle, first: Option<&FirstSeen>, now: &PathText) -> Op
     Some(when.joined(" as ", &style.name(&first.path, Tint::Faint)))
 }
 
-/// The word of an enum that may be absent.
+/// Returns the word of an enum that may be absent.
 fn word_of<W: Into<&'static str>>(word: Option<W>) -> Option<&'static str> {
     word.map(Into::into)
 }
 
-/// What a row says of the age of its files; `words`: that `a` is newer, and that `b` is.
+/// Returns the cell for the age of two files. `words` state that `a` is newer, and that `b` is.
 fn age(age: Newer, words: [&'static str; 2]) -> Option<Cell> {
     let newer = match age.newer? {
         PairSide::A => words[0],
@@ -241,7 +242,7 @@ impl Row for FindRow {
     }
 }
 
-/// Whose the files are; nothing where that is not known of one.
+/// Returns the owners of the files, or nothing if one is unknown.
 pub(crate) fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
     let mut names: Vec<&str> = owners.into_iter().flatten().map(String::as_str).collect();
     if names.len() < N {
@@ -386,10 +387,10 @@ impl Row for OrderRow {
     }
 }
 
-/// So many patterns of a root, and files of a mark, are named; JSON has them all.
+/// Patterns of a root, and files of a mark, that are named; JSON has them all.
 const NAMED: usize = 3;
 
-/// What of a root is not looked at, in a few words each.
+/// Returns the scan rules of a root, in a few words each.
 pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
     let mut words = Vec::new();
     if rules.ignore {
@@ -416,7 +417,7 @@ pub fn rules_in_words(rules: &RootRules) -> Vec<String> {
     words
 }
 
-/// What of a root is worth an alert, in a few words; none if that is as usual.
+/// Returns the alert rules of a root in a few words; `None` if they are the default.
 pub fn alerts_in_words(rules: &AlertRules) -> Option<String> {
     if *rules == AlertRules::default() {
         return None;

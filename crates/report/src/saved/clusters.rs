@@ -1,7 +1,7 @@
-//! What remains of a cluster without some of its members or links: a cluster, several, or none.
+//! Reduces a cluster to some of its members or links: to a cluster, several, or none.
 //!
-//! It is divided anew as an answer is, by the links that the report has. `worst` is that of these
-//! links where all pairs have one, else what it was; the component is what it was.
+//! The cluster is divided like in an answer, by the links of the report. `worst` is that of these
+//! links if all pairs have one, else the old one. The component is unchanged.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,12 +16,12 @@ use resemble_proto::path::PathText;
 
 use super::{Picked, has_enough};
 
-/// Whether a file of this name and size is kept.
+/// Returns whether a file of this name and size is kept.
 pub(super) type KeepFile<'k> = dyn Fn(&PathText, u64) -> bool + 'k;
 
-/// Names each member by the first of its copies that is kept, as an answer about these does. Copies
-/// are known as far as the report has the sets of identical files. Returns whether any has another
-/// name.
+/// Names each member by the first of its copies that is kept, as an answer about these files does.
+/// Copies are known if the report has the set of identical files. Returns whether any member got
+/// another name.
 fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &KeepFile<'_>) -> bool {
     let mut has_others = false;
     for member in cluster
@@ -64,8 +64,8 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
     has_others
 }
 
-/// What is kept of the cluster: clusters in which every member is linked to the centre. `sets`: all
-/// sets of identical files.
+/// Returns what is kept of the cluster: clusters in which every member is linked to the centre.
+/// `sets` are all sets of identical files.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,
@@ -74,7 +74,7 @@ pub(super) fn pick(
     let (members, links) = (cluster.members.len(), cluster.links.len());
     let mut is_same = true;
     if let Some(container) = &cluster.container {
-        // Members take part with the file that holds them.
+        // Members are kept or dropped with the file that holds them.
         if !keep(&container.path, container.size) {
             return Vec::new();
         }
@@ -92,7 +92,7 @@ pub(super) fn pick(
     if is_same && (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];
     }
-    // As an answer numbers contents: by their digests.
+    // Numbered like contents in an answer: by their digests.
     cluster
         .members
         .sort_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
@@ -107,7 +107,7 @@ pub(super) fn pick(
     clusters.collect()
 }
 
-/// The members of a cluster and what is left of its links.
+/// The members of a cluster and its remaining links.
 struct RemainingLinks {
     sizes: Vec<u64>,
     ties: Vec<Vec<Tie>>,
@@ -169,7 +169,7 @@ impl Network for RemainingLinks {
     }
 }
 
-/// One group of what is left, by the places of its members.
+/// Returns one group of the remaining members, by their places.
 fn group_of(
     before: &Cluster,
     rest: &RemainingLinks,
@@ -224,7 +224,7 @@ fn group_of(
             member.path.clone(),
         )
     });
-    // Members of a container are as new as that.
+    // Members of a container are as new as the container.
     if kind == ClusterKind::Versions && before.container.is_none() {
         mark_newest(&mut members);
     }
@@ -263,7 +263,7 @@ fn score(link: &Link) -> Fraction {
     link.a_in_b.max(link.b_in_a)
 }
 
-/// Puts versions in the order of their times and marks the newest, if it is the only one.
+/// Sorts versions by their times and marks the newest, if it is unique.
 fn mark_newest(members: &mut Vec<Member>) {
     let times = times_of(members.iter().map(Member::dates));
     let mut dated: Vec<(i64, Member)> = times.into_iter().zip(members.drain(..)).collect();
@@ -276,8 +276,8 @@ fn mark_newest(members: &mut Vec<Member>) {
     members.extend(dated.into_iter().map(|(_, member)| member));
 }
 
-/// The least score of any two members. It is known if all pairs have links; otherwise the old one
-/// is kept.
+/// Returns the least score of any two members. It is known if all pairs have links; otherwise the
+/// old one is kept.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;
     if links.len() < pairs {
@@ -286,7 +286,7 @@ fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     links.iter().map(score).min().unwrap_or(before)
 }
 
-/// The kind of a group, by the links of its centre: as an answer says it.
+/// Returns the kind of a group by the links of its centre, as in an answer.
 fn kind(ties: &[Tie], is_mixed: bool, is_holder: bool) -> ClusterKind {
     match Shape::of(ties) {
         Shape::Pair => ClusterKind::Pair,
