@@ -1,4 +1,4 @@
-//! `resemble-callers`: who asks, and what the kernel lets them see.
+//! `resemble-callers`: the peers of a daemon, and what the kernel lets them access.
 //!
 //! ```text
 //!   Caller ──► Sight::look(paths) ──► Seen, path by path
@@ -7,16 +7,15 @@
 //!                 └── look::look         asks the kernel as this process, for root
 //! ```
 //!
-//! A daemon that answers many users knows files that some of them may not read. Whether one may is
-//! never worked out from modes, owners and lists: the kernel is asked, as that user, at the moment
-//! of the question ([`look`]). Only a process that can become any user can do so, and that must not
-//! be the one that holds the index. So there is a process for it that holds nothing ([`serve`]),
-//! and this crate has both ends of what they say to each other (`wire`).
+//! A daemon that serves many users knows files that some of them may not read. Whether a user may
+//! is never computed from modes, owners and access lists. The kernel is asked, as that user, at the
+//! moment of the question ([`look`]). Only a process that can become any user can do so, and that
+//! must not be the one that holds the index. So a separate process without data does it
+//! ([`serve`]), and this crate has both ends of its protocol (`wire`).
 //!
-//! [`accounts`] says who is counted as one where something is bounded for each user,
-//! [`helper`] is what this process has in common with others that help the daemon.
-//! [`identity`] tells who is at the other end of a socket or behind a process id, and [`rights`]
-//! how a process gives up what it does not need.
+//! [`accounts`] groups callers that share a limit per user. [`helper`] has what this process shares
+//! with others that help the daemon. [`identity`] identifies the peer of a socket or of a process
+//! id, and [`rights`] drops the privileges that a process does not need.
 
 use std::fmt;
 use std::io;
@@ -36,34 +35,34 @@ pub mod serve;
 mod syscalls;
 mod wire;
 
-/// A user as the kernel names him: the ids that decide what he may open.
+/// A user as the kernel sees them: the ids that determine access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller {
     /// The user.
     pub uid: u32,
-    /// His first group.
+    /// The primary group.
     pub gid: u32,
-    /// His further groups.
+    /// The supplementary groups.
     pub groups: Arc<[u32]>,
 }
 
-/// What somebody may see at a path.
+/// The access of a caller to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
-    /// There is nothing for him: it is not there, or he may not open it, or it is neither a regular
-    /// file nor a folder.
+    /// Nothing: it does not exist, the caller may not open it, or it is neither a regular file nor
+    /// a folder.
     Nothing,
-    /// A regular file that he may read.
+    /// A regular file that the caller may read.
     File(SeenPlace),
-    /// A folder that he may enter, and perhaps list.
+    /// A folder that the caller may enter, and perhaps list.
     Folder(SeenPlace, Listable),
 }
 
-/// Whether a folder that somebody may enter may be listed by him, too.
+/// True if a folder may also be listed by the caller who may enter it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listable(pub bool);
 
-/// What it is that somebody may open, and how new.
+/// The identity of a file or folder, and its version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenPlace {
     /// Its device.
@@ -74,16 +73,16 @@ pub struct SeenPlace {
     pub size: u64,
     /// Seconds and nanoseconds of its last change.
     pub mtime: (i64, u32),
-    /// The same of the last change of anything about it, which nobody can set.
+    /// The same for the last change of its inode, which no program can set.
     pub ctime: (i64, u32),
 }
 
-/// The eyes of one caller.
+/// The access checks for one caller.
 pub trait Sight: fmt::Debug + Send + Sync {
-    /// What is to be seen at each of these absolute paths, now.
+    /// Checks what the caller may see at each of these absolute paths now.
     ///
     /// # Errors
     ///
-    /// If that cannot be found out. Nothing may be shown then.
+    /// If the check fails. Nothing may be shown then.
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>>;
 }
