@@ -291,7 +291,7 @@ impl AsFd for Anchor {
 #[derive(Debug)]
 pub struct OpenDir {
     fd: OwnedFd,
-    /// What it is.
+    /// Its `stat`.
     pub stat: Stat,
 }
 
@@ -300,12 +300,12 @@ pub struct OpenDir {
 pub struct Found {
     /// The name, any bytes but `/` and NUL.
     pub name: OsString,
-    /// What it is, or why that could not be found out.
+    /// Its `stat`, or the reason why that failed.
     pub stat: rustix::io::Result<Stat>,
 }
 
 impl Found {
-    /// Whether the name vanished after it was listed.
+    /// Returns whether the name vanished after it was listed.
     pub const fn is_gone(&self) -> bool {
         matches!(self.stat, Err(Errno::NOENT))
     }
@@ -321,8 +321,8 @@ impl AsFd for OpenDir {
 const LISTING_BUFFER: usize = 64 << 10;
 
 impl OpenDir {
-    /// Whether it has no names at all; `false` if that cannot be told. For a directory that is not
-    /// listed otherwise: a listing begins where this ended.
+    /// Returns whether it has no names at all; `false` if that is unknown. Must not be combined
+    /// with a listing, which would begin where this ended.
     pub fn is_empty(&self) -> bool {
         let mut buffer = Vec::with_capacity(1 << 10);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());

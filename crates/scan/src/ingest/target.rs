@@ -1,4 +1,4 @@
-//! What is to be brought up to date, and with which rules.
+//! The targets and the rules of a reconcile.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,63 +8,64 @@ use resemble_core::{ByteLen, StopFlag};
 
 use crate::parts::PartReader;
 
-/// How far a [`Target::Path`] reaches.
+/// The reach of a [`Target::Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// The entry itself; of a directory also the names in it. Directories below are entered only
-    /// if the index did not have them.
+    /// The entry itself, and the names in it if it is a directory. Directories below are entered
+    /// only if they are new to the index.
     Entry,
     /// The entry and everything below.
     Subtree,
 }
 
-/// Why somebody thinks that a path may have changed. `stat` decides what is true; the cause only
-/// decides how much `stat` is trusted.
+/// The reason why a path may have changed. `stat` decides what is true; the cause only decides how
+/// much `stat` is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Anything may have happened: a scan, a created name, an event that says little.
-    /// A file whose stat is the known one is left alone; one whose inode changed is read.
+    /// Anything may have happened: a scan, a created name, an event with few details. A file with
+    /// an unchanged `stat` is left alone; one whose inode changed is read.
     Unknown,
-    /// The bytes were written: the file is read whatever its stat says (a writer through `mmap`
-    /// may have left no trace in it).
+    /// The bytes were written: the file is read even with an unchanged `stat`, since a writer
+    /// through `mmap` may not have changed it.
     Modified,
-    /// The name came, and an event told of that: it was made, linked or moved here. That explains
-    /// why a known inode changed, so with equal size and modification time nothing is read.
+    /// The name appeared, and an event reported that: it was created, linked or moved here. That
+    /// explains why a known inode changed. So with equal size and modification time nothing is
+    /// read.
     Named,
     /// Only attributes changed: with equal size and modification time nothing is read.
     AttributesOnly,
 }
 
-/// One thing to reconcile. Paths are absolute, without `.` and `..`, and lie in one of the
-/// roots of [`IngestOptions::roots`].
+/// A target of a reconcile. Paths are absolute, without `.` and `..`, and lie in one of the roots
+/// of [`IngestOptions::roots`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// A path that may have appeared, changed or gone.
+    /// A path that may have appeared, changed or vanished.
     Path {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The entry or all below.
+        /// The entry, or everything below, too.
         scope: Scope,
-        /// Why.
+        /// The reason.
         cause: Cause,
-        /// Read files that are still unsettled again now instead of after
+        /// True to read unsettled files again now instead of after
         /// [`IngestOptions::settle_window`].
         read_now: bool,
     },
-    /// A rename that was seen as such. Both paths are checked: what is no rename (any more) is
-    /// treated as two changed paths. A renamed directory is listed again, all of it.
+    /// A rename that was reported as such. Both paths are checked. If it is no rename (any more),
+    /// it counts as two changed paths. A renamed directory is listed again, with everything below.
     Renamed {
         /// Old path.
         from: PathBuf,
         /// New path.
         to: PathBuf,
-        /// The file was also written to: read it.
+        /// True if the file was also written to and must be read.
         modified: bool,
     },
 }
 
 impl Target {
-    /// Everything at and below `path`, trusting equal stats: what a scan asks for.
+    /// Returns everything at and below `path`, trusting equal `stat`s: the target of a scan.
     pub fn subtree(path: impl Into<PathBuf>) -> Self {
         Self::Path {
             path: path.into(),
@@ -74,7 +75,7 @@ impl Target {
         }
     }
 
-    /// Whether it is one path with all below it.
+    /// Returns whether it is one path with everything below it.
     pub const fn is_subtree(&self) -> bool {
         matches!(
             self,
@@ -85,7 +86,7 @@ impl Target {
         )
     }
 
-    /// One entry.
+    /// Returns a single entry.
     pub fn entry(path: impl Into<PathBuf>, cause: Cause) -> Self {
         Self::Path {
             path: path.into(),
@@ -103,19 +104,19 @@ pub struct RootOptions {
     pub path: PathBuf,
     /// Honour `.gitignore` and `.ignore` files within the root, and skip `.git`.
     pub ignore: bool,
-    /// Do not enter other file systems mounted below.
+    /// True to leave out other file systems mounted below.
     pub one_file_system: bool,
-    /// Take documents and archives apart, if [`IngestOptions::part_reader`] says by what.
+    /// Take documents and archives apart, if [`IngestOptions::part_reader`] is set.
     pub text: bool,
-    /// Names that are left out, with all below: patterns as in ignore files, which begin at the
-    /// root. What is no pattern leaves nothing out.
+    /// Names that are left out with everything below: patterns as in ignore files, relative to the
+    /// root. An invalid pattern leaves nothing out.
     pub exclude: Vec<String>,
-    /// Larger files are known by their names alone.
+    /// Size above which a file is known by its name alone.
     pub max_size: Option<ByteLen>,
 }
 
 impl RootOptions {
-    /// A root with the default rules: everything is indexed.
+    /// Returns a root with the default rules: everything is indexed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -128,62 +129,62 @@ impl RootOptions {
     }
 }
 
-/// When documents are taken apart, and who takes turns.
+/// The time when documents are taken apart, and the owners that take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentTurns {
-    /// A reconcile ends when all are. The topmost folders of roots take turns.
+    /// A reconcile ends when all are taken apart. The topmost folders of roots take turns.
     #[default]
     BeforeTheEnd,
     /// A reconcile ends when the bytes of all files are in the index. Documents are taken apart
-    /// meanwhile and afterwards, and a later reconcile writes their parts. For those who stay. The
+    /// meanwhile and afterwards, and a later reconcile writes their parts. For a daemon. The
     /// topmost folders of roots take turns.
     LaterByFolder,
-    /// The same; users take turns.
+    /// Like [`Self::LaterByFolder`], but users take turns.
     LaterByUser,
 }
 
-/// For whom an index is written.
+/// The intended use of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexUse {
-    /// For those who come again: at the end of a reconcile all is durable and in order.
+    /// Repeated use: at the end of a reconcile everything is durable and sorted.
     #[default]
     Again,
-    /// For those who stay: small changes are in the index at once, and durable with the next large
-    /// one or [`resemble_index::Index::persist`].
+    /// Use by a daemon. Small changes are in the index at once. They become durable with the next
+    /// large one or [`resemble_index::Index::persist`].
     Stays,
-    /// For one question: postings of a bulk load stay as they were written. Who asks for lists
-    /// merges them first ([`resemble_index::Index::merge`]).
+    /// Use for one question: postings of a bulk load stay unmerged. Callers that need lists merge
+    /// them first ([`resemble_index::Index::merge`]).
     Once,
 }
 
-/// How [`super::Ingest`] works.
+/// Options of [`super::Ingest`].
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
-    /// Reading threads; 0: as many as the machine runs at once.
+    /// Number of reading threads; 0: as many as the machine runs at once.
     pub threads: usize,
-    /// Paths that are skipped with all below, before any `stat`: our own state and mounts.
+    /// Paths that are skipped with everything below, before any `stat`: our own state and mounts.
     pub exclude: Vec<PathBuf>,
-    /// The roots; of two that hold a path the longer counts.
+    /// The roots; if two hold a path, the longer one applies.
     pub roots: Vec<RootOptions>,
-    /// A file whose inode changed less than this before it was read is unsettled and read once
-    /// more afterwards: see [`crate::read`].
+    /// The time in which a file is unsettled after a change of its inode. It is read once more
+    /// afterwards: see [`crate::read`].
     pub settle_window: Duration,
-    /// Read unsettled files again at every look, not only after the window. For those who get
-    /// no events (the command line).
+    /// True to read unsettled files again at every check, not only after the window. For callers
+    /// without events (the command line).
     pub distrust_unsettled: bool,
-    /// What was written through a name that nobody saw may be any file: no event explains just now
-    /// why an inode changed.
+    /// True if writes through unobserved names may have reached any file, so that no event explains
+    /// The reader that takes files apart, if there is one.
     pub distrust: bool,
-    /// What takes files apart; `None`: nothing does.
+    /// The reader that takes files apart; `None`: there is none.
     pub part_reader: Option<Arc<dyn PartReader>>,
-    /// When documents are taken apart.
+    /// The time when documents are taken apart.
     pub documents: DocumentTurns,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
-    /// For whom the index is written.
+    /// The intended use of the index.
     pub index_use: IndexUse,
-    /// How long a large file is read before the reconcile ends without it, so that others need not
-    /// wait: see [`super::Report::unfinished`]. `None`: to its end.
+    /// The time after which a reconcile ends without the rest of a large file, so that others need
+    /// not wait: see [`super::Report::unfinished`]. `None`: it is read to its end.
     pub turn: Option<Duration>,
 }
 

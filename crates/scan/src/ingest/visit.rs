@@ -1,4 +1,4 @@
-//! Comparing directories and entries with what the index has of them.
+//! Compares directories and entries with the index.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -21,27 +21,27 @@ use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) path: PathBuf,
-    /// Directories between this one and where the walk began.
+    /// The depth below the start of the walk.
     pub(super) depth: usize,
-    /// Enter known directories below, too.
+    /// True to enter known directories below, too.
     pub(super) below: bool,
-    /// The directory that the index has there.
+    /// The directory of the index at this path.
     pub(super) known: Option<DirId>,
-    /// `st_dev` of the directory it is in; `None` where the walk began.
+    /// `st_dev` of the directory above; `None` at the start of the walk.
     pub(super) device_above: Option<u64>,
     /// The rules of the directories above, if there are any.
     pub(super) rules: Option<Arc<Rules>>,
-    /// For the files in it.
+    /// The cause for the files in it.
     pub(super) cause: Cause,
     pub(super) read_now: bool,
 }
 
-/// Entries between two looks at the results.
+/// Entries between two checks of the results.
 pub(super) const OFTEN: usize = 64;
 
 impl Run<'_> {
-    /// Depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than a
-    /// thread's stack.
+    /// Walks depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than
+    /// a thread's stack.
     pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
         let result = self.walk_below(place, start);
         self.pool.lister.forget();
@@ -49,8 +49,8 @@ impl Run<'_> {
     }
 
     fn walk_below(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
-        // A bind mount may show a directory inside itself; nothing else can. The chain from the
-        // root to the directory being visited ends that.
+        // Only a bind mount may show a directory inside itself. The chain from the root to the
+        // visited directory detects that.
         let mut chain = chain_above(place, &start.path);
         let base = chain.len();
         let mut stack = vec![start];
@@ -140,7 +140,7 @@ impl Run<'_> {
         self.compare(place, &visit, &dir, found, known, stack)
     }
 
-    /// Opens a directory. What was opened ahead may be what is in the way.
+    /// Opens a directory. If descriptors run out, it drops what was opened ahead and retries.
     fn open(&self, place: &Place, dir: &Path) -> rustix::io::Result<OpenDir> {
         place.anchor.dir(dir).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) {
@@ -151,7 +151,7 @@ impl Run<'_> {
         })
     }
 
-    /// Both lists are sorted by raw bytes.
+    /// Compares both lists, which are sorted by raw bytes.
     fn compare(
         &mut self,
         place: &Place,
@@ -179,7 +179,7 @@ impl Run<'_> {
             !found.is_gone()
         });
         self.leave_out(place, visit, &known, &left_out)?;
-        // First what went: see `remove`.
+        // Vanished names come first: see `remove`.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             let is_found = found.binary_search_by(|found| found.name.cmp(name));
             let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
@@ -252,7 +252,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An entry that cannot be looked at.
+    /// Records an entry whose `stat` failed.
     fn without_stat(
         &mut self,
         path: &Path,
@@ -261,7 +261,7 @@ impl Run<'_> {
     ) -> Result<(), IngestError> {
         self.report.error(path, errno.raw_os_error());
         let known = known.map(|known| known.entry);
-        // What failed for now says nothing about what is known.
+        // A transient failure does not change the known state.
         if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
             let gap = Gap::Failed(errno.raw_os_error());
             self.leave(path, known.as_ref(), gap)?;
@@ -269,7 +269,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Has the directories listed that are visited next, while others are compared.
+    /// Requests the listing of the directories that are visited next, while others are compared.
     fn look_ahead(&mut self, place: &Place, dir: &OpenDir, below: &[(Visit, Stat)]) {
         let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
@@ -280,7 +280,7 @@ impl Run<'_> {
             snapshot: visit.known.map(|_| snapshot.clone()),
         };
         for (visit, _) in below {
-            // What is fetched ahead is not compared.
+            // Prefetched entries are not compared.
             let fetched = || Upcoming {
                 snapshot: None,
                 ..upcoming(visit)
@@ -300,8 +300,8 @@ impl Run<'_> {
         }
     }
 
-    /// An entry that is no directory. `listed`: the open directory it was found in, and whether
-    /// that is being compared with all below.
+    /// Compares an entry that is not a directory. `listed` is the open directory that contains it,
+    /// and whether that is compared with everything below.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn entry(
         &mut self,
@@ -357,7 +357,7 @@ impl Run<'_> {
     }
 }
 
-/// Identities of the directories above `path`, from its root on.
+/// Returns the identities of the directories above `path`, from its root on.
 fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     let root = place.anchor.path();
     let above: Vec<&Path> = path
@@ -372,9 +372,9 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     stats.map(|stat| (stat.dev, stat.ino)).collect()
 }
 
-/// Why what is mounted at a directory is not entered; `None`: it is.
+/// Returns why the mount at a directory is not entered; `None`: it is.
 fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
-    // A root is entered whatever it is on; whoever named it decided that.
+    // A root is always entered, on any file system: the user named it.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
         return None;
     }
@@ -386,8 +386,8 @@ fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
         .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
 }
 
-/// What is compared of the entries of a directory, and what is left out on purpose; what went
-/// meanwhile is not left out.
+/// Splits the entries of a directory into those to compare and those left out on purpose. Vanished
+/// names are not left out.
 fn sorted_out(
     place: &Place,
     visit: &Visit,

@@ -1,18 +1,20 @@
-//! Reading a large file that has changed, or may have, by what is known of it.
+//! Reads a large file that has changed, or may have, using its earlier state.
 //!
-//! **If it has grown**, what is behind its old end is read and digested, and what stands before is
-//! assumed, or hashed, if it may not be.
+//! **If it has grown**, the bytes after its old end are read and digested. The bytes before are
+//! assumed unchanged, or hashed if they may not be assumed.
 //!
-//! **Else it is compared.** Each stretch is read and hashed. If its blocks are what they were, it
-//! comes to what it came to; if not, it is read once more, from the page cache, and digested, until
-//! a stretch ends as it ended before. So a block that is written in an image of a gigabyte costs
-//! one pass of BLAKE3 and the digest of eight megabytes. Where bytes were put in or taken out, what
-//! is behind them stands elsewhere. If the file ends as it ended, it is compared there from the
-//! first stretch on that differs, and hashed twice at once: by stretches, to compare them, and by
-//! the blocks of the content, which begin elsewhere in it. If bytes were put in or taken out in
-//! several places, all between these is digested.
+//! **Otherwise it is compared.** Each stretch is read and hashed. A stretch with the same blocks
+//! keeps its result. If not, it is read once more, from the page cache, and digested, until a
+//! stretch ends as it ended before. So one written block in an image of a gigabyte costs one pass
+//! of BLAKE3 and the digest of eight megabytes.
 //!
-//! What is digested must be what was hashed: the digest names the content, and chunks of other
+//! Inserted or removed bytes shift the rest of the file. If the file ends as it ended before, the
+//! rest is compared at its shifted position from the first differing stretch on. It is hashed twice
+//! in one pass: by stretches, to compare them, and by the blocks of the content, whose boundaries
+//! are shifted. If bytes were inserted or removed in several places, everything between these is
+//! digested.
+//!
+//! The digested bytes must be the hashed ones: the digest names the content, and chunks of other
 //! bytes under its name would stay. A file that is written to between both readings is read anew.
 
 use std::os::fd::OwnedFd;
@@ -29,13 +31,13 @@ use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
 impl Reader {
-    /// What is known of a file, or of the one that had its name before, if the index has the
-    /// content that it had.
+    /// Returns the state of a file, or of the one that had its name before, if the index has its
+    /// content.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
         self.read_before(stat, |known| contents.part(&known.content).is_some())
     }
 
-    /// What is known of a file, or of the one that had its name before, if it is what is wanted.
+    /// Returns the state of a file, or of the one that had its name before, if it is `wanted`.
     pub(super) fn read_before(
         &self,
         stat: &Stat,
@@ -47,8 +49,8 @@ impl Reader {
         known.find(|known| is_wanted(known))
     }
 
-    /// Reads a file that was read before, if what is known of it is of any use. What is read for
-    /// nothing is added to `bytes`.
+    /// Reads a file that was read before, if its earlier state helps. Bytes that were read in vain
+    /// are added to `bytes`.
     pub(super) fn changed(
         &mut self,
         file: &OwnedFd,
@@ -58,7 +60,7 @@ impl Reader {
         bytes: &mut u64,
     ) -> Result<Option<Passed>, ReadFailure> {
         if known.is_of(stat) && known.goes_on(file, stat)? {
-            // What has grown is not worth a pause.
+            // A grown file is not worth a pause.
             let until = self.pieces.until.take();
             let grown = self.grown(file, stat, known, contents, bytes);
             self.pieces.until = until;
@@ -77,8 +79,8 @@ impl Reader {
         }
     }
 
-    /// Reads a file that has grown from where it ended, if what stands before is what it was. What
-    /// is read for nothing is added to `bytes`.
+    /// Reads a file that has grown from its old end, if the part before is unchanged. Bytes that
+    /// were read in vain are added to `bytes`.
     fn grown(
         &mut self,
         file: &OwnedFd,
@@ -110,7 +112,7 @@ impl Reader {
         }))
     }
 
-    /// Goes on with a file of which some stretches are read. `known` is what it was.
+    /// Continues with a file of which some stretches are read. `known` is its earlier state.
     pub(super) fn edited(
         &mut self,
         file: &OwnedFd,
@@ -185,10 +187,10 @@ impl Reader {
     }
 }
 
-/// How far reading by stretches went, with the bytes that were read.
+/// The result of reading by stretches, with the number of bytes read.
 enum Stretched {
     Whole(u64),
     Paused(u64),
-    /// The file is written to: what was hashed is not what was digested.
+    /// The file is being written to: the hashed bytes are not the digested ones.
     Moved(u64),
 }

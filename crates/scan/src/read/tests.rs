@@ -1,5 +1,5 @@
-//! The hostile file is played by [`Contents`]: it is asked between the reading and the second
-//! `stat`, so whatever it does to the file happens exactly "while the file is read", every time.
+//! Plays hostile files with [`Contents`]. It is called between the reading and the second `stat`,
+//! so its changes always happen exactly "while the file is read".
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ fn digest_of(read: &FileRead) -> &Digest {
     }
 }
 
-/// Does something each time it is asked.
+/// Runs a change each time it is called.
 struct Meddler<F: Fn(u32)> {
     asked: Cell<u32>,
     act: F,
@@ -53,7 +53,7 @@ impl<F: Fn(u32)> Contents for Meddler<F> {
     }
 }
 
-/// Knows everything.
+/// Knows every content.
 struct AllKnown;
 
 impl Contents for AllKnown {
@@ -153,7 +153,7 @@ fn a_file_that_never_stands_still_is_given_up_as_moving() {
     let read = reader().read(&anchor, &path, None, &meddler).expect("read");
     assert!(read.moving);
     assert_eq!(meddler.asked.get(), ATTEMPTS);
-    // What it says it read is what was there before the last change.
+    // The reported content is that before the last change.
     assert_eq!(read.stat.size, 4000 + 500 * u64::from(ATTEMPTS - 1));
     assert_eq!(digest_of(&read).size.0, read.stat.size);
 }
@@ -178,7 +178,7 @@ fn a_file_cut_to_nothing_each_time_ends() {
 
 #[test]
 fn no_more_is_read_than_the_file_said_it_had() {
-    // Says 0, has more, endlessly if asked again: nothing of it is content.
+    // Its size is 0, but it has content, endlessly if read again: none of it counts.
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));
     let anchor = Anchor::open(&process).expect("proc");
     let path = process.join("status");
@@ -199,7 +199,7 @@ fn a_known_content_costs_one_pass_and_no_chunks() {
             .expect("read");
         assert_eq!(read.content, Content::Known(ContentId(7)));
         assert_eq!(read.bytes, size);
-        // Of another size than what is known: it must be digested, in one pass too.
+        // Its size differs from the known one: it must be digested, also in one pass.
         let read = reader()
             .read(&anchor, &path, None, &NoContents)
             .expect("read");
@@ -215,7 +215,7 @@ fn a_content_in_flight_is_left_to_who_brings_it_unless_that_is_ourselves() {
             if self.0.replace(true) {
                 return Lookup::InFlight;
             }
-            // The times move, the bytes stay: the second attempt finds its own claim.
+            // The times change and the bytes stay: the second attempt finds its own claim.
             let file = File::options().write(true).open(&self.1).expect("open");
             file.set_modified(SystemTime::UNIX_EPOCH).expect("dated");
             Lookup::New
@@ -252,7 +252,7 @@ fn looking_leaves_no_trace_in_the_access_time() {
     let (dir, anchor) = here();
     let path = dir.path().join("file");
     fs::write(&path, b"x").expect("written");
-    // Older than the modification: any ordinary read would date it.
+    // Older than the modification: any ordinary read would update it.
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let times = fs::FileTimes::new().set_accessed(old);
     let file = File::options().write(true).open(&path).expect("open");
@@ -275,8 +275,8 @@ fn ages_are_exact_and_may_be_negative() {
     assert_eq!(age(time(0, 0), early), -1_000_000_000);
 }
 
-/// One thread makes the name a file, a pipe, a link to a secret and a directory in turn, as fast
-/// as it can; the reader must neither wait nor read the secret.
+/// A thread makes the name a file, a pipe, a link to a secret and a directory in turn, as fast as
+/// it can. The reader must neither block nor read the secret.
 #[test]
 fn swaps_between_looking_and_opening_lead_nowhere() {
     const SWAPS: u32 = 4000;
@@ -296,7 +296,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
                     _ => fs::create_dir(&spare).expect("a folder"),
                 }
                 if fs::rename(&spare, &name).is_err() {
-                    // A directory takes no file's place and gives way to none.
+                    // A directory replaces no file and is replaced by none.
                     fs::remove_file(&name)
                         .or_else(|_| fs::remove_dir(&name))
                         .ok();
@@ -327,7 +327,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
     assert!(read > 0);
 }
 
-/// Reads a file in turns of one piece each; `between` is done before each further turn.
+/// Reads a file in turns of one piece each; `between` is called before each further turn.
 fn in_turns(
     anchor: &Anchor,
     path: &Path,
@@ -336,7 +336,7 @@ fn in_turns(
 ) -> (usize, FileRead) {
     let paused = Arc::<PausedReadings>::default();
     for turn in 1.. {
-        // Another reader each time: what was put aside is everybody's.
+        // Uses another reader each time: paused readings are shared.
         let mut reader = reader().with_paused(Arc::clone(&paused));
         reader.pause_at(Some(Instant::now()));
         match reader.read(anchor, path, known_size, &NoContents) {
@@ -360,7 +360,7 @@ fn a_file_that_is_read_in_turns_is_read_once() {
     let (turns, read) = in_turns(&anchor, &path, None, |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!((turns, read.bytes, read.moving), (pieces, size, false));
-    // First its digest alone, because the size is that of what is known.
+    // First only its digest, because the size is the known one.
     let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!(
@@ -374,7 +374,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
     let (dir, anchor) = here();
     let path = dir.path().join("large");
     let bytes = noise(1, 5 << 20);
-    // It grows: what it had when the reading began is handed over.
+    // It grows: the result has the size of the beginning.
     fs::write(&path, &bytes).expect("written");
     let (turns, read) = in_turns(&anchor, &path, None, |turn| {
         let mut file = File::options().append(true).open(&path).expect("a file");
@@ -386,7 +386,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
         (turns, read.moving, read.stat.size),
         (pieces, true, 5 << 20)
     );
-    // It is another one in the same inode, or shorter than what was read.
+    // It is another file in the same inode, or shorter than the part that was read.
     let other = noise(2, 5 << 20);
     for new in [&other[..], &other[..2 << 20]] {
         fs::write(&path, &bytes).expect("written");
@@ -400,7 +400,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
     }
 }
 
-/// Bytes of a file that are in the page cache; `None`: there is no `fincore` to tell.
+/// Returns the bytes of a file in the page cache; `None` if `fincore` is not installed.
 fn cached(path: &Path) -> Option<u64> {
     let fincore = std::process::Command::new("fincore")
         .args(["--bytes", "--noheadings", "--output", "RES"])
@@ -411,7 +411,7 @@ fn cached(path: &Path) -> Option<u64> {
     bytes.trim().parse().ok()
 }
 
-/// Where the file system can.
+/// Skipped if the file system does not support it.
 #[test]
 fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     const SIZE: usize = 3 << 20;
@@ -429,7 +429,7 @@ fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
         return resemble_testutil::skipped("there is no fincore");
     };
     if !has_it || kept > 0 {
-        // That is so on this kernel and file system, whatever is required.
+        // This kernel and file system do not support it.
         eprintln!("*** SKIPPED, NOT TESTED: no RWF_DONTCACHE here, or all is kept ***");
         return;
     }
@@ -445,7 +445,7 @@ fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     reader.spare_cache(true);
     read(&mut reader);
     assert_eq!(cached(&path), Some(0));
-    // What was there stays.
+    // Pages that were cached before stay.
     reader.spare_cache(false);
     read(&mut reader);
     assert_eq!(cached(&path), Some(SIZE as u64));
