@@ -1,9 +1,9 @@
 //! Names of files that only a catalogue knows.
 //!
-//! What a catalogue knows of a tree takes part in questions like a tree, under a path of its own.
-//! Such a path must never lead to a file, whatever a file system holds and whoever opens it by
-//! mistake, so it begins with what no name can hold: `/` and a NUL. The kernel refuses it before it
-//! looks at any directory.
+//! The files of a catalogue take part in questions like those of a tree, under a path of their own.
+//! Such a path must never lead to a real file, even if a program opens it by mistake. So it begins
+//! with `/` and a NUL, which no name can contain. The kernel refuses it before it accesses any
+//! directory.
 //!
 //! ```text
 //! "/\0disk"                    an imported catalogue, by its label
@@ -16,19 +16,19 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What all these paths begin with.
+/// The prefix of all these paths.
 const PREFIX: &[u8] = b"/\0";
 
-/// The most bytes of a label.
+/// The size of a label in bytes, at most.
 pub const LABEL: usize = 64;
 
-/// Whether only a catalogue can know this path.
+/// Returns whether only a catalogue can have this path.
 pub fn is_catalogued(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(PREFIX)
 }
 
-/// Whether this can be the label of a catalogue: 1 to [`LABEL`] bytes of letters and digits of any
-/// script, `.`, `_` and `-`, and the first is no dot and no dash.
+/// Returns whether this can be the label of a catalogue. It has 1 to [`LABEL`] bytes of letters and
+/// digits of any script, `.`, `_` and `-`, and does not begin with a dot or a dash.
 pub fn is_label(label: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !label.is_empty()
@@ -37,13 +37,13 @@ pub fn is_label(label: &str) -> bool {
         && label.chars().all(allowed)
 }
 
-/// The path under which the files of an imported catalogue are.
+/// Returns the path under which the files of an imported catalogue are.
 pub fn of_label(label: &str) -> PathBuf {
     path_of(&[PREFIX, label.as_bytes()].concat())
 }
 
-/// The path under which the files of a catalogue are that was not imported. `file` is the absolute
-/// path of the catalogue.
+/// Returns the path under which the files of a catalogue are that was not imported. `file` is the
+/// absolute path of the catalogue.
 pub fn of_file(file: &Path) -> PathBuf {
     let mut bytes = PREFIX.to_vec();
     let slash = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -51,13 +51,13 @@ pub fn of_file(file: &Path) -> PathBuf {
     path_of(&bytes)
 }
 
-/// Where the tree of a catalogue is put until it takes the place of the one at `root`. No label and
-/// no file has this path.
+/// Returns the path of a catalogue's new tree until it replaces the one at `root`. No label and no
+/// file has this path.
 pub fn beside(root: &Path) -> PathBuf {
     path_of(&[root.as_os_str().as_bytes(), b"\0"].concat())
 }
 
-/// Which catalogue a path belongs to.
+/// The catalogue that a path belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// One that was imported, by its label.
@@ -66,8 +66,8 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// The catalogue of a path, the path of its tree, and the path below that; `None` for a path that
-/// is not a catalogue's.
+/// Returns the catalogue of a path, the path of its tree, and the path below that; `None` for a
+/// path that is not a catalogue's.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -83,7 +83,8 @@ pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     Some((source, root, below))
 }
 
-/// A path as people write it: `disk:/letters/a.txt`; `None` for a path that is not a catalogue's.
+/// Returns a path as people write it: `disk:/letters/a.txt`; `None` for a path that is not a
+/// catalogue's.
 pub fn shown(path: &Path) -> Option<PathBuf> {
     let (source, _, below) = source_of(path)?;
     let mut shown = match source {
@@ -100,8 +101,9 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Splits `disk:/letters` into what is before the colon and what is below the slash. The colon is
-/// the first, after some text, that a slash or nothing follows; `None` if there is no such colon.
+/// Splits `disk:/letters` into the text before the colon and the path below the slash. The colon is
+/// the first one, after some text, that precedes a slash or the end. `None` if there is no such
+/// colon.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

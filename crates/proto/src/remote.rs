@@ -1,9 +1,9 @@
 //! The daemon of another machine, through ssh.
 //!
-//! `ssh://HOST` in the place of a socket runs `resemble relay` there, which joins its standard
-//! input and output with the socket of the daemon. Nothing listens on the network for that, nobody
-//! needs another account or key, and the daemon sees the user that ssh logged in. A connection is
-//! one question, and one process of ssh.
+//! `ssh://HOST` instead of a socket runs `resemble relay` there, which joins its standard input and
+//! output with the socket of the daemon. So no service listens on the network, and no further
+//! account or key is needed. The daemon sees the user whom ssh logged in. A connection is one
+//! question, and one process of ssh.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -14,25 +14,25 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// How such an address begins.
+/// The prefix of such an address.
 const SCHEME: &[u8] = b"ssh://";
 
-/// A machine, and the socket there if it is not where the user's is.
+/// A machine, and its socket if that is not the user's default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// As ssh takes it: `ssh://[USER@]HOST[:PORT]`.
+    /// The form that ssh accepts: `ssh://[USER@]HOST[:PORT]`.
     destination: OsString,
     /// The absolute path of the socket.
     socket: Option<OsString>,
 }
 
-/// Whether a socket is that of another machine.
+/// Returns whether a socket is that of another machine.
 pub fn is_remote(socket: &Path) -> bool {
     Host::of(socket).is_some()
 }
 
 impl Host {
-    /// `ssh://[USER@]HOST[:PORT][/PATH/OF/SOCKET]`; `None` for the path of a socket here.
+    /// Parses `ssh://[USER@]HOST[:PORT][/PATH/OF/SOCKET]`; `None` for the path of a local socket.
     pub(crate) fn of(socket: &Path) -> Option<Self> {
         let bytes = socket.as_os_str().as_bytes();
         let rest = bytes.strip_prefix(SCHEME)?;
@@ -46,7 +46,7 @@ impl Host {
 
     fn command(&self) -> Command {
         let mut ssh = Command::new("ssh");
-        // What it is run for is none of the machine's commands in a terminal.
+        // Ssh runs no terminal session.
         ssh.arg("-T").arg("--").arg(&self.destination);
         ssh.args(["resemble", "relay"]);
         if let Some(socket) = &self.socket {
@@ -55,7 +55,7 @@ impl Host {
         ssh
     }
 
-    /// Starts ssh; what it and the machine have to complain goes to standard error.
+    /// Starts ssh. Messages of ssh and the machine go to standard error.
     pub(crate) fn connect(&self) -> io::Result<Connection> {
         let (ours, theirs) = UnixStream::pair()?;
         let (input, output) = (OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs));
@@ -71,7 +71,7 @@ impl Host {
     }
 }
 
-/// An argument as the shell of the other machine takes it.
+/// Quotes an argument for the shell of the other machine.
 fn for_shell(argument: &OsString) -> OsString {
     let mut quoted = vec![b'\''];
     for &byte in argument.as_bytes() {
@@ -84,7 +84,7 @@ fn for_shell(argument: &OsString) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// A connection to a daemon, and the process that it goes through.
+/// A connection to a daemon, and the process that carries it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: UnixStream,
@@ -92,7 +92,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Why nobody says hello: what became of ssh.
+    /// Returns why no hello line arrived: the exit of ssh.
     pub(crate) fn end_of_ssh(&mut self) -> Option<String> {
         let mut ssh = self.ssh.take()?;
         self.stream.shutdown(Shutdown::Both).ok();
