@@ -1,7 +1,7 @@
-//! Trees that are looked at for one question, without an index of them: what is entered.
+//! Trees that are scanned for one question without an index: what is entered.
 //!
-//! Left out, before any stat: our own folders, and what is mounted from a process or made up by the
-//! kernel. A root is entered whatever it is on; whoever named it decided that.
+//! Our own folders, and mounts of processes or of kernel file systems, are left out before any
+//! `stat`. A root is always entered, on any file system: the user named it.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -21,7 +21,7 @@ pub(crate) struct DirChain {
 }
 
 impl DirChain {
-    /// A directory below the chain of those above it.
+    /// Returns the chain of a directory below those above it.
     pub(crate) const fn of(dir: &OpenDir, above: Option<Arc<Self>>) -> Self {
         Self {
             inode: (dir.stat.dev, dir.stat.ino),
@@ -41,7 +41,7 @@ impl DirChain {
     }
 }
 
-/// What is left out of trees.
+/// The directories that are left out of trees.
 #[derive(Debug)]
 pub(crate) struct Unindexed<'a> {
     mounts: MountTable,
@@ -49,10 +49,10 @@ pub(crate) struct Unindexed<'a> {
     exclude: &'a [PathBuf],
 }
 
-/// What came of listing a directory.
+/// The result of listing a directory.
 pub(crate) enum DirListing {
     Dir(OpenDir, Vec<Found>),
-    /// It is not to be entered.
+    /// It must not be entered.
     LeftOut,
     /// It has vanished.
     Gone,
@@ -67,13 +67,13 @@ impl<'a> Unindexed<'a> {
         }
     }
 
-    /// Whether a path lies in one of our own folders.
+    /// Returns whether a path lies in one of our own folders.
     pub(crate) fn is_own(&self, path: &Path) -> bool {
         self.exclude.iter().any(|own| path.starts_with(own))
     }
 
-    /// Opens and lists a directory below the anchor; `above`: those from the root to it, none for
-    /// the root.
+    /// Opens and lists a directory below the anchor. `above` is the chain from the root to it,
+    /// empty for the root.
     pub(crate) fn list(
         &self,
         anchor: &Anchor,

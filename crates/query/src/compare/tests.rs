@@ -1,4 +1,4 @@
-//! What a comparison reads.
+//! Tests which pairs a comparison reads.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use resemble_testutil::prose::sentences;
 
 use super::*;
 
-/// Files of some 12 KB, of each of which another part was written anew at another path; and two of
+/// Writes files of about 12 KB, each with an edited version at another path, and two versions of
 /// one path.
 fn snapshot(temp: &TempTree) -> Snapshot {
     let root = temp.folder("tree");
@@ -59,7 +59,7 @@ fn asked(temp: &TempTree, snapshot: &Snapshot, work: u64, exact: bool) -> Compar
         .body
 }
 
-/// The shares of the rows that are estimates, and of the others.
+/// Returns the shares of the rows that are estimates, and of the others.
 fn shares(answer: &Comparison) -> [Vec<Fraction>; 2] {
     let rows = answer
         .entries
@@ -79,18 +79,18 @@ fn what_is_beyond_the_budget_is_an_estimate_and_says_so() {
     let [estimates, proven] = shares(&some);
     assert!(proven.len() >= 2 && estimates.len() >= 2, "{some:?}");
     assert_eq!(proven.len() + estimates.len(), 7);
-    // Those of one path, which have nothing in common, and of the others the best first.
+    // Pairs of one path are measured although they share nothing, and of the others the best first.
     let nothing = Fraction::from_millionths(0);
     assert!(proven.contains(&nothing), "{proven:?}");
     let best = estimates.iter().max();
     let others = proven.iter().filter(|share| **share > nothing);
     assert!(others.min() > best, "{proven:?} {estimates:?}");
-    // What was measured meanwhile makes no row better.
+    // Measures that were made meanwhile improve no row.
     asked(&temp, &snapshot, MOST_WORK, false);
     assert_eq!(asked(&temp, &snapshot, 100_000, false), some);
     let [estimates, proven] = shares(&asked(&temp, &snapshot, 0, false));
     assert_eq!((estimates.len(), proven.len()), (7, 0));
-    // Whoever asks for exact figures gets them.
+    // An exact question has no estimates.
     let [estimates, _] = shares(&asked(&temp, &snapshot, 0, true));
     assert_eq!(estimates, []);
 }

@@ -13,30 +13,30 @@ use super::countable::{Countable, LeastCommon};
 use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
-/// Levels of directories below a path of the question. What lies deeper counts with the directory
-/// at this depth: a chain of thousands of directories is an accident or an attack, and each level
-/// of two such chains pairs with each.
+/// Levels of directories below a path of the question. Deeper files count with the directory at
+/// this depth. A chain of thousands of directories is an accident or an attack, and two such chains
+/// would pair every level with every other.
 const LEVELS: usize = 64;
 
-/// A forest with the names that the pure arithmetic does without.
+/// A forest with the names of its directories, which the arithmetic does not need.
 #[derive(Debug)]
 pub(super) struct Trees {
     pub(super) holdings: Holdings,
     /// The path of each directory, by node.
     paths: Vec<PathBuf>,
     nodes: HashMap<PathBuf, Node>,
-    /// Directories directly with a file that could not be read, ascending.
+    /// Directories that directly contain a file that could not be read, ascending.
     unread: Vec<Node>,
-    /// Linked contents of which only an estimate is known.
+    /// Linked contents with only an estimate.
     estimates: Vec<EstimatedLink>,
     /// The bytes of each content.
     sizes: Vec<u64>,
 }
 
 impl Trees {
-    /// The directories at and below `bases` that files of `scoped` lie in. `links` is asked for the
-    /// links between the contents, which it names by their places in the slice that it is given;
-    /// those that can count are told to it.
+    /// Returns the directories at and below `bases` that contain files of `scoped`. `links` returns
+    /// the links between the contents, as indices into the slice that it receives. Its second
+    /// argument selects the links that can count.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -104,18 +104,18 @@ impl Trees {
         })
     }
 
-    /// The path of a directory.
+    /// Returns the path of a directory.
     pub(super) fn path(&self, of: Node) -> &Path {
         &self.paths[of.index()]
     }
 
-    /// The directory at a path, if a file lies below it.
+    /// Returns the directory at a path, if a file lies below it.
     pub(super) fn node(&self, at: &Path) -> Option<Node> {
         self.nodes.get(at).copied()
     }
 
-    /// Whether an estimate is part of what two directories have in common. If there are very many,
-    /// every two are taken for that.
+    /// Returns whether the common part of two directories includes an estimate. If there are very
+    /// many estimates, it returns true for every pair.
     pub(super) fn is_estimate(&self, a: Node, b: Node) -> bool {
         self.estimates.len() > MOST_ESTIMATES
             || self
@@ -124,8 +124,8 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// How many bytes less and more of each directory may be in the other, by the estimates that
-    /// are part of that; `None`: nobody knows.
+    /// Returns by how many bytes less and more of each directory may be in the other, according to
+    /// the estimates. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;
@@ -149,16 +149,18 @@ impl Trees {
         Some(all)
     }
 
-    /// Whether the link of a content here with one there is part of what both have in common.
+    /// Returns whether the link of a content here with one there is part of the common content of
+    /// both.
     fn counts(&self, here: Node, link: &EstimatedLink, there: Node) -> bool {
         let &EstimatedLink { of, to, .. } = link;
         let (has, holdings) = (Holdings::has, &self.holdings);
-        // What has an equal in the other counts by that.
+        // A content with an equal in the other directory already counts.
         let are_met = has(holdings, here, of) && has(holdings, there, to);
         are_met && !(has(holdings, there, of) && has(holdings, here, to))
     }
 
-    /// Whether all files below both have been read, and every one has an equal below the other.
+    /// Returns whether all files below both have been read, and every one has an equal below the
+    /// other.
     pub(super) fn identical(&self, a: Node, b: Node) -> bool {
         let read = |node| {
             let from = self.unread.partition_point(|&unread| unread < node);
@@ -169,12 +171,12 @@ impl Trees {
     }
 }
 
-/// Directories as they are met.
+/// The directories in the order in which they are met.
 struct Growing<'a> {
     bases: Vec<&'a Path>,
     parents: Vec<Option<usize>>,
     places: HashMap<PathBuf, usize>,
-    /// Most files lie beside the one before.
+    /// The last directory, since most files are in the same one as the file before.
     last: Option<(PathBuf, usize)>,
 }
 
@@ -191,14 +193,15 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// The number of a directory at or below a base; none for others (a base may be a file).
+    /// Returns the number of a directory at or below a base, or `None` for others (a base may be a
+    /// file).
     fn place(&mut self, dir: &Path) -> Option<usize> {
         if let Some((path, at)) = &self.last
             && path == dir
         {
             return Some(*at);
         }
-        // In the order of paths, the base of a path is the last that is not after it.
+        // In the order of paths, the base of a path is the last one that is not after it.
         let next = self.bases.partition_point(|&base| base <= dir);
         let base = *self.bases.get(next.checked_sub(1)?)?;
         let below = dir.strip_prefix(base).ok()?;

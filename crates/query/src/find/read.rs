@@ -1,4 +1,4 @@
-//! Reading what no index has, for a question.
+//! Reads files for a question that the index does not have.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,27 +20,27 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::unread;
 
-/// A file, or a member in one, that was read.
+/// A file, or a member of one, that was read.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// Its bytes.
+    /// The digest of its bytes.
     pub digest: Digest,
-    /// What stands for it besides.
+    /// Its other renditions.
     pub others: Vec<(Rendition, Digest)>,
-    /// What it holds, if that is members.
+    /// Its members, if it has any.
     pub held: Option<HeldMembers>,
-    /// The bytes themselves, of a pipe or a member that held few.
+    /// The bytes themselves, for a pipe or a member with few of them.
     pub bytes: Option<Vec<u8>>,
-    /// What was skipped when it was taken apart.
+    /// The parts that were skipped when it was taken apart.
     pub skipped: Vec<SkippedPart>,
-    /// The date that it states of itself.
+    /// The date that it states.
     pub date: Option<DocumentDate>,
-    /// The dates that a catalogue has of it.
+    /// Its dates in a catalogue.
     pub recorded: FileDates,
 }
 
 impl Incoming {
-    /// Its bytes alone.
+    /// Returns it with its bytes alone.
     pub(super) fn plain(digest: Digest) -> Self {
         Self {
             digest,
@@ -53,7 +53,7 @@ impl Incoming {
         }
     }
 
-    /// With its parts.
+    /// Returns it with its parts.
     fn with(
         digest: Digest,
         pieces: Vec<DigestedPart>,
@@ -85,12 +85,12 @@ impl Incoming {
     }
 }
 
-/// The digest of a file, read for a question.
+/// Returns the digest of a file, read for a question.
 pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
     read_until(path, params, &StopFlag::default())
 }
 
-/// The same, for a question that may be cancelled.
+/// Does the same, for a question that may be cancelled.
 pub(super) fn read_until(
     path: &Path,
     params: &Params,
@@ -102,7 +102,7 @@ pub(super) fn read_until(
         .map_err(|failure| unreadable(path, failure))?;
     match read.content {
         Content::New(digest) => Ok(*digest),
-        // Nothing is known to a reader without an index.
+        // A reader without an index cannot return these.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
             Ok(Digest::of(&bytes_of(path)?, params))
         }
@@ -123,7 +123,7 @@ pub fn read_with_parts(
     Ok(Incoming { date, ..incoming })
 }
 
-/// Reads a member of a file for a question; `None`: there is no such member.
+/// Reads a member of a file for a question; `None`: no member has this path.
 pub fn read_member(
     path: &Path,
     names: &[u8],
@@ -149,7 +149,7 @@ pub fn read_member(
     Ok(None)
 }
 
-/// The digest of a file, its parts, what was skipped of them, and the date that it states.
+/// The digest of a file, its parts, the skipped ones, and the date that it states.
 type ReadWithParts = (
     Digest,
     Vec<DigestedPart>,
@@ -168,7 +168,7 @@ fn read(
         .map_err(|failure| unreadable(path, failure))?;
     let digest = match read.content {
         Content::New(digest) => *digest,
-        // Nothing is known to a reader without an index.
+        // A reader without an index cannot return these.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
     let (pieces, skipped, date) = match read.look {
@@ -195,28 +195,28 @@ fn piece(part: NewPart) -> DigestedPart {
     }
 }
 
-/// Takes what a pipe holds, piece by piece.
+/// Reads the bytes of a pipe, piece by piece.
 #[derive(Debug)]
 pub struct Stream<'a> {
     params: Params,
     digester: Digester,
     part_reader: Option<&'a dyn PartReader>,
     head: Vec<u8>,
-    /// All of it, as long as it is no more than [`Self::FEW`].
+    /// All bytes, while they do not exceed [`Self::FEW`].
     few: Option<Vec<u8>>,
-    /// All of it, if it can be taken apart and is not too long.
+    /// All bytes, if the content can be taken apart and is not too long.
     kept: Option<File>,
     bytes: usize,
 }
 
 impl<'a> Stream<'a> {
-    /// More than this of a pipe is not kept: it is its bytes then. 256 MiB, in memory.
+    /// Bytes of a pipe kept in memory at most: 256 MiB. A longer content is not taken apart.
     const MOST: usize = 256 << 20;
-    /// The most bytes of a content that go with a question: what is compared with files can then be
-    /// proven.
+    /// Bytes of a content that are sent with a question, at most. With them its comparison with
+    /// files can be proven.
     pub const FEW: usize = 4 << 20;
 
-    /// Nothing yet.
+    /// Returns an empty stream.
     pub fn new(params: &Params, part_reader: Option<&'a dyn PartReader>) -> Self {
         Self {
             params: *params,
@@ -229,7 +229,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.digester.update(bytes);
         self.few = self
@@ -264,7 +264,7 @@ impl<'a> Stream<'a> {
             }
         };
         if kept.is_err() {
-            // Without memory it is its bytes.
+            // Without memory it is not taken apart.
             self.part_reader = None;
             self.kept = None;
         }
@@ -286,7 +286,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What it was.
+    /// Returns the content that was read.
     pub fn finish(mut self) -> Incoming {
         let bytes = self.few.take();
         Incoming {

@@ -1,13 +1,13 @@
-//! Whether candidates that were given are all that there are, and which are missing by right.
+//! Checks that given candidates are complete, and finds those that are rightly missing.
 //!
-//! While [`super::common`] goes through all pieces, it tells how many contents have each. So it is
-//! known for each content how often it meets others by pieces that the engine has looked at, and
-//! the pairs must add up to that: docs/scale.md says why this finds whatever is amiss. The engine
-//! counts all contents with a piece, and the question only those that are otherwise different; of a
-//! piece that is common to the one and not to the other the pairs are added here.
+//! While [`super::common`] scans all pieces, it reports the number of contents with each. So it is
+//! known how often each content meets others by pieces of the engine. The pairs must sum up to
+//! that: docs/scale.md explains why this finds any mistake. The engine counts all contents with a
+//! piece, but the question only unrelated ones. If a piece is common to only one of them, its pairs
+//! are added here.
 //!
-//! Contents that the engine knows and the question does not (parts that stand for nothing) have
-//! places behind those of the [`Table`], and are counted.
+//! Contents that only the engine knows (parts that represent no file) have places after those of
+//! the [`Table`], and are counted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ use super::measured::{MeasuredPairs, MeasuredSorter};
 use super::pair_lists::{MetPair, PairLists};
 use super::table::Table;
 
-/// What is counted to check candidates.
+/// The counts that check candidates.
 #[derive(Debug)]
 pub(super) struct Accounts<'a> {
     given: &'a dyn GivenPairs,
@@ -36,7 +36,7 @@ pub(super) struct Accounts<'a> {
     pub(super) others: Vec<ContentId>,
     /// The places of all contents by their names.
     names: Vec<(i64, u32)>,
-    /// By place how many samples and chunks in common are not found yet.
+    /// The number of common samples and chunks that are not found yet, by place.
     due: Vec<(i64, i64)>,
     pairs: Sorter<MetPair>,
     room: Room,
@@ -44,7 +44,8 @@ pub(super) struct Accounts<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    /// For the contents of a question; `limit` is how many contents may have a piece.
+    /// Returns the accounts of the contents of a question. `limit` is the number of contents that
+    /// may have a piece.
     pub(super) fn of(
         given: &'a dyn GivenPairs,
         (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
@@ -88,7 +89,7 @@ impl<'a> Accounts<'a> {
         })
     }
 
-    /// What was measured elsewhere of the pairs that are asked about.
+    /// Returns the measures from another program for the pairs of the question.
     pub(super) fn measured(&self) -> Result<MeasuredPairs, AskError> {
         let mut measured = MeasuredSorter::new(self.room, self.dir)?;
         for row in self.given.measured() {
@@ -103,7 +104,8 @@ impl<'a> Accounts<'a> {
         measured.finish()
     }
 
-    /// All contents with a piece, by their places, of which `limit` are not too many.
+    /// Counts a piece, given the places of all contents that have it. More than `limit` are too
+    /// many.
     pub(super) fn note(&mut self, kind: PostingKind, places: &[u32], limit: u32) {
         if places.len() > limit as usize {
             return;
@@ -114,7 +116,7 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    /// The compared contents with a piece that is common to the engine and not to the question.
+    /// Adds the pairs of compared contents with a piece that is common only to the engine.
     pub(super) fn pair_up(
         &mut self,
         (kind, key): (PostingKind, u64),
@@ -136,7 +138,7 @@ impl<'a> Accounts<'a> {
         Ok(())
     }
 
-    /// Takes the candidates in and closes the accounts.
+    /// Reads the candidates and checks the counts.
     pub(super) fn close(mut self) -> Result<PairLists, AskError> {
         let given = self.given;
         for pair in given.pairs() {
@@ -204,7 +206,7 @@ fn add(due: &mut (i64, i64), kind: PostingKind, meets: i64) {
     *due = due.saturating_add(meets);
 }
 
-/// The contents that are exported with the files of a question, and not compared by it.
+/// Returns the contents that are exported with the files of a question, but not compared by it.
 fn others(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,

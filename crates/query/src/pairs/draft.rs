@@ -1,4 +1,4 @@
-//! Rows of `pairs` before they are an answer.
+//! Rows of `pairs` before they are formatted.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,26 +12,26 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::scope::ScopedFile;
 
-/// A pair of files before it is an answer; `a` has the lesser path.
+/// A pair of files before it is a row; `a` has the lesser path.
 pub(super) struct PairDraft<'a> {
     a: &'a ScopedFile,
     b: &'a ScopedFile,
     matched: &'a Match,
     score: Score,
-    /// What the score is at least: by that rows are ranked.
+    /// The least possible score, by which rows are ranked.
     rank: Score,
-    /// `b` is the first of what was matched.
+    /// True if `b` is the first of the matched files.
     is_swapped: bool,
-    /// So many files have the bytes of both, if the row is that of all of them.
+    /// The number of files with the bytes of both, if the row represents all of them.
     pub(super) copies: Option<u64>,
 }
 
-/// What many rows say, kept once.
+/// Texts that many rows share, stored once.
 #[derive(Default)]
 pub(super) struct RowTexts {
-    /// By where the file is in memory: a member of a container has no number of its own.
+    /// By the file's address in memory: a member of a container has no number of its own.
     paths: HashMap<*const ScopedFile, PathText>,
-    /// Why a score is less after the discount, by what is said of it.
+    /// The reasons of discounts, by their values.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,
     stated: StatedDates,
 }
@@ -53,7 +53,7 @@ impl RowTexts {
 }
 
 impl PairDraft<'_> {
-    /// Measures of what was matched, seen from `a`.
+    /// Returns the measures, seen from `a`.
     fn seen(&self, measures: Measures) -> Measures {
         if self.is_swapped {
             measures.swapped()
@@ -62,8 +62,8 @@ impl PairDraft<'_> {
         }
     }
 
-    /// What is left of the score without common text. A score that is the share of what is rare
-    /// has none of that in it: there it is that of the containment.
+    /// Returns the score without common text. A score that is the share of rare content contains
+    /// none, so the discount applies to the containment.
     fn discount(&self, known: &mut RowTexts) -> Discount {
         let Match {
             measures,
@@ -90,9 +90,9 @@ impl PairDraft<'_> {
         })
     }
 
-    /// The order of rows.
+    /// Compares rows by rank.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        // Most differ in this, which lies at hand.
+        // Most rows differ in this, which is available at once.
         let by_rank = other.rank.cmp(&self.rank);
         by_rank.then_with(|| {
             let least = |row: &Self| row.seen(row.matched.least());
@@ -105,7 +105,7 @@ impl PairDraft<'_> {
         })
     }
 
-    /// The order of [`PairOrder::Worth`].
+    /// Returns the key of [`PairOrder::Worth`].
     fn worth(&self) -> (u8, Reverse<u64>) {
         let class = match self.matched.relation {
             Some(Relation::Identical | Relation::SameText) => 1,
@@ -127,7 +127,7 @@ impl PairDraft<'_> {
         )
     }
 
-    /// Sorts rows by the order that was asked for.
+    /// Sorts rows by the requested order.
     pub(super) fn sort(rows: &mut [Self], order: PairOrder) {
         match order {
             PairOrder::Score => rows.sort_unstable_by(Self::compare),
@@ -138,7 +138,7 @@ impl PairDraft<'_> {
         }
     }
 
-    /// The row. `known` is what rows before it say, too.
+    /// Returns the row. `known` has the texts of earlier rows.
     pub(super) fn to_answer(&self, known: &mut RowTexts) -> PairRow {
         let mut path = |file: &ScopedFile| {
             let known = known.paths.entry(std::ptr::from_ref(file));
@@ -180,7 +180,7 @@ impl PairDraft<'_> {
     }
 }
 
-/// The row of two files; the measures are those of (one, other).
+/// Returns the row of two files; the measures are those of (one, other).
 pub(super) fn row<'a>(
     (one, other): (&'a ScopedFile, &'a ScopedFile),
     (score, rank): (Score, Score),

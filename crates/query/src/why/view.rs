@@ -1,27 +1,27 @@
 //! Two columns, for a screen or a page.
 //!
-//! A [`View`] is what figure 4 of Forman et al. (2005) shows, as values: lines of both files side
-//! by side, each cut into spans, equal spans with the number of their run on both sides. Whoever
-//! prints it gives each number a colour; nothing else has to be decided there. Its size has a bound
-//! that does not depend on the files: long stretches are [`Fold`]s, long lines lose their middle,
-//! and [`View::rest`] says what did not fit.
+//! A [`View`] has the data of figure 4 of Forman et al. (2005). Lines of both files are side by
+//! side, each cut into spans, and equal spans have the number of their run on both sides. The
+//! printer only has to choose a colour for each number. The size of a view does not depend on the
+//! files. Long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] counts the
+//! omitted rest.
 
 use std::fmt;
 
 use crate::why::layout::Run;
 
-/// How much of two files a view holds.
+/// Limits of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewOptions {
-    /// Equal rows shown before and after what differs.
+    /// Equal rows shown before and after a difference.
     pub context: usize,
     /// Rows at most.
     pub rows: usize,
-    /// Rows at most of a stretch without anything equal in order.
+    /// Rows of a stretch without anything equal in order, at most.
     pub gap: usize,
     /// Characters of a span beyond which its middle is left out.
     pub line: usize,
-    /// Bytes a row where the files are no text.
+    /// Bytes per row if the files are not text.
     pub hex: usize,
 }
 
@@ -40,22 +40,22 @@ impl Default for ViewOptions {
 /// Two files in two columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Lines of text; otherwise rows of bytes.
+    /// True for lines of text, false for rows of bytes.
     pub text: bool,
     /// The shared runs; the run of number `id` at `id - 1`.
     pub runs: Vec<Run>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What comes after the last row, if there were too many.
+    /// The part after the last row, if there were too many rows.
     pub rest: Option<Rest>,
 }
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Of a; `None`: nothing stands here.
+    /// The side of a; `None`: empty.
     pub left: Option<RowSide>,
-    /// Of b.
+    /// The side of b.
     pub right: Option<RowSide>,
     /// Both sides hold the same bytes.
     pub equal: bool,
@@ -66,7 +66,7 @@ pub struct Row {
 pub enum RowSide {
     /// A line, or a row of bytes.
     Line(Line),
-    /// A stretch that is left out.
+    /// An omitted stretch.
     Fold(Fold),
 }
 
@@ -82,31 +82,31 @@ pub struct Line {
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The shared run it belongs to; `None`: only in this file.
+    /// The shared run that contains it; `None`: it occurs only in this file.
     pub run: Option<u32>,
-    /// What is shown: without anything a terminal obeys, except tabs.
+    /// The text that is shown, without control characters except tabs.
     pub text: String,
 }
 
-/// A stretch that is left out.
+/// An omitted stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// Its lines; 0 if the files are no text.
+    /// Its lines; 0 if the files are not text.
     pub lines: u64,
     /// Its bytes.
     pub bytes: u64,
-    /// What it holds.
+    /// Its content.
     pub what: Folded,
 }
 
-/// What a fold holds.
+/// The content of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folded {
     /// The same on both sides.
     Equal,
-    /// Part of a shared run that stands elsewhere in the other file.
+    /// Part of a shared run that is elsewhere in the other file.
     Run(u32),
-    /// Mostly or only text of this file.
+    /// Text that occurs mostly or only in this file.
     Only,
 }
 
@@ -126,10 +126,10 @@ impl fmt::Display for Fold {
     }
 }
 
-/// What did not fit.
+/// The size of the omitted rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// Lines of a; 0 if the files are no text.
+    /// Lines of a; 0 if the files are not text.
     pub lines_a: u64,
     /// Lines of b.
     pub lines_b: u64,
@@ -154,7 +154,7 @@ impl fmt::Display for Rest {
     }
 }
 
-/// A number with its thousands apart: `12,345`.
+/// Returns a number with grouped digits: `12,345`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

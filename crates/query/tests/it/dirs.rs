@@ -45,7 +45,7 @@ fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
     rows
 }
 
-/// Both names below the root, and both shares in percent.
+/// Returns both names below the root, and both shares in percent.
 fn shown(scene: &Scene, rows: &[DirRow]) -> Vec<(String, String, u32, u32)> {
     let name = |path: &Path| {
         let below = path.strip_prefix(scene.root()).expect("in the tree");
@@ -65,7 +65,7 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
 }
 
 /// Two copies of a small file beside one copy are 324 bytes of one directory and 162 of the other.
-/// What both have decides; identical directories may have less, unless a bound is asked for.
+/// The common part decides; identical directories may have less, unless a bound is given.
 #[test]
 fn what_both_have_is_what_min_shared_bounds() {
     let mut scene = Scene::new();
@@ -80,7 +80,7 @@ fn what_both_have_is_what_min_shared_bounds() {
     scene.write("e/one", text(4, 100));
     scene.write("f/one", text(4, 100));
     scene.scan();
-    // a and c have nothing but that file; e and f are identical and have less than 256 bytes.
+    // a and c share only that file; e and f are identical and have less than 256 bytes.
     let identical = [one("a", "c", 100, 100), one("e", "f", 100, 100)];
     assert_eq!(shown(&scene, &all(&scene)), identical);
     let with = |min_shared| {
@@ -114,7 +114,7 @@ fn project(scene: &Scene, at: &str) {
     }
 }
 
-/// Something that resembles nothing.
+/// Writes files that resemble nothing.
 fn noise(scene: &Scene, at: &str, files: u64) {
     for n in 0..files {
         let seed = at.bytes().fold(1000 + n, |seed, byte| {
@@ -129,7 +129,7 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     let mut scene = Scene::new();
     project(&scene, "work/project");
     noise(&scene, "work/else", 5);
-    // Flattened and renamed, nested deeper, and as it was.
+    // Flattened and renamed, nested deeper, and unchanged.
     for (n, _) in (1..).zip(PROJECT) {
         scene.write(&format!("flat/f{n}"), text(n, 1000));
         scene.write(&format!("deep/er/{}/{n}/x{n}", n % 2), text(n, 1000));
@@ -155,8 +155,7 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
-/// Ten copies have an equal in a directory with one of them; that one does not hold ten times as
-/// much.
+/// Ten copies have an equal in a directory with one of them, which does not hold ten times as much.
 #[test]
 fn shared_bytes_are_no_more_than_either_directory_has() {
     let mut scene = Scene::new();
@@ -179,14 +178,14 @@ fn shared_bytes_are_no_more_than_either_directory_has() {
 fn part_of_a_directory_and_the_larger_one_around_it() {
     let mut scene = Scene::new();
     project(&scene, "project");
-    // Six of ten in a directory with six more.
+    // Six of ten, in a directory with six more.
     for (n, name) in (1..).zip(&PROJECT[..6]) {
         scene.write(&format!("part/{name}"), text(n, 1000));
     }
     noise(&scene, "part/more", 6);
     scene.scan();
     let rows = all(&scene);
-    // The six alone are better than the whole with what else is there.
+    // The six alone match better than the whole with its other files.
     assert_eq!(
         shown(&scene, &rows)[0],
         one("part", "project", 50, 60),
@@ -194,7 +193,8 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // Of what lies wholly in the other and is clearly better, the topmost.
+    // The topmost directory is shown among those that lie wholly in the other and match clearly
+    // better.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
         lower,
@@ -249,7 +249,7 @@ fn small_files_count_by_identity_alone() {
     scene.scan();
     let rows = all(&scene);
     assert_eq!(shown(&scene, &rows), [one("a", "b", 66, 66)]);
-    // An empty file has no bytes, and is a file that the other lacks.
+    // An empty file has no bytes, and is a file that the other directory lacks.
     for n in (0..30).step_by(3) {
         fs::copy(scene.path(&format!("a/{n}")), scene.path(&format!("b/{n}"))).expect("a copy");
     }
@@ -328,7 +328,7 @@ fn the_question_decides_which_files_and_rows() {
         ..DirsRequest::default()
     };
     assert_eq!(ask(&scene, request).rows[0].bytes_a, 6000);
-    // Of one directory: it is a, whatever its name, and nothing above it takes its rows.
+    // For one directory: it is a, whatever its name, and no directory above it takes its rows.
     let of = |dir: &str| Some(scene.path(dir).as_path().into());
     let request = DirsRequest {
         of: of("two/src"),
@@ -444,7 +444,7 @@ fn hostile_names_and_depths() {
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join(OsStr::from_bytes(name)), text(n, 700)).expect("a file");
         }
-        // Deeper than the levels that are told apart.
+        // Deeper than the levels that are distinguished.
         let deep = (0..90).map(|_| "d").collect::<PathBuf>();
         scene.write(&format!("{side}/{}/file", deep.display()), text(9, 5000));
     }
@@ -502,7 +502,7 @@ fn answers_do_not_depend_on_the_order_of_coming() {
     }
 }
 
-/// How much of one file lies in another, by the contents of both.
+/// Returns the share of one file that lies in another, by the contents of both.
 fn exact_share(a: &Path, b: &Path) -> u32 {
     let ready = |path: &Path| {
         let bytes = fs::read(path).expect("a file");
@@ -580,7 +580,7 @@ fn what_is_gone_counts_by_its_estimate_and_is_marked() {
         ] {
             assert!(low < share && share < high, "{row:?}");
             assert!(low <= truth && truth <= high, "{row:?}, {truth:?}");
-            // What was measured is sure.
+            // Measured figures are certain.
             assert!(low > Fraction::from_millionths(500_000), "{row:?}");
         }
     }

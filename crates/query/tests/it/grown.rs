@@ -1,4 +1,4 @@
-//! Large files that grow are read from where they ended, and the index is that of a fresh scan.
+//! Large files that grow are read from their old end, and the index equals that of a fresh scan.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -22,12 +22,12 @@ fn append(scene: &Scene, name: &str, bytes: &[u8]) {
     file.write_all(bytes).expect("appended");
 }
 
-/// A change that events tell of.
+/// Returns the target of a change that events report.
 fn changed(scene: &Scene, name: &str) -> Target {
     Target::entry(scene.path(name), Cause::Modified)
 }
 
-/// A log that was scanned.
+/// Writes a log and scans it.
 fn scene_of(bytes: Vec<u8>) -> Scene {
     let scene = Scene::of(&[("log", bytes)]);
     assert_eq!(scene.ingest.assumed(), 0);
@@ -50,7 +50,7 @@ fn what_is_appended_is_all_that_is_read() {
         scene.assert_posted("log");
     }
     assert!(scene.fingerprint_blocks() <= blocks + 4);
-    // Every byte once, and nothing is written.
+    // Every byte is read once, and nothing is written.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     let size = scene.path("log").metadata().expect("a file").len();
     assert_eq!(report.progress.bytes_read, size);
@@ -89,14 +89,14 @@ fn a_change_hidden_behind_an_append_is_found() {
         if is_asked {
             scene.ingest.verify(&mut Unobserved).expect("verified");
         } else {
-            // As when the file has been quiet for long enough.
+            // Simulates that the file was quiet for long enough.
             let path = scene.path("log");
             let mut later = scene.later();
             let target = Target::entry(path, Cause::Unknown);
             later.reconcile(&[target], &mut Unobserved).expect("looked");
             later.verify(&mut Unobserved).expect("verified");
         }
-        // What is settled differs by the time that has passed, and by nothing else.
+        // Settled states only differ by the elapsed time.
         let unsettled = |dump: String| dump.replace("unsettled", "settled");
         assert_eq!(unsettled(scene.dump()), unsettled(scene.fresh_dump()));
     }
@@ -143,7 +143,7 @@ fn a_renamed_file_is_still_verified() {
 #[test]
 fn another_file_of_the_same_inode_is_read_whole() {
     let mut scene = scene_of(prose(1, 9 * MIB));
-    // Copied over, as log rotation does it: another beginning, or another end.
+    // Overwritten as by log rotation: another beginning, or another end.
     for (n, keep) in [(5, 0), (6, MIB)] {
         let mut bytes = fs::read(scene.path("log")).expect("read");
         bytes.truncate(keep);
@@ -156,13 +156,13 @@ fn another_file_of_the_same_inode_is_read_whole() {
     }
 }
 
-/// Anything that happens to a file, in place or by a new one.
+/// Changes a file in any way, in place or by a new one.
 fn change(file: &mut File, random: &mut Random) {
     let size = file.metadata().expect("a file").len();
     let at = random.draw() % (size + 1);
     let bytes = noise(random.draw(), 1 + random.draw() as usize % 9000);
     match random.draw() % 7 {
-        // What a log does is what is asked about most.
+        // Changes that are typical of a log are the most frequent.
         0..=2 => {
             file.seek(SeekFrom::End(0)).expect("sought");
             file.write_all(&bytes).expect("written");
@@ -185,7 +185,8 @@ fn change(file: &mut File, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Several changes between two looks, of which any may be an append with a change before it.
+    /// Makes several changes between two checks, any of which may be an append after another
+    /// change.
     #[test]
     fn whatever_happens_is_the_index_of_a_fresh_scan(seed: u64) {
         let mut random = Random::new(seed);

@@ -1,9 +1,9 @@
-//! The answers against the truth, by a second way to compute it: what `docs/accuracy.md` shows on
-//! large corpora, on a small one in every run.
+//! Compares the answers with the truth, computed in a second way. `docs/accuracy.md` shows this for
+//! large corpora; here a small one is used in every run.
 //!
-//! * What is shared is never more than the smaller file.
-//! * Measures are the definitions to four digits, in words and in bytes.
-//! * Related texts are found and strangers are not; case, line width and markup hide nothing.
+//! * Shared content never exceeds the smaller file.
+//! * Measures equal the definitions to four digits, in words and in bytes.
+//! * Related texts are found and unrelated ones are not; case, line width and markup hide nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::plain::pairs;
 use crate::scene::Scene;
 use resemble_testutil::random::Random;
 
-/// Prose of an author: words of a vocabulary of his own, few of them frequent.
+/// Returns prose of an author: words of a private vocabulary, few of them frequent.
 fn prose(author: u64, from: usize, words: usize) -> String {
     let mut text = String::new();
     for at in from..from + words {
@@ -33,7 +33,7 @@ fn prose(author: u64, from: usize, words: usize) -> String {
     text
 }
 
-/// Texts of five authors, and what was made of the first three: (name, bytes, author).
+/// Returns texts of five authors, and variants of the first three: (name, bytes, author).
 fn corpus() -> Vec<(String, Vec<u8>, u64)> {
     let mut all = Vec::new();
     let mut add = |name: String, text: String, author| all.push((name, text.into_bytes(), author));
@@ -93,7 +93,7 @@ fn corpus() -> Vec<(String, Vec<u8>, u64)> {
             add(format!("{author}-{change}.txt"), text, author);
         }
     }
-    // Two that share nothing but a phrase, and a scrap.
+    // Two texts that share only a phrase, and a scrap.
     add(
         "phrase-1.txt".into(),
         format!(
@@ -150,7 +150,7 @@ impl Asked {
     }
 }
 
-/// The share of a's bytes in runs of at least 64 that b has too.
+/// Returns the share of a's bytes in runs of at least 64 that b has, too.
 fn cover(a: &[u8], b: &[u8]) -> f64 {
     let windows: HashSet<&[u8]> = b.windows(64).collect();
     let (mut covered, mut end) = (0, 0);
@@ -163,7 +163,7 @@ fn cover(a: &[u8], b: &[u8]) -> f64 {
     covered as f64 / a.len() as f64
 }
 
-/// The words of a text in lower case; markup is none.
+/// Returns the words of a text in lower case, without markup.
 fn words(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text).to_ascii_lowercase();
     let mut plain = String::new();
@@ -180,12 +180,12 @@ fn words(text: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The word-5-shingles in order.
+/// Returns the word-5-shingles in order.
 fn shingles(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.windows(5.min(words.len().max(1)))
 }
 
-/// The share of a's words in runs of at least five that b has too.
+/// Returns the share of a's words in runs of at least five that b has, too.
 fn cover_words(a: &[String], b: &[String]) -> f64 {
     let of_b: HashSet<&[String]> = shingles(b).collect();
     let (mut covered, mut end) = (0, 0);
@@ -199,13 +199,13 @@ fn cover_words(a: &[String], b: &[String]) -> f64 {
     covered as f64 / a.len() as f64
 }
 
-/// Shared over all.
+/// Returns the size of the intersection over that of the union.
 fn ratio<T: Eq + std::hash::Hash>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> f64 {
     let (a, b): (HashSet<T>, HashSet<T>) = (a.collect(), b.collect());
     a.intersection(&b).count() as f64 / a.union(&b).count() as f64
 }
 
-/// By the definitions: how much of a is in b and of b in a, and the resemblance.
+/// Computes by definition the share of a in b and of b in a, and the resemblance.
 fn truth(unit: MeasureUnit, a: &[u8], b: &[u8]) -> [f64; 3] {
     match unit {
         MeasureUnit::Bytes => [
@@ -250,7 +250,7 @@ fn shared_bytes_are_never_more_than_the_smaller_file() {
     assert!(proven > 5, "{proven} rows share bytes");
 }
 
-/// With and without `exact`, in both units.
+/// Checks with and without `exact`, in both units.
 #[test]
 fn measures_are_the_definitions() {
     let asked = Asked::new();
@@ -260,7 +260,7 @@ fn measures_are_the_definitions() {
         (true, MeasureUnit::Bytes),
     ] {
         let answer = asked.pairs(|options| (options.exact, options.unit) = (exact, unit));
-        // What is only written otherwise has no byte in common.
+        // Texts that differ in their encoding alone share no bytes.
         let least = if unit == MeasureUnit::Words { 60 } else { 30 };
         assert!(answer.rows.len() > least, "{} rows", answer.rows.len());
         for row in answer.rows {
@@ -280,7 +280,7 @@ fn related_texts_are_found_and_strangers_are_not() {
     let rows = asked.pairs(|_| ()).rows;
     for row in &rows {
         let (a, b) = (asked.file(&row.a), asked.file(&row.b));
-        // What was appended and put around a block is of an author of its own.
+        // Texts appended to or put around a block are of a different author.
         assert_eq!(a.2, b.2, "{} and {} are strangers: {row:?}", a.0, b.0);
     }
     let score = |a: &str, b: &str| {
@@ -309,7 +309,7 @@ fn related_texts_are_found_and_strangers_are_not() {
             );
         }
     }
-    // Too small to judge, and yet it was read: it lies in the other.
+    // It is too small to judge, but was read: it lies in the other.
     let scrap = rows
         .iter()
         .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");
@@ -325,7 +325,7 @@ fn related_texts_are_found_and_strangers_are_not() {
     );
 }
 
-/// However many files are identical, they say one thing; what resembles them has a row with each.
+/// Identical files share one row, however many; each file that resembles them has a row with each.
 #[test]
 fn identical_files_are_one_row_unless_all_are_asked_for() {
     let mut scene = Scene::new();
@@ -397,7 +397,7 @@ fn rare_text_sorts_before_frames() {
     );
 }
 
-/// What sorts a row does not change what is said of it.
+/// The sort key of a row does not change its figures.
 #[test]
 fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
     let mut scene = Scene::new();
@@ -429,7 +429,7 @@ fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
     assert_eq!(discounts(PairScore::Discounted), by_containment);
 }
 
-/// Cuts know bytes and not letters, and disks lose some.
+/// Files may be cut inside a character, and disks may lose bytes.
 #[test]
 fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let letters: Vec<char> = ('а'..='я').collect();
@@ -444,7 +444,7 @@ fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let whole = words.join(" ").into_bytes();
     let mut scene = Scene::new();
     scene.write("whole.txt", &whole);
-    // Somewhere in a letter of two bytes.
+    // A position inside a letter of two bytes.
     let within_a_letter = |from: usize| (from..whole.len()).find(|&at| whole[at] & 0xc0 == 0x80);
     let (begin, end) = (within_a_letter(2000), within_a_letter(7000));
     let (begin, end) = (begin.expect("a letter"), end.expect("a letter"));

@@ -1,4 +1,4 @@
-//! Pairs of files of which one at least holds members.
+//! Measures pairs of files of which at least one holds members.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use resemble_relate::renditions::WholeDigest;
 use super::budget::{BeyondBudget, CostlyPair};
 use super::{Link, PartnerQuestion};
 
-/// A link, and the sizes of what was measured.
+/// A link, and the sizes of the measured contents.
 pub(super) type SizedLink = (Link, (ByteLen, ByteLen));
 
 impl OwnedFiles for &PartnerQuestion<'_> {
@@ -32,8 +32,8 @@ impl OwnedFiles for &PartnerQuestion<'_> {
 }
 
 impl PartnerQuestion<'_> {
-    /// Measures pairs of files by all that they hold, as far as they can be read: the links, and
-    /// the sizes of what was measured.
+    /// Measures pairs of files by all their members, if they can be read. Returns the links, and
+    /// the sizes of the measured contents.
     pub(super) fn by_members(
         &self,
         pairs: &[(u32, u32)],
@@ -72,7 +72,7 @@ impl PartnerQuestion<'_> {
         Ok(links)
     }
 
-    /// What is known of two files without reading what they hold.
+    /// Estimates a pair of files without reading their members.
     pub(super) fn estimate_of_members(
         &self,
         (a, b): (u32, u32),
@@ -99,7 +99,7 @@ impl PartnerQuestion<'_> {
         }))
     }
 
-    /// What is known of a file that holds members and a single content.
+    /// Estimates a pair of a file with members and a single content.
     fn shown_beside(&self, archive: u32, single: u32) -> Result<Option<Match>, AskError> {
         let sampled = |content: u32| {
             let kept = self.load(content)?;
@@ -132,7 +132,7 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// What is known of two files by all texts and by all else in them.
+    /// Estimates a pair of files by the wholes of their texts and of their other parts.
     fn shown_of_wholes(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let wholes = (self.files.wholes(a), self.files.wholes(b));
         let mut shown: [Option<Estimated>; 2] = [None, None];

@@ -1,4 +1,4 @@
-//! A content of which all is at hand that measuring a pair takes.
+//! Contents prepared for measuring pairs.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -13,11 +13,11 @@ use resemble_relate::nominate::evidence::Kept;
 
 use crate::compare::common::CommonKeys;
 
-/// A thread keeps so many contents of B ready, because those of a family come up again and again.
-/// Each takes some 4 KB, and 25 bytes a word if it was read.
+/// Contents of B that a thread keeps, because those of a family are used repeatedly. Each takes
+/// about 4 KB, and 25 bytes per word if it was read.
 const READY: usize = 512;
 
-/// The contents that a thread keeps ready.
+/// The prepared contents of a thread.
 #[derive(Default)]
 pub(super) struct ReadyContents {
     by_number: HashMap<u32, Ready>,
@@ -25,8 +25,8 @@ pub(super) struct ReadyContents {
 }
 
 impl ReadyContents {
-    /// A content, made now if it is not ready. All others go first if they are too many or have
-    /// more than `room` bytes.
+    /// Returns a prepared content. All others are dropped first if they are too many or exceed
+    /// `room` bytes.
     pub(super) fn get(
         &mut self,
         content: u32,
@@ -52,7 +52,7 @@ impl ReadyContents {
 pub(super) struct Ready {
     pub(super) kept: Kept,
     pub(super) prepared: Prepared,
-    /// What is in it, once it was needed; `None`: it cannot be read.
+    /// Its bytes, once they were needed; `None`: they cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 
@@ -66,7 +66,7 @@ impl Ready {
         }
     }
 
-    /// What both have in common by their samples, without boilerplate.
+    /// Estimates the common part of both by their samples, without boilerplate.
     pub(super) fn estimate(&self, other: &Self, unit: Unit, common: &CommonKeys) -> Measures {
         prepared_in(
             unit,
@@ -76,7 +76,7 @@ impl Ready {
         )
     }
 
-    /// How many samples of this level both have, without boilerplate.
+    /// Counts the samples of this level that both have, without boilerplate.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> u64 {
         let samples = self.kept.signature.fingerprints.iter();
         let common = samples.filter(|sample| {
@@ -86,7 +86,7 @@ impl Ready {
         common.count() as u64
     }
 
-    /// Whether most of it is boilerplate.
+    /// Returns whether most of it is boilerplate.
     pub(super) fn is_header(&self) -> bool {
         let all = self.kept.signature.fingerprints.len() as u64;
         let own = self.prepared.samples_at(0);

@@ -1,12 +1,12 @@
 //! Files that are settled at their own path.
 //!
-//! Of two versions of a tree nearly all left-over files are edits of the file at their own path,
-//! and each resembles its relatives as well: a driver those of its family. To prove all these pairs
-//! would take ten times as long as to read both trees, and nobody asks for them. So a file of which
-//! 70 % lie in the file at its own path is paired with others only if these need it, or could be
-//! better for it by the bound of the estimate.
+//! In two versions of a tree, nearly all left-over files are edits of the file at their own path.
+//! Each also resembles its relatives, such as a driver those of its family. Proving all these pairs
+//! would take ten times as long as reading both trees, and no user needs them. So a file with 70 %
+//! of itself in the file at its own path is paired with others only in two cases: they need it, or
+//! the bound of the estimate allows a better partner.
 //!
-//! Of documents and archives that meet by their members every pair is proven.
+//! All pairs of documents and archives that are compared by their members are proven.
 
 use std::collections::HashMap;
 
@@ -20,12 +20,12 @@ use super::ready::Ready;
 use super::{Link, PartnerQuestion};
 use crate::compare::common::CommonKeys;
 
-/// Which of two partners is better.
+/// The criterion for the better of two partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compare) enum Better {
-    /// The one with the larger share of both files in common: the smaller containment decides.
+    /// The larger common share of both files, so the smaller containment decides.
     OfBoth,
-    /// The one in which more of the file of A lies.
+    /// The larger share of the file of A.
     OfA,
 }
 
@@ -38,17 +38,17 @@ impl Better {
     }
 }
 
-/// Whether a file is settled that has this share of itself at its own path.
+/// Returns whether a file with this share at its own path is settled.
 pub(in crate::compare) fn is_settled(own: Option<Score>) -> bool {
     own >= Some(Score::new(Relation::MOSTLY))
 }
 
-/// The contents of which each file has most of itself at its own path: by side, with the share that
-/// a better partner has to exceed.
+/// The contents whose files all have most of themselves at their own path, by side. The value is
+/// the share that a better partner must exceed.
 pub(super) struct Settled([HashMap<u32, Score>; 2]);
 
 impl Settled {
-    /// `alone`: the contents of files with none at their own path.
+    /// `alone`: the contents of files without a file at their own path.
     pub(super) fn of(twins: &[Link], alone: [&[u32]; 2], better: Better) -> Self {
         let mut settled = [0, 1].map(|side| {
             let mut least: HashMap<u32, Option<Score>> = HashMap::new();
@@ -76,7 +76,7 @@ impl Settled {
 }
 
 impl PartnerQuestion<'_> {
-    /// Of the candidates those that a file needs.
+    /// Returns the candidates that a file needs.
     pub(super) fn needed(
         &self,
         candidates: &[Candidate],
@@ -84,7 +84,7 @@ impl PartnerQuestion<'_> {
         settled: &Settled,
         common: &CommonKeys,
     ) -> Result<Vec<Candidate>, AskError> {
-        // What a pair has to exceed to be needed; `None`: it is needed whatever it has in common.
+        // The share that a pair must exceed to be needed; `None`: it is always needed.
         let least_of = |files: (u32, u32)| {
             let asked = [files.0, files.1].into_iter().enumerate();
             let asked = asked.filter(|&(side, file)| is_subject[side][file as usize]);
@@ -97,7 +97,7 @@ impl PartnerQuestion<'_> {
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
-                // What the pair has to exceed for any of the files.
+                // The share that the pair must exceed for any of the files.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,
@@ -121,12 +121,11 @@ impl PartnerQuestion<'_> {
         Ok(kept)
     }
 
-    /// Whether two contents may have more than this share, as far as their samples say.
+    /// Returns whether the samples allow two contents to exceed this share.
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
-        // A look at the samples spares most pairs the estimate. A text and data have none in
-        // common.
+        // Counting common samples spares most pairs the estimate. A text and data share none.
         let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
         let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;

@@ -1,4 +1,4 @@
-//! Rows: of all that was found of a place the best, and what of it the answer shows.
+//! Selects the best result of each place, and the rows of the answer.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use super::{FoundRows, Search};
 use crate::find::{Similar, holders};
 
 impl Search<'_> {
-    /// Keeps what was found of a place if it is the best.
+    /// Keeps a result for a place if it is the best.
     pub(super) fn offer(&mut self, place: Place, found: Match) {
         match self.rows.get_mut(&place) {
             Some(best) if !found.is_better_than(best) => {}
@@ -25,8 +25,8 @@ impl Search<'_> {
         }
     }
 
-    /// Of an archive and a member in it the one has a row that says more; of equal ones the member.
-    /// Only what is identical stays beside what is better.
+    /// Keeps one row for an archive and its members: the one with the higher share, and the member
+    /// if they are equal. Only identical files stay beside a better row.
     fn say_once(&mut self) -> Result<(), AskError> {
         let mut said: HashSet<Place> = HashSet::new();
         for (&place, found) in &self.rows {
@@ -55,7 +55,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The rows that pass, best first.
+    /// Returns the rows that pass, best first.
     pub(super) fn finish(mut self) -> Result<FoundRows, AskError> {
         let further = self.further_besides_rows();
         self.say_once()?;
@@ -110,7 +110,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether what was found is a row of the answer. `min_shared`: the least bytes in common.
+/// Returns whether a result is a row of the answer. `min_shared` is the least number of common
+/// bytes.
 fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
     if !PairRelation::accept(&options.relation, found.relation) {
         return false;
@@ -132,7 +133,8 @@ fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool
     score.is_some_and(|score| min.accepts(score)) && (is_equal || has_enough(found, min_shared))
 }
 
-/// Whether a pair shares at least so many bytes: of an estimate it may be more than is proven.
+/// Returns whether a pair shares at least `min_shared` bytes. An estimate may share more than is
+/// proven.
 fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
     if found.is_estimate {
         enough_shared(found.sizes, &found.measures, min_shared)

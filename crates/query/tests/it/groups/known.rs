@@ -1,4 +1,4 @@
-//! Drafts that were made before: used, for the same question alone, and never trusted.
+//! Drafts of earlier questions are used for the same question alone, and are never trusted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use resemble_testutil::prose::{edited, prose};
 
 use super::*;
 
-/// Keeps everything, and counts what was found.
+/// Stores everything, and counts hits.
 #[derive(Debug, Default)]
 struct Watched {
     kept: Mutex<HashMap<String, Arc<[u8]>>>,
@@ -30,7 +30,7 @@ impl FindingsCache for Watched {
 }
 
 impl Watched {
-    /// How many questions are kept, and how often one was found since the last call.
+    /// Returns the number of stored questions, and of hits since the last call.
     fn seen(&self) -> (usize, usize) {
         let found = std::mem::take(&mut *self.found.lock());
         (self.kept.lock().len(), found)
@@ -43,7 +43,7 @@ impl Watched {
     }
 }
 
-/// Enough versions for so many drafts as are kept.
+/// Writes enough versions to exceed the number of drafts that are stored.
 fn versions() -> Scene {
     let scene = Scene::new();
     let first = prose(1, 6_000);
@@ -74,7 +74,7 @@ fn a_second_question_drafts_nothing() {
     assert_eq!(cache.seen(), (1, 0));
     assert_eq!(known(&asked, &request, &cache), without);
     assert_eq!(cache.seen(), (1, 1));
-    // The order is made of the same links.
+    // The order uses the same links.
     let dir = asked.scene.temp.root();
     let order = order_with_parts(
         &asked.snapshot,
@@ -86,7 +86,7 @@ fn a_second_question_drafts_nothing() {
     let alone = order_with_parts(&asked.snapshot, &request, None, KnownPairs::None, dir);
     assert_eq!(order.expect("an answer"), alone.expect("an answer"));
     assert_eq!(cache.seen(), (1, 1));
-    // What is asked of one file or within bounds is drafted anew.
+    // Questions about one file or within bounds are drafted anew.
     let bounded = GroupsRequest {
         memory: Some(8 << 20),
         ..request.clone()
@@ -95,7 +95,7 @@ fn a_second_question_drafts_nothing() {
         assert_eq!(known(&asked, &other, &cache), asked.whole(&other));
         assert_eq!(cache.seen(), (1, 0));
     }
-    // They are used: without any there is no link.
+    // The drafts are used: without any there is no link.
     cache.spoil(|_| Vec::new());
     assert_eq!(known(&asked, &request, &cache).body.summary.links, 0);
 }
@@ -127,7 +127,7 @@ fn what_drafts_follow_from_is_in_their_name() {
         assert_eq!(found, 0, "{other:?}");
         assert!(after <= before + 1);
     }
-    // Where files lie says nothing; what is in one of them does.
+    // The paths of files do not matter; the content of one does.
     let Asked { mut scene, .. } = asked;
     fs::rename(scene.path("v01"), scene.path("renamed")).expect("renamed");
     scene.scan();
@@ -138,7 +138,7 @@ fn what_drafts_follow_from_is_in_their_name() {
     let asked = Asked::of(asked.scene);
     assert_eq!(known(&asked, &request, &cache), asked.whole(&request));
     assert_eq!(cache.seen().1, 0);
-    // Templates take away what was drafted.
+    // Templates remove drafted content.
     let Asked { mut scene, .. } = asked;
     scene.mark(&["first", "v03"]);
     let snapshot = scene.snapshot();
@@ -148,7 +148,7 @@ fn what_drafts_follow_from_is_in_their_name() {
     assert_eq!(cache.seen(), (before, 0));
 }
 
-/// What became of bytes that were kept.
+/// Damages stored bytes.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What groups show is measured on the contents, and is what every other question says.
+//! The figures of groups are measured on the contents, and equal those of every other question.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ fn reader() -> Arc<dyn PartReader> {
     Arc::new(Fake)
 }
 
-/// Texts in several languages, sources, markup, documents, what is packed, and binaries, each with
-/// kin.
+/// Writes texts in several languages, sources, markup, documents, packed contents, and binaries,
+/// each with kin.
 fn mixed() -> Scene {
     let scene = Scene::with_parts();
     for n in 0..4 {
@@ -148,7 +148,7 @@ fn every_link_has_the_figures_of_find_and_pairs() {
             assert_eq!(shares, (row.b_in_a, row.a_in_b, false));
         }
     }
-    // And nothing that find knows is no link.
+    // Every pair that `find` reports is a link.
     let files = &asked.snapshot.totals().expect("totals").files;
     let all = pairs.iter().filter(|row| !row.identical);
     let related = all.filter(|pair| {
@@ -192,7 +192,7 @@ fn a_family_has_the_figures_of_find() {
     }
 }
 
-/// The contents of two files measured by themselves.
+/// Measures the contents of two files directly.
 fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     let ready = |path: &PathText| {
         let bytes = fs::read(path.as_path()).expect("a file");
@@ -202,12 +202,12 @@ fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     (a.measure(&b, Unit::Words), (a.size(), b.size()))
 }
 
-/// Drivers of one vendor: one header that is about a quarter of each, and bodies of their own.
+/// Drivers of one vendor: one header of about a quarter of each, and distinct bodies.
 #[test]
 fn no_link_fails_the_definition() {
     let scene = Scene::new();
     let header = sentences(9800, 12);
-    // Of a dozen it were a frame.
+    // In a dozen files it would be a frame.
     for n in 0..11_u64 {
         let body = prose(9900 + n, 1500 + 97 * n as usize);
         let driver = [header.as_bytes(), &body[..]].concat();
@@ -229,7 +229,7 @@ fn no_link_fails_the_definition() {
         seen += 1;
     }
     assert!(seen > 0);
-    // What is one is none because its estimate is low.
+    // A link is not lost because its estimate is low.
     let paths: Vec<PathText> = (0..11)
         .map(|n| PathText::from(asked.scene.path(&format!("driver-{n:02}.c"))))
         .collect();

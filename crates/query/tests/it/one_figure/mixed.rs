@@ -1,4 +1,4 @@
-//! A tree of all kinds of files, each with something that resembles it.
+//! A tree of all kinds of files, each with a relative.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use resemble_testutil::random::{Random, noise};
 
 use crate::scene::fake::{Record, fake, member, packed, part, text_of};
 
-/// Words of letters from `first` on; of scripts without blanks each letter is one.
+/// Returns words of letters from `first` on; in scripts without blanks each letter is a word.
 fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut word = || {
@@ -21,7 +21,7 @@ fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     (0..500).map(|_| word()).collect()
 }
 
-/// A text in a script and a revision of it: every 40th word is another one, and more at the end.
+/// Returns a text in a script and its revision: every 40th word differs, and more is appended.
 fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
     let text = script(first, letters, blanks, seed);
     let others = script(first, letters, blanks, seed + 1000);
@@ -34,9 +34,9 @@ fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
     [text.join(between), revision.join(between)]
 }
 
-/// A document of a program that puts the same template into each.
+/// Returns a document of a program that adds the same template to each.
 fn document(number: usize, text: &str) -> Vec<u8> {
-    // What is told to be left out comes before the text, scrambled alike.
+    // A skipped part comes before the text, scrambled alike.
     let template = noise(77, 6000);
     let name = [template, vec![number as u8]].concat();
     fake(60, &[Record::Skip(name), text_of(text)])
@@ -47,7 +47,7 @@ fn archive(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     fake(key, &members.collect::<Vec<Record>>())
 }
 
-/// The same members in a packed tar, last first.
+/// Returns the same members in a packed tar, last first.
 fn tar(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     let all: Vec<u8> = members
         .iter()
@@ -65,7 +65,7 @@ fn mail(key: u64, text: &str, attachments: &[(&str, &[u8])]) -> Vec<u8> {
     fake(key, &records)
 }
 
-/// What the files are called, and what is in them.
+/// Returns the files by name.
 #[allow(clippy::too_many_lines)]
 pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -124,7 +124,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         "letter edited.html",
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
-    // One text, however it is written, and a part of a page that begins within a tag.
+    // One text in several spellings, and a part of a page that begins within a tag.
     let accents = sentences(51, 60).replace('\n', " ");
     let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);
     add("accents.txt", written("é", "ộ").as_bytes());
@@ -154,7 +154,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     let (one, other) = (drawing(44), drawing(45));
     add("drawing.svg", one.as_bytes());
     add("two drawings.svg", [one, other].concat().as_bytes());
-    // Documents of one program, and what says the same in other formats.
+    // Documents of one program, and the same texts in other formats.
     let more = sentences(46, 12);
     add("letter.docx", &document(1, &letter));
     add("letter.pdf", &document(2, &letter));
@@ -213,7 +213,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         &mail(17, &format!("{more}{body}"), &[folder[0]]),
     );
     add("body.txt", body.as_bytes());
-    // What is in an archive, edited and in part.
+    // Members of an archive, edited and in part.
     add("edited letter.txt", edited.as_bytes());
     add("half of report.txt", &report.as_bytes()[report.len() / 2..]);
     // One encoding in lines of two lengths, and dumps that repeat a phrase.

@@ -28,7 +28,7 @@ pub(crate) struct Scene {
     pub(crate) temp: TempTree,
     pub(crate) index: Arc<Index>,
     pub(crate) ingest: Ingest,
-    /// What was marked.
+    /// The marked templates.
     pub(crate) templates: Arc<Templates>,
 }
 
@@ -37,7 +37,7 @@ impl Scene {
         Self::with(|options| options)
     }
 
-    /// A root with other rules, or other options; its path is filled in.
+    /// Returns a root with other rules, or other options; its path is filled in.
     pub(crate) fn with(change: impl FnOnce(IngestOptions) -> IngestOptions) -> Self {
         let temp = TempTree::new();
         let root = temp.folder("tree");
@@ -55,7 +55,7 @@ impl Scene {
         }
     }
 
-    /// Of these files, which have been scanned.
+    /// Writes these files and scans them.
     pub(crate) fn of<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
         let mut scene = Self::new();
         for (name, bytes) in files {
@@ -72,7 +72,7 @@ impl Scene {
         })
     }
 
-    /// A root in which made-up documents are taken apart.
+    /// Returns a root in which invented documents are taken apart.
     pub(crate) fn with_parts() -> Self {
         Self::with(|mut options| {
             options.roots[0].text = true;
@@ -89,7 +89,7 @@ impl Scene {
         self.root().join(name)
     }
 
-    /// All files of the tree.
+    /// Returns the scope of all files of the tree.
     pub(crate) fn scope(&self) -> Scope {
         Scope {
             within: vec![PathText::from(self.root())],
@@ -97,13 +97,13 @@ impl Scene {
         }
     }
 
-    /// What is known of the tree now, without what was marked.
+    /// Returns a snapshot of the tree, with the marked templates ignored.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let snapshot = self.index.snapshot().expect("a snapshot");
         snapshot.with_templates(Arc::clone(&self.templates))
     }
 
-    /// Marks what these files have in common.
+    /// Marks the common content of these files.
     pub(crate) fn mark(&mut self, files: &[&str]) -> TemplateRow {
         let store = Store::new(&self.temp.path("state"), &Params::default());
         let request = MarkRequest {
@@ -119,7 +119,7 @@ impl Scene {
         marked.expect("marked")
     }
 
-    /// A file of the tree, to ask about.
+    /// Returns a file of the tree as a subject.
     pub(crate) fn subject(&self, name: &str) -> Subject {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let subject = Subject::indexed(&snapshot, &self.path(name), snapshot.params());
@@ -145,7 +145,7 @@ impl Scene {
         self.look(&[Target::subtree(root)])
     }
 
-    /// Another writer of the same index, for which every file has settled.
+    /// Returns another writer of the same index, for which every file has settled.
     pub(crate) fn later(&self) -> Ingest {
         let options = IngestOptions {
             settle_window: Duration::ZERO,
@@ -158,7 +158,7 @@ impl Scene {
         dump_of(&self.index, &self.root())
     }
 
-    /// The dump of an index that never knew anything else.
+    /// Returns the dump of a new index.
     pub(crate) fn fresh_dump(&self) -> String {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let mut ingest = Ingest::new(Arc::clone(&index), self.ingest.options().clone());
@@ -187,8 +187,8 @@ impl Scene {
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
     }
 
-    /// All fingerprints of a file are found by their postings. (That it has no others the check of
-    /// the index tells.)
+    /// Checks that all fingerprints of a file are found by their postings. (The check of the index
+    /// finds surplus ones.)
     pub(crate) fn assert_posted(&self, name: &str) {
         let bytes = fs::read(self.path(name)).expect("read");
         let digest = Digest::of(&bytes, &Params::default());
@@ -204,7 +204,7 @@ impl Scene {
         assert_eq!(found, keys.len(), "of the fingerprints of {name}");
     }
 
-    /// Blocks of fingerprint postings.
+    /// Counts the blocks of fingerprint postings.
     pub(crate) fn fingerprint_blocks(&self) -> u64 {
         let tables = self.index.table_sizes().expect("readable").into_iter();
         let tables = tables.filter(|(name, _)| name.starts_with("fingerprint_postings/"));
@@ -225,7 +225,7 @@ impl Scene {
     }
 }
 
-/// The canonical dump of what an index knows below a root.
+/// Returns the canonical dump of an index below a root.
 pub(crate) fn dump_of(index: &Index, root: &Path) -> String {
     let mut text = String::new();
     dump(
