@@ -1,9 +1,9 @@
-//! Whose request it is, and what he sees.
+//! The callers of a mount, and their views.
 //!
-//! A mount of one user has one namespace. A mount for all has one for each caller, made when he
-//! first asks and kept for a second: so long an answer is kept for the look-ups that follow a
-//! listing, and so often the groups of a process are looked up for each of its callers. Whether he
-//! may see a place is asked at each request.
+//! A mount of one user has one namespace. A mount for all has one per caller, which is made on the
+//! first request and kept for a second. Answers are cached that long for the look-ups that follow a
+//! listing. The groups of a process are looked up that often for each of its callers. The access to
+//! a place is checked at each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use resemble_callers::{Caller, identity};
 use crate::neighbours::Audience;
 use crate::view::Namespace;
 
-/// So long what a caller sees is kept.
+/// The time for which a caller's view is kept.
 const KEPT: Duration = Duration::from_secs(1);
-/// For so many callers at most.
+/// Callers whose views are kept, at most.
 const CALLERS: usize = 256;
 
 /// The namespaces of a mount.
 #[derive(Clone)]
 pub(crate) struct Spaces {
-    /// With everything in it.
+    /// The namespace with everything in it.
     pub(crate) all: Arc<Namespace>,
     callers: Option<Arc<Callers>>,
 }
@@ -35,7 +35,7 @@ struct Callers {
 }
 
 impl Spaces {
-    /// Of a mount of one user, or of one for all of this audience.
+    /// Returns the namespaces of a mount of one user, or of a mount for this audience.
     pub(crate) fn new(all: Arc<Namespace>, audience: Option<Arc<dyn Audience>>) -> Self {
         let callers = audience.map(|audience| Callers {
             audience,
@@ -47,13 +47,14 @@ impl Spaces {
         }
     }
 
-    /// The account of a caller.
+    /// Returns the account of a caller.
     pub(crate) fn account(&self, uid: u32) -> Account {
         let callers = self.callers.as_ref();
         callers.map_or(Account::UNKNOWN, |callers| callers.audience.account(uid))
     }
 
-    /// What the caller of a request sees: user, group and process as the kernel names them.
+    /// Returns the view of the caller of a request: user, group and process as the kernel reports
+    /// them.
     pub(crate) fn of(&self, (uid, gid, pid): (u32, u32, u32)) -> Arc<Namespace> {
         let Some(callers) = &self.callers else {
             return Arc::clone(&self.all);

@@ -62,8 +62,8 @@ pub trait Neighbours: Send + Sync + 'static {
     /// indexed.
     fn similar(&self, file: &Path) -> Listing;
 
-    /// Returns the directories that resemble this one. The listing is empty if there are none, or
-    /// if the directory is too large for an immediate answer.
+    /// Returns the directories that resemble this one. The listing is also empty if the directory
+    /// is too large for an immediate answer.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
     /// Returns the text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its

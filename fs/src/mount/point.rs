@@ -9,7 +9,7 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// How long an overlay may take to answer.
+/// Longest time in which an overlay must answer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A directory that is ready to be mounted on.
@@ -21,8 +21,8 @@ pub(super) struct MountPoint {
     created: Vec<PathBuf>,
 }
 
-/// The path that a mount point will have: absolute and without symbolic links. It is found without
-/// touching the last component (which may be a dead mount) unless that is a symbolic link.
+/// Returns the future path of a mount point: absolute and without symbolic links. The last
+/// component is not accessed (it may be a dead mount) unless it is a symbolic link.
 pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     let failed = MountError::at(given);
     let mut path = plain(given).map_err(failed)?;
@@ -58,7 +58,8 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
     Err(failed(io::Error::other("too many symbolic links")))
 }
 
-/// The path, absolute and without `.`; a `..` removes the name before it, as in a shell's `cd`.
+/// Returns the path, absolute and without `.`. A `..` removes the name before it, as in a shell's
+/// `cd`.
 fn plain(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for component in std::path::absolute(path)?.components() {
@@ -71,7 +72,7 @@ fn plain(path: &Path) -> io::Result<PathBuf> {
     Ok(plain)
 }
 
-/// The path without symbolic links as far as it exists.
+/// Resolves symbolic links in the part of the path that exists.
 fn existing(path: &Path) -> io::Result<PathBuf> {
     match std::fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -94,12 +95,11 @@ fn is_our_mount(path: &Path) -> io::Result<bool> {
 }
 
 impl MountPoint {
-    /// Makes a resolved path ready: a dead mount of ours is taken away, an absent directory is
-    /// created. A mount that is alive, a directory that is not empty, and anything that is no
-    /// directory are refused.
+    /// Prepares a resolved path: removes a dead mount of ours, and creates an absent directory. A
+    /// live mount, a directory that is not empty, and anything that is not a directory are refused.
     pub(super) fn prepare(path: PathBuf) -> Result<Self, MountError> {
         let failed = MountError::at(&path);
-        // Dead mounts may lie on top of each other, one for each kill.
+        // Dead mounts may be stacked, one for each kill.
         for _ in 0..64 {
             if !is_our_mount(&path).map_err(failed)? {
                 break;
@@ -126,7 +126,7 @@ impl MountPoint {
         }
     }
 
-    /// One that somebody else has mounted on.
+    /// Returns one that another process has mounted on.
     pub(super) const fn given(path: PathBuf) -> Self {
         Self {
             path,
@@ -156,7 +156,7 @@ impl MountPoint {
         }
     }
 
-    /// Removes the directories that were made, unless somebody uses them now.
+    /// Removes the directories that were made, unless they are in use now.
     pub(super) fn remove_created(&mut self) {
         for dir in std::mem::take(&mut self.created).into_iter().rev() {
             if let Err(error) = std::fs::remove_dir(&dir) {
@@ -171,18 +171,18 @@ fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Whether any process serves this overlay. A thread of its own asks: if the server hangs, so does
-/// the thread, and then the mount counts as alive.
+/// Returns whether any process serves this overlay. A separate thread asks. If the server hangs, so
+/// does the thread, and the mount counts as alive.
 fn is_alive(path: &Path) -> bool {
     let (answer, answered) = channel();
     let path = path.to_owned();
     let asked = std::thread::Builder::new()
         .name("overlay-probe".to_owned())
         .spawn(move || {
-            // `stat` would not do: for a second the kernel answers it from its cache, even for a
+            // `stat` is not enough: for a second the kernel answers it from its cache, even for a
             // dead mount.
             let dead = matches!(rustix::fs::statfs(&path), Err(rustix::io::Errno::NOTCONN));
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _too_late = answer.send(dead);
         });
     match asked.map(|_| answered.recv_timeout(SIGN_OF_LIFE)) {

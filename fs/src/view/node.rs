@@ -1,4 +1,4 @@
-//! What an inode of the overlay stands for.
+//! Nodes: the meaning of inodes of the overlay.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ident::hash64;
 
-/// A place in the watched tree: which root, and the path below it (empty: the root itself).
+/// A place in the watched tree: the root, and the path below it (empty: the root itself).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct At {
     pub(crate) root: usize,
@@ -14,7 +14,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The directory of a root.
+    /// Returns the directory of a root.
     pub(crate) fn root(root: usize) -> Self {
         Self {
             root,
@@ -33,7 +33,7 @@ impl At {
         }
     }
 
-    /// The directory that holds this place; a root is its own.
+    /// Returns the directory that holds this place; a root holds itself.
     pub(crate) fn parent(&self) -> Self {
         let rel = self.rel.parent().unwrap_or(Path::new("")).to_owned();
         Self {
@@ -47,7 +47,7 @@ impl At {
     }
 }
 
-/// Whose neighbours a `.similar` shows.
+/// The file or directory whose neighbours a `.similar` shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     File(At),
@@ -62,7 +62,7 @@ impl Subject {
     }
 }
 
-/// What an inode stands for. It has everything that a request needs, so no other state is kept.
+/// The meaning of an inode. It has everything that a request needs, so no other state is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     /// The directory of the roots, if there are several.
@@ -83,7 +83,7 @@ pub(crate) enum Node {
     Link { of: Subject, target: PathBuf },
     /// A member of an archive that is a neighbour: a file beside the links.
     Member { of: At, path: PathBuf, size: u64 },
-    /// The last entry of a listing that was cut.
+    /// The last entry of a truncated listing.
     More(Subject),
     /// `.similar/.why`.
     WhyDir(At),
@@ -94,9 +94,10 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Tells the kinds apart in the hash of the inode number. A file that becomes a directory, or a
-    /// file that is a folder in one place and a file in another, are different nodes with different
-    /// numbers: the kernel takes a type change under one number for a broken file system.
+    /// Returns a key that distinguishes the kinds in the hash of the inode number. A file that
+    /// becomes a directory is a different node with a different number. So is a file that is a
+    /// folder in one place and a file in another. A type change under one number looks to the
+    /// kernel like a broken file system.
     fn kind_key(&self) -> u64 {
         match self {
             Self::Top => 1,
@@ -124,7 +125,7 @@ impl Node {
         }
     }
 
-    /// The place in the tree that it is about.
+    /// Returns its place in the tree.
     pub(crate) fn at(&self) -> Option<&At> {
         match self {
             Self::Top => None,
@@ -141,8 +142,8 @@ impl Node {
         }
     }
 
-    /// The number that this node has unless another node has it already. It is the same after a
-    /// restart, because it is made of paths and of nothing that is counted.
+    /// Returns the number of this node, unless another node already has it. It is the same after a
+    /// restart, because it depends only on paths.
     pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
         let target = match self {
             Self::Link { target: path, .. }
