@@ -12,21 +12,22 @@
 //! ```
 //!
 //! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
-//!    that `--format json` prints. It is made of nothing else, except for what is in
-//!    [`document::Extras`] (folders and evidence that the verb asked for as well, the directory
-//!    that names start from) and the time at which it is made.
+//!    that `--format json` prints. The only other inputs are [`document::Extras`] (folders and
+//!    evidence that the verb requested, the directory that names start from) and the time at which
+//!    it is made.
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
-//!    that must know what a file holds or is takes a function ([`evidence::Show`], [`plan::Look`]);
-//!    a printer of text is told by [`lines::TextStyle`] who will read it.
+//!    that needs the content or type of a file takes a function ([`evidence::Show`],
+//!    [`plan::Look`]). A printer of text gets the properties of its output in a
+//!    [`lines::TextStyle`].
 //! 3. **The columns of a row are written once** ([`columns!`]): tables, lists, worksheets and the
 //!    plain tables of the page follow from that.
-//! 4. **Because the page carries the very JSON**, a page is a saved report too: `--from page.html`.
-//! 5. **Names are hostile.** On a terminal they are quoted. In the page a program puts them in as
+//! 4. **The page contains the very JSON**, so a page is a saved report, too: `--from page.html`.
+//! 5. **Names are hostile.** On a terminal they are quoted. In the page a program inserts them as
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
-//!    formulas. In a plan every byte that a shell could misread is escaped. What a person would not
-//!    see (controls, characters that turn the direction of the line) is escaped everywhere.
+//!    formulas. In a plan every byte that a shell could misread is escaped. Invisible characters
+//!    (controls, changes of text direction) are escaped everywhere.
 //!
-//! Workbooks are a feature of the crate, `xlsx`, which only the command turns on: the crate that
+//! Workbooks are a feature of the crate, `xlsx`, which only the command enables. The crate that
 //! writes them is large, and the daemon makes none.
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Names on a terminal, quoted as `ls` does.
+//! Quotes names on a terminal as `ls` does.
 //!
-//! Whoever made a file chose its name, and a name may hold anything: newlines that fake another
+//! The creator of a file chooses its name, which may contain anything: newlines that fake another
 //! row, escape sequences that repaint the screen, letters that reverse the line. On a terminal such
-//! a name is printed as a shell word that leads back to it: `'a b'`, `'a'$'\n''b'`. In a pipe names
-//! are raw, because scripts want bytes.
+//! a name is printed as a shell word that means the same name: `'a b'`, `'a'$'\n''b'`. In a pipe
+//! names are raw, because scripts need bytes.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -11,12 +11,12 @@ use std::path::Path;
 
 use resemble_core::printable::is_printable;
 
-/// The path as a shell word that shows nothing hidden.
+/// Returns the path as a shell word without hidden characters.
 pub fn quoted(path: impl AsRef<Path>) -> String {
     quoted_bytes(path.as_ref().as_os_str().as_bytes())
 }
 
-/// The name as a shell word that shows nothing hidden.
+/// Returns the name as a shell word without hidden characters.
 pub fn quoted_bytes(name: &[u8]) -> String {
     let pieces: Vec<Piece> = pieces(name);
     if pieces.iter().any(|piece| matches!(piece, Piece::Escape(_))) {
@@ -32,8 +32,8 @@ pub fn quoted_bytes(name: &[u8]) -> String {
     }
 }
 
-/// Text from elsewhere, such as a message of the system or the daemon, in which what a terminal
-/// would obey is replaced.
+/// Returns text from elsewhere, such as a message of the system or the daemon, with control
+/// characters replaced.
 pub fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_printable(c) { c } else { '\u{fffd}' })
@@ -78,7 +78,7 @@ fn needs_quotes(text: &str) -> bool {
         || text.contains(|c: char| c == '\u{a0}' || " !\"$&'()*;<=>?[\\^`|{}".contains(c))
 }
 
-/// `'plain'$'\n''plain'`: printable text is in single quotes, escapes are in `$'…'`.
+/// Returns `'plain'$'\n''plain'`: printable text is in single quotes, escapes are in `$'…'`.
 fn with_escapes(pieces: &[Piece]) -> String {
     let mut word = String::new();
     let mut open = None;
