@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket, and behind a request of the overlay.
+//! Identifies the peer of a socket, and the caller of a request to the overlay.
 
 use std::fs;
 use std::io;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::{Caller, syscalls};
 
-/// The ids of whoever connected to this Unix socket, as they were then. What a process becomes
-/// later, and whom it hands the socket to, changes nothing.
+/// Returns the ids of the process that connected to this Unix socket, as of then. Later changes of
+/// its ids, and passing the socket on, have no effect.
 ///
 /// # Errors
 ///
-/// If the kernel does not say: nobody may be answered then.
+/// If the kernel does not report them. No answer may be given then.
 pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
     let socket = socket.as_fd();
     let peer = rustix::net::sockopt::socket_peercred(socket)?;
@@ -23,8 +23,9 @@ pub fn of_socket(socket: impl AsFd) -> io::Result<Caller> {
     })
 }
 
-/// The caller of a request of which the kernel names user, group and process. The further groups
-/// are those of the process now, if it still is this user's and can be looked at, else none.
+/// Returns the caller of a request for which the kernel reports user, group and process. The
+/// supplementary groups are those of the process now. They are empty if it no longer belongs to
+/// this user, or cannot be accessed.
 pub fn of_process(uid: u32, gid: u32, pid: u32) -> Caller {
     let groups = groups_of(uid, gid, pid).unwrap_or_default();
     Caller { uid, gid, groups }
@@ -39,7 +40,7 @@ fn groups_of(uid: u32, gid: u32, pid: u32) -> Option<Arc<[u32]>> {
     groups_in(&status.ok()?, uid, gid)
 }
 
-/// The groups in a `/proc/PID/status`, if its file system ids are these.
+/// Returns the groups in a `/proc/PID/status`, if its file system ids are these.
 fn groups_in(status: &str, uid: u32, gid: u32) -> Option<Arc<[u32]>> {
     let numbers = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,12 +1,12 @@
-//! Asks the kernel whether this thread may read what is at a path.
+//! Asks the kernel whether this thread may read the entry at a path.
 //!
-//! Nothing is opened: a path is walked to with `O_PATH`, which neither waits for a FIFO nor wakes a
-//! device, and leaves no trace. No symbolic link is followed, not even above a root. The walk
-//! itself needs search permission for every folder; read permission is then asked of the very inode
-//! that was found, with the ids that files are opened with.
+//! Nothing is opened: the path is walked with `O_PATH`, which neither waits for a FIFO nor wakes a
+//! device, and leaves no trace. Symbolic links are not followed, not even above a root. The walk
+//! needs search permission for every folder. Read permission is then checked on the very inode that
+//! was found, with the ids that files are opened with.
 //!
-//! What a process serves (FUSE) is nothing. Whoever owns a folder may mount such a file system over
-//! it, and then have a file there pass for the one below that he may not read.
+//! A file system that a process serves (FUSE) counts as nothing. The owner of a folder may mount
+//! one over it. A file there could then pass for the hidden one, which the owner may not read.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,11 +20,11 @@ use crate::{Listable, Seen, SeenPlace, Sight, syscalls};
 /// The type of a file system that a process serves: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE: u32 = 0x6573_5546;
 
-/// What this thread may see at an absolute path.
+/// Returns what this thread may see at an absolute path.
 ///
 /// # Errors
 ///
-/// What is no answer about the path: no descriptor is left, or no memory.
+/// If the failure is not about the path: no descriptor is left, or no memory.
 pub fn look(path: &Path) -> io::Result<Seen> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -66,7 +66,7 @@ fn seen(stat: &Stat) -> SeenPlace {
     }
 }
 
-/// The eyes of this process itself.
+/// The access checks of this process itself.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnSight;
 

@@ -1,4 +1,4 @@
-//! Alerts in words. A name may hold anything: it is quoted where it would not be one plain word.
+//! Alerts in words. A name may contain anything: it is quoted where it would not be one plain word.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::lines::TextStyle;
 use resemble_report::quote::quoted;
 
-/// One sentence in one line.
+/// Returns one sentence in one line.
 pub fn sentence(row: &AlertRow) -> String {
     let (a, b) = (quoted(row.a.as_path()), quoted(row.b.as_path()));
     match row.kind {
@@ -39,12 +39,12 @@ pub fn sentence(row: &AlertRow) -> String {
     }
 }
 
-/// So many folders, and so many alerts, of a day are named.
+/// Folders, and alerts, that are named per day.
 const FOLDERS: usize = 5;
 const LARGEST: usize = 10;
 
-/// One page for each day, oldest first: how many alerts, where, and the largest. Times are those of
-/// `style`.
+/// Returns one page for each day, oldest first: the number of alerts, their folders, and the
+/// largest. Times are those of `style`.
 pub fn digest(rows: &[AlertRow], style: TextStyle) -> String {
     let mut days: BTreeMap<String, Vec<&AlertRow>> = BTreeMap::new();
     for row in rows {
@@ -61,7 +61,7 @@ pub fn digest(rows: &[AlertRow], style: TextStyle) -> String {
     text
 }
 
-/// How many alerts a row stands for.
+/// Returns the number of alerts that a row represents.
 fn alerts(row: &AlertRow) -> u64 {
     if row.kind == AlertKind::Summary {
         row.files

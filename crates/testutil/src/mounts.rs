@@ -1,4 +1,4 @@
-//! Mounts that go with the test.
+//! Mounts that are removed with the test.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,17 +12,17 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::{PATIENCE, TempTree, is_installed, skipped};
 
-/// Takes away what is mounted at a path, in use or not, when it is dropped.
+/// Unmounts a path, in use or not, when it is dropped.
 #[derive(Debug)]
 pub struct Mounted(pub PathBuf);
 
 impl Mounted {
-    /// A path in it.
+    /// Returns a path in it.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Mounts it anew with these options of `mount`.
+    /// Mounts it again with these options of `mount`.
     pub fn remount(&self, options: &str) {
         let mut mount = Command::new("mount");
         mount.arg("-o").arg(format!("remount,{options}"));
@@ -38,7 +38,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Mounts a file system of this kind; without the right to do that the test is [`skipped`].
+/// Mounts a file system of this kind. Without the permission to mount, the test is [`skipped`].
 pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounted> {
     let at = at.into();
     fs::create_dir_all(&at).expect("a folder");
@@ -52,12 +52,12 @@ pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounte
     }
 }
 
-/// A small disk: a file system in memory of `size`, such as `12m`.
+/// Mounts a small disk: a file system in memory of `size`, such as `12m`.
 pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {
     mount("tmpfs", at, &format!("size={size},mode=0700"))
 }
 
-/// Writes to a new file until nothing fits any more.
+/// Writes to a new file until the disk is full.
 pub fn fill(path: &Path) {
     let mut file = File::create(path).expect("a file");
     for size in [1 << 16, 1] {
@@ -65,17 +65,17 @@ pub fn fill(path: &Path) {
     }
 }
 
-/// A mounted file system that answers nothing until it is dropped.
+/// A mounted file system that does not answer until it is dropped.
 #[derive(Debug)]
 pub struct Hung {
-    // Dropped first: whoever waits for an answer is told that there is none.
+    // Dropped first, so that waiting requests fail.
     _device: File,
-    /// Where it is.
+    /// Its mount point.
     pub mounted: Mounted,
 }
 
 impl Hung {
-    /// Waits until a thread of this process waits for it: of a process that has no other such file
+    /// Waits until a thread of this process waits for it. The process must have no other such file
     /// system.
     pub fn wait_until_asked(&self) {
         let began = Instant::now();
@@ -83,8 +83,8 @@ impl Hung {
             let threads = fs::read_dir("/proc/self/task").expect("threads");
             threads.flatten().any(|thread| {
                 let of = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
-                // Where the kernel does not say in which function a thread waits, it says that one
-                // waits for a device.
+                // If the kernel does not report the function in which a thread waits, its state
+                // shows that it waits for a device.
                 match &*of("wchan") {
                     "" | "0" => of("stat").contains(") D "),
                     function => function.contains("fuse"),
@@ -98,7 +98,7 @@ impl Hung {
     }
 }
 
-/// Mounts a file system that answers nothing; where that cannot be done the test is [`skipped`].
+/// Mounts a file system that does not answer. If that is not possible, the test is [`skipped`].
 pub fn hung(at: impl Into<PathBuf>) -> Option<Hung> {
     match File::options().read(true).write(true).open("/dev/fuse") {
         Ok(device) => {
@@ -116,7 +116,7 @@ pub fn hung(at: impl Into<PathBuf>) -> Option<Hung> {
     }
 }
 
-/// Whether the overlay can be mounted here; otherwise the test is [`skipped`].
+/// Returns whether the overlay can be mounted here. If not, the test is [`skipped`].
 pub fn fuse_works() -> bool {
     if rustix::process::geteuid().is_root() {
         return hung(TempTree::new().root()).is_some();

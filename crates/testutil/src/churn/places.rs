@@ -1,4 +1,4 @@
-//! Mounts that appear over folders of a tree and go.
+//! Mounts that appear over folders of a tree and vanish.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Scene;
 
-/// More than so many at a time are no storm but another tree.
+/// Mounts at a time. More would hide too much of the tree.
 const MOST: usize = 6;
 
-/// What is mounted below a path, the last first. The path and what is below has no spaces in it.
+/// Returns the mounts below a path, the last first. The paths contain no spaces.
 fn below(root: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = list.lines().filter_map(|line| line.split(' ').nth(4));
@@ -23,10 +23,10 @@ fn below(root: &Path) -> Vec<PathBuf> {
     points
 }
 
-/// Takes away what is mounted below a path.
+/// Removes the mounts below a path.
 pub(super) fn unmount_below(root: &Path) {
     for point in below(root) {
-        // Together with another one, perhaps.
+        // It may be gone together with another one.
         let _gone = unmount(&point, UnmountFlags::DETACH);
     }
 }
