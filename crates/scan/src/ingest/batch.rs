@@ -1,12 +1,12 @@
 //! Changes on their way into the index.
 //!
-//! The order within a batch is what makes renames cost no read. A file keeps its row as long as it
-//! has a name, so its new name must be there before the old one goes: links come first (and of
-//! those that push each other along, `a → b → c`, the last one), then everything that may replace a
+//! The order within a batch makes renames cost no read. A file keeps its row while it has a name,
+//! so its new name must be added before the old one is removed. Links come first. In a chain of
+//! renames, `a → b → c`, the last link comes first. Then follows everything that may replace a
 //! name. Removals wait for the end of the whole reconcile.
 //!
-//! Everything else is applied in the order in which the tree was walked, whichever file was read
-//! first: so what is new comes in the order of the rows' keys, and fills their pages.
+//! Everything else is applied in the order of the walk, whichever file was read first. So new rows
+//! arrive in the order of their keys, and fill their pages.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::ingest::Committed;
 pub(super) struct Link {
     pub(super) path: PathBuf,
     pub(super) file: FileId,
-    /// The file that has the path in the index.
+    /// The indexed file at the path.
     pub(super) occupant: Option<FileId>,
     pub(super) content: Option<ContentId>,
     pub(super) was: Option<ContentId>,
@@ -32,33 +32,33 @@ pub(super) struct Link {
 pub(super) struct Batch {
     links: Vec<Link>,
     stats: Vec<Change>,
-    /// Each with its place in the order.
+    /// The other changes with their positions in the order.
     others: Vec<(u64, Change)>,
-    /// Contents that come with the batch.
+    /// Contents that are new with the batch.
     contents: Vec<ContentDigest>,
-    /// Chunks and fingerprints of those that no content had before, roughly.
+    /// Approximate number of new chunks and fingerprints.
     postings: u64,
     /// Rough memory, in bytes.
     weight: usize,
 }
 
-/// The changes of a batch, and what is known of them.
+/// The changes of a batch, with their data.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// The changes in their order.
     pub(super) changes: Vec<Change>,
-    /// What the observer hears of the links once they are applied.
+    /// The reports to the observer about the links once they are applied.
     pub(super) linked: Vec<Committed>,
-    /// Contents that come with them.
+    /// Contents that are new with them.
     pub(super) contents: Vec<ContentDigest>,
-    /// Chunks and fingerprints of those that no content had before, roughly.
+    /// Approximate number of new chunks and fingerprints.
     pub(super) postings: u64,
 }
 
-/// A batch is applied when it weighs this much, in bytes …
+/// A batch is applied when it has this size in bytes …
 const HEAVY: usize = 64 << 20;
 
-/// … or brings so many chunks and fingerprints.
+/// … or this many new chunks and fingerprints.
 const MANY_POSTINGS: u64 = 250_000;
 
 /// Bytes of a change with its path, roughly.
@@ -87,7 +87,7 @@ impl Batch {
         self.weight += CHANGE;
     }
 
-    /// Adds a change. `number` is that of the job it comes of, or of the next one.
+    /// Adds a change. `number` is that of its job, or of the next one.
     pub(super) fn push(&mut self, number: u64, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
@@ -102,8 +102,8 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Counts what a new content takes. Of one that was edited the index writes what its base has
-    /// not, if that is known.
+    /// Counts the size of a new content. Of an edited one, the index writes only what its base does
+    /// not have, if that is known.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;
@@ -127,7 +127,7 @@ impl Batch {
         self.postings += new as u64;
     }
 
-    /// Adds a change, if there is one, to what it belongs to.
+    /// Adds a change, if there is one, to the change that it belongs to.
     pub(super) fn extend(&mut self, number: u64, look: Option<Change>) {
         let Some(look) = look else { return };
         if let Change::Look {
@@ -184,8 +184,8 @@ impl Batch {
     }
 }
 
-/// Orders links so that a file gets its new name before another takes its old one. In a circle
-/// (two files exchanged) one of them comes too late, and is read again.
+/// Orders links so that a file gets its new name before another takes its old one. In a cycle (two
+/// exchanged files) one of them comes too late, and is read again.
 fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
     let by_file: HashMap<FileId, usize> = links
         .iter()

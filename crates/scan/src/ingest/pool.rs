@@ -1,15 +1,14 @@
 //! The reading threads.
 //!
-//! The thread that reconciles hands out jobs and takes results; it never waits for a job to be
-//! taken, because the number (and the bytes) of files under way are bounded by itself. So
-//! there is no way for the two sides to wait for each other: results always find room.
+//! The reconciling thread passes on jobs and takes results. It never waits for a job to be taken,
+//! because it bounds the number and the bytes of files under way itself. So the two sides cannot
+//! wait for each other: results always have space.
 //!
-//! A small file that is alone, as after most changes, is read by the thread that waits for it: to
-//! wake another one up, and to be woken up by it, takes longer than to digest the file.
+//! A small file that is alone, as after most changes, is read by the thread that waits for it.
+//! Waking another thread, and being woken by it, takes longer than digesting the file.
 //!
-//! A thread that panics on a file (a fault of ours; the bytes are somebody else's) must not take
-//! the reconcile with it: the panic is caught, the file is recorded as unreadable, the next one
-//! gets a fresh reader.
+//! A thread that panics on a file (a fault of ours; the bytes are not) must not end the reconcile.
+//! The panic is caught, the file is recorded as unreadable, and the next one gets a new reader.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,26 +34,26 @@ use crate::walk::{Anchor, Stat};
 /// A file to read.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// Its place in the order in which the tree is compared: see [`Pool::given`].
+    /// Its position in the order in which the tree is compared: see [`Pool::given`].
     pub(super) number: u64,
     pub(super) anchor: Arc<Anchor>,
     pub(super) root: Arc<RootOptions>,
     pub(super) path: PathBuf,
-    /// The file system the file was seen on.
+    /// The file system on which the file was seen.
     pub(super) fs: FsId,
-    /// What it was when it was seen.
+    /// Its `stat` when it was seen.
     pub(super) seen: Stat,
-    /// The size of what the index has of the file, if it has anything.
+    /// The indexed size of the file, if it is indexed.
     pub(super) known_size: Option<ByteLen>,
-    /// The file that had its name before, if the index has that.
+    /// The indexed file that had its name before.
     pub(super) replaces: Option<(u64, u64)>,
-    /// The index has this very file as unsettled with the same stat: a second look.
+    /// True if the index has this file as unsettled with the same `stat`: a second reading.
     pub(super) second_look: bool,
-    /// It is to be taken apart, if it can be.
+    /// True if it is to be taken apart, if possible.
     pub(super) with_parts: bool,
-    /// If it has grown, what was known of its beginning may be assumed.
+    /// True if the beginning of a grown file may be assumed unchanged.
     pub(super) may_assume: bool,
-    /// The longest it may be read; `None`: to its end.
+    /// The time limit for reading it; `None`: it is read to its end.
     pub(super) turn: Option<Duration>,
 }
 
@@ -62,24 +61,24 @@ pub(super) struct Job {
 #[derive(Debug)]
 struct Given {
     job: Job,
-    /// How many were given before.
+    /// The number of earlier jobs.
     number: u64,
-    /// It is one of so many that the page cache would be theirs alone.
+    /// True if the scan is so large that it would fill the page cache.
     spares_cache: bool,
-    /// What is fetched of it ahead; `None`: nobody tries to.
+    /// The prefetched part of it; `None`: it is not prefetched.
     fetched: Option<Arc<Fetched>>,
 }
 
-/// A job and what came of it.
+/// A job and its result.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) job: Job,
     pub(super) result: Result<FileRead, ReadFailure>,
-    /// How long it took.
+    /// The time that it took.
     pub(super) took: Duration,
 }
 
-/// What all readers know of contents.
+/// The known contents that all readers share.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     snapshot: Mutex<Option<Snapshot>>,
@@ -87,7 +86,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Looks contents up in this snapshot from now on; `None`: in none, so that none is held.
+    /// Sets the snapshot in which contents are looked up; `None` releases it.
     pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
         *self.snapshot.lock() = snapshot;
     }
@@ -96,7 +95,7 @@ impl Known {
         self.snapshot.lock().clone()
     }
 
-    /// These contents are in the index now, or will not come.
+    /// Removes contents that are in the index now, or will not be.
     pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
         let mut in_flight = self.in_flight.lock();
         digests.for_each(|digest| {
@@ -104,7 +103,7 @@ impl Known {
         });
     }
 
-    /// Nothing is under way any more.
+    /// Forgets all contents under way.
     pub(super) fn clear(&self) {
         self.in_flight.lock().clear();
     }
@@ -123,8 +122,7 @@ impl Contents for Known {
         }
     }
 
-    // A failing index fails the next question of the reconciling thread too, and there it can be
-    // told.
+    // A failing index also fails the next question of the reconciling thread, which can report it.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -136,30 +134,30 @@ impl Contents for Known {
     }
 }
 
-/// Most files under way at once.
+/// Files under way at most.
 const MOST_JOBS: usize = 8192;
 
-/// Most bytes under way at once, unless it is one file.
+/// Bytes under way at most, unless it is one file.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A larger file is read by a thread of the pool even if it is alone: meanwhile the one that waits
-/// tells how far it is, and hears that it is to stop.
+/// Largest file that the waiting thread reads itself. A larger one is read by the pool, so that the
+/// waiting thread can report progress and be stopped.
 const SMALL: u64 = 64 << 10;
 
-/// What all threads that read share, and how each of them does a job.
+/// Data that all reading threads share, and the execution of jobs.
 #[derive(Clone, Debug)]
 struct Readers {
     params: Params,
     stop: StopFlag,
     known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// What large files were: known as long as the threads are.
+    /// The states of large files, kept while the threads live.
     known_files: Arc<KnownFiles>,
-    /// Readings of large files that were put aside.
+    /// Paused readings of large files.
     paused: Arc<PausedReadings>,
 }
 
-/// The threads, started with the first job that is for them.
+/// The threads, started with the first job for them.
 #[derive(Debug)]
 pub(super) struct Pool {
     readers: Readers,
@@ -167,16 +165,16 @@ pub(super) struct Pool {
     ahead: Ahead,
     pub(super) lister: Lister,
     running: Option<Running>,
-    /// The only file under way, if it is small: read when its result is waited for.
+    /// The only file under way, if it is small. It is read when its result is waited for.
     alone: Option<Given>,
-    /// Something else was done since it was given.
+    /// True if something else was done since it was given.
     is_overdue: bool,
-    /// Reads that one.
+    /// The reader of that file.
     reader: Option<Reader>,
     given: u64,
     jobs: usize,
     bytes: u64,
-    /// Bytes that may still be given in this run before the page cache is spared.
+    /// Bytes that this run may still read before the page cache is spared.
     cacheable: u64,
 }
 
@@ -221,7 +219,7 @@ impl Pool {
         }
     }
 
-    /// Before the files of another run.
+    /// Prepares for the files of another run.
     pub(super) fn begin_run(&mut self, snapshot: Snapshot) {
         self.known().clear();
         self.known().set_snapshot(Some(snapshot));
@@ -230,17 +228,17 @@ impl Pool {
         self.cacheable = cache_share();
     }
 
-    /// How many threads there are, once they are started.
+    /// Returns the number of threads, once they are started.
     pub(super) const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// What all readers know of contents.
+    /// Returns the known contents that all readers share.
     pub(super) fn known(&self) -> &Known {
         &self.readers.known
     }
 
-    /// What large files were.
+    /// Returns the states of large files.
     pub(super) fn known_files(&self) -> &KnownFiles {
         &self.readers.known_files
     }
@@ -250,22 +248,22 @@ impl Pool {
         self.readers.stop.set();
     }
 
-    /// The number of the next job: what has a lesser one was met earlier.
+    /// Returns the number of the next job. Everything with a lesser number was met earlier.
     pub(super) const fn given(&self) -> u64 {
         self.given
     }
 
-    /// Files under way.
+    /// Returns the number of files under way.
     pub(super) const fn under_way(&self) -> usize {
         self.jobs
     }
 
-    /// Bytes of these files.
+    /// Returns the bytes of these files.
     pub(super) const fn bytes_under_way(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether a result should be taken before the next job is given.
+    /// Returns whether a result should be taken before the next job is given.
     pub(super) const fn is_full(&self) -> bool {
         self.jobs >= MOST_JOBS || (self.jobs > 0 && self.bytes >= MOST_BYTES)
     }
@@ -281,7 +279,7 @@ impl Pool {
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
-        // With no more files than threads none waits to be read.
+        // With no more files than threads, none waits to be read.
         let fetched = if self.jobs > self.threads {
             self.ahead.file(number, (&job.anchor, &job.path))
         } else {
@@ -311,7 +309,7 @@ impl Pool {
     }
 
     fn send(&self, given: Given) -> std::io::Result<()> {
-        // The threads hold the other end as long as we hold this one.
+        // The threads hold the other end while this one is held.
         let running = self.running.as_ref();
         if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
             Ok(())
@@ -320,17 +318,17 @@ impl Pool {
         }
     }
 
-    /// Directories that will be entered; see [`Ahead`].
+    /// Returns the prefetcher of directories that will be entered; see [`Ahead`].
     pub(super) const fn ahead(&mut self) -> &mut Ahead {
         &mut self.ahead
     }
 
-    /// A result that is there already. Who asks again and again does something else meanwhile: then
-    /// a file that is alone goes to the threads.
+    /// Returns a result that is ready. A caller that polls does something else meanwhile, so a file
+    /// that is alone is then passed to the threads.
     pub(super) fn take_ready(&mut self) -> Option<Done> {
         let is_overdue = std::mem::replace(&mut self.is_overdue, self.alone.is_some());
         if is_overdue && self.start().is_ok() {
-            // Should no thread be there, it is read when it is waited for.
+            // Without threads, it is read when its result is waited for.
             let sent = self.alone.take().map(|given| self.send(given));
             debug_assert!(!matches!(sent, Some(Err(_))), "the threads live");
         }
@@ -338,8 +336,8 @@ impl Pool {
         Some(self.taken(done))
     }
 
-    /// Waits for a result, not longer than this; `None` also if nothing is under way. A small file
-    /// that is alone is read here.
+    /// Waits for a result, at most this long. Returns `None` also if nothing is under way. A small
+    /// file that is alone is read here.
     pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
         if self.jobs == 0 {
             return None;
@@ -361,7 +359,7 @@ impl Pool {
     }
 }
 
-/// Bytes that a run may bring into the page cache: a quarter of the memory.
+/// Returns the bytes that a run may bring into the page cache: a quarter of the memory.
 fn cache_share() -> u64 {
     let system = rustix::system::sysinfo();
     (system.totalram as u64).saturating_mul(system.mem_unit.into()) / 4
@@ -378,8 +376,8 @@ impl Drop for Pool {
             return;
         };
         drop(jobs);
-        // Jobs not begun are dropped by taking what is left; a read under way ends with its file
-        // or with the stop flag.
+        // Jobs that are not begun are dropped by draining the queue. A read under way ends with its
+        // file or with the stop flag.
         drop(done);
         for thread in threads {
             // Panics were caught where they happened.
@@ -429,7 +427,7 @@ impl Readers {
         reader.with_paused(Arc::clone(&self.paused))
     }
 
-    /// Does a job.
+    /// Executes a job.
     fn read(&self, reader: &mut Reader, given: Given, cache: &Cache) -> Done {
         let Given {
             job,
@@ -464,7 +462,7 @@ impl Readers {
     }
 }
 
-/// Waits a little when the system is out of something that comes back.
+/// Retries after a short wait if the system temporarily lacks a resource.
 fn read_patiently(
     reader: &mut Reader,
     job: &Job,
@@ -505,8 +503,8 @@ mod tests {
     use super::*;
     use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
-    /// Files and folders (whose names end with a slash) are made, and scanned; whether threads were
-    /// needed for that.
+    /// Creates files and folders (whose names end with a slash), and scans them. Returns whether
+    /// that needed threads.
     fn needs_threads(there: &[(&str, u64)]) -> bool {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
@@ -544,7 +542,7 @@ mod tests {
         assert!(needs_threads(&[("a", 1), ("b", 1)]));
     }
 
-    /// While a tree is walked nobody waits for the file.
+    /// While a tree is walked, nothing waits for the file.
     #[test]
     fn a_file_that_was_alone_for_long_goes_to_the_threads() {
         assert!(needs_threads(&[("a", 1), ("d/", 0), ("e/", 0)]));

@@ -1,10 +1,9 @@
-//! Files that were written to under names that nobody saw.
+//! Finds files that were written to under names that nobody observed.
 //!
-//! A hard link may come, be written through and go before anybody looks at it, or in a folder that
-//! was not watched yet, or was there only for that. No event tells which file that was; it is found
-//! by comparing the inodes that are known with what they are now. That takes some microseconds a
-//! name, so it is bounded: of a large index only the files are compared that are known to have
-//! several names.
+//! A hard link may appear, be written through and vanish before it is observed, for example in a
+//! folder that was not watched yet. No event identifies the file then. It is found by comparing the
+//! known inodes with their present state. That takes some microseconds per name, so it is bounded:
+//! in a large index only files with several known names are compared.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -17,11 +16,11 @@ use super::{Ingest, IngestError};
 use crate::fsid::FsIds;
 use crate::walk::{Anchor, Stat};
 
-/// The most names that are compared at once.
+/// Names that are compared at once, at most.
 const MOST: usize = 20_000;
 
 impl Ingest {
-    /// The known names of files whose inodes are not what is known of them.
+    /// Returns the known names of files whose inodes differ from their known state.
     pub fn changed_unheard(&self) -> Result<Vec<Target>, IngestError> {
         let snapshot = self.index.snapshot()?;
         let mut files = Vec::new();
@@ -54,8 +53,8 @@ impl Ingest {
         Ok(targets)
     }
 
-    /// A name that the index has of the file with this inode number, on the file system of an
-    /// existing directory, and that leads there now.
+    /// Returns a name that the index has of the file with this inode number and that still leads to
+    /// it. The file must be on the file system of an existing directory.
     pub fn name_of(&self, dir: &Path, ino: u64) -> Option<PathBuf> {
         let anchor = Anchor::open(dir).ok()?;
         let dev = anchor.stat().dev;

@@ -173,9 +173,9 @@ pub struct IngestOptions {
     /// without events (the command line).
     pub distrust_unsettled: bool,
     /// True if writes through unobserved names may have reached any file, so that no event explains
-    /// The reader that takes files apart, if there is one.
+    /// a changed inode.
     pub distrust: bool,
-    /// The reader that takes files apart; `None`: there is none.
+    /// The reader that takes files apart, if it is set.
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// The time when documents are taken apart.
     pub documents: DocumentTurns,
