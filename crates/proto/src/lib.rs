@@ -1,26 +1,26 @@
-//! `resemble-proto`: what the daemon and the command line say to each other.
+//! `resemble-proto`: the protocol of the daemon and the command line.
 //!
-//! One question may be answered by the daemon over its socket or by the command itself from its own
-//! cache; scripts must not be able to tell which. So the *answers* are types of this crate, both
-//! ways build the same ones, and only one piece of code prints them. The modules:
+//! A question may be answered by the daemon over its socket or by the command itself from its own
+//! cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
+//! crate, both ways build the same ones, and only one piece of code prints them. The modules:
 //!
-//! * [`number`] and [`path`]: the two values that JSON does not carry by itself, a share with six
-//!   decimals and a name of any bytes;
+//! * [`number`] and [`path`]: the two values that JSON lacks, a share with six decimals and a name
+//!   of any bytes;
 //! * [`message`]: requests and answers as plain data;
-//! * [`report`]: how JSON documents are written, for `--format json` and for the overlay's
+//! * [`report`]: the writing of JSON documents, for `--format json` and for the overlay's
 //!   `.report.json`;
-//! * [`documents`]: the document of each report, which can be read back too;
-//! * [`question`]: which answer belongs to which request;
+//! * [`documents`]: the document of each report, which can be read back, too;
+//! * [`question`]: the mapping of requests to answers;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
 //! * [`remote`]: the daemon of another machine, through ssh;
-//! * [`catalogued`]: the paths of files that only a catalogue knows;
-//! * [`pattern`]: what the globs of a request mean;
-//! * [`places`]: where socket, state and cache are, from an explicit environment.
+//! * [`catalogued`]: the paths of files that only a catalogue has;
+//! * [`pattern`]: the meaning of the globs of a request;
+//! * [`places`]: the places of socket, state and cache, from an explicit environment.
 //!
 //! The crate opens files and sockets in `client` and `places` only, starts ssh in `remote`, reads
-//! no environment variable and prints nothing. `docs/protocol.md` describes the conversation
-//! itself, with an example.
+//! no environment variable and prints nothing. `docs/protocol.md` describes the protocol itself,
+//! with an example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;
@@ -39,13 +39,13 @@ pub mod report;
 mod schema;
 pub mod seal;
 
-/// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an
-/// old client would misread a new daemon; new optional fields do not count.
+/// The number of the protocol, the `resemble` field of [`message::Hello`]. It increases only when
+/// an old client would misread a new daemon. New optional fields do not count.
 pub const PROTOCOL: u32 = 1;
 
 /// The number of the JSON documents' layout, the `schema` field of every document. Additive
 /// changes keep it.
 pub const SCHEMA: u32 = 1;
 
-/// The version of resemble, as `--version` and every document print it.
+/// The version of resemble, printed by `--version` and in every document.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,10 +1,10 @@
-//! Names that are arbitrary bytes, in JSON, which knows only Unicode.
+//! Names of arbitrary bytes in JSON, which has only Unicode.
 //!
-//! A Unix name is bytes. A row has it as two fields: `path`, the text with U+FFFD where the bytes
-//! are no UTF-8, for people and for nearly all scripts, which meet only UTF-8; and `path_b64`,
-//! base64 of the true bytes, present only when the text is not faithful. Together they are
-//! lossless, so the wire uses the same form as the documents and nothing is translated in between.
-//! Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
+//! A Unix name is bytes. A row has it as two fields. `path` is the text with U+FFFD for bytes that
+//! are not UTF-8, for people and for nearly all scripts, which meet only UTF-8. `path_b64` is
+//! base64 of the true bytes, present only if the text is not faithful. Together they are lossless,
+//! so the wire uses the same form as the documents and nothing is translated in between. Rows with
+//! other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
 //!
 //! A path that is not a field of a row (in a request's list of directories, for instance) is a
 //! string, or an object `{"b64": …}` if it is not UTF-8.
@@ -22,8 +22,8 @@ use serde::de::{self, Deserializer};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-/// A path or name: raw bytes, ordered by them. A path stands in many rows of an answer, which then
-/// have its bytes in common: to clone it copies none.
+/// A path or name: raw bytes, ordered by them. The rows of an answer share the bytes of a path: a
+/// clone copies none.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(
     /// `None` is the empty path, and the only way to write it.
@@ -34,28 +34,28 @@ impl PathText {
     /// The empty path.
     pub const NOTHING: Self = Self(None);
 
-    /// A path of these bytes.
+    /// Returns a path of these bytes.
     pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Self {
         let bytes = bytes.as_ref();
         Self((!bytes.is_empty()).then(|| bytes.into()))
     }
 
-    /// The raw bytes.
+    /// Returns the raw bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The bytes as a path of the file system.
+    /// Returns the bytes as a path of the file system.
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(self.as_bytes()))
     }
 
-    /// The text; `None` if the bytes are not UTF-8.
+    /// Returns the text; `None` if the bytes are not UTF-8.
     pub fn as_utf8(&self) -> Option<&str> {
         std::str::from_utf8(self.as_bytes()).ok()
     }
 
-    /// The text, with U+FFFD for what is not UTF-8.
+    /// Returns the text, with U+FFFD for bytes that are not UTF-8.
     pub fn lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
@@ -149,7 +149,8 @@ impl<'de> Deserialize<'de> for PathText {
     }
 }
 
-/// `#[serde(flatten, with = "fields::NAME")]`: a path as the two fields `NAME` and `NAME_b64`.
+/// Reads and writes a path as the two fields `NAME` and `NAME_b64`: `#[serde(flatten, with =
+/// "fields::NAME")]`.
 ///
 /// The types differ only in the names of the fields. They are types and not modules so that
 /// `schemars`, which reads the same attribute, finds the schema of the two fields by that name.
@@ -180,7 +181,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the fields. The base64 counts where there is one.
+                /// Reads the fields. The base64 takes precedence.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
@@ -203,7 +204,7 @@ pub mod fields {
             #[derive(Debug, Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
             pub struct $module {
-                /// The path, with U+FFFD where its bytes are not UTF-8; `null`: there is none.
+                /// The path, with U+FFFD where its bytes are not UTF-8; `null` if it is absent.
                 #[serde(rename = $text)]
                 text: Option<String>,
                 /// The bytes of the path in base64, if they are not UTF-8; else absent.
@@ -226,7 +227,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the fields. The base64 counts where there is one.
+                /// Reads the fields. The base64 takes precedence.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {

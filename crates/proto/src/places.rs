@@ -1,8 +1,8 @@
-//! Where the socket, the view, the state and the cache are.
+//! Finds the places of the socket, the view, the state and the cache.
 //!
-//! Both programs must find the same places, so the rules are here, once, as pure functions of an
-//! [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG
-//! base directory specification demands: a relative one would name another place in each working
+//! Both programs must find the same places, so the rules are here, once. They are pure functions of
+//! an [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG base
+//! directory specification demands. A relative one would mean another place in each working
 //! directory.
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The environment of a process, as far as places depend on it.
+/// The parts of a process's environment that determine places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
     /// `HOME`.
@@ -32,13 +32,12 @@ pub struct Env {
     pub resemble_state: Option<PathBuf>,
     /// The effective user id.
     pub uid: u32,
-    /// Where the system keeps users' runtime folders: `/run/user`, and another folder only in
-    /// tests.
+    /// The system's folder of users' runtime folders: `/run/user`, or another folder in tests.
     pub run_user: PathBuf,
 }
 
 impl Env {
-    /// Asks `variable` for each variable (`std::env::var_os` in a program).
+    /// Reads each variable with `variable` (`std::env::var_os` in a program).
     pub fn gather(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Self {
         let path = |name| {
             variable(name)
@@ -61,21 +60,21 @@ impl Env {
     }
 }
 
-/// Where the daemon of the whole system answers (`resembled --system`).
+/// The socket of the system's daemon (`resembled --system`).
 pub const SYSTEM_SOCKET: &str = "/run/resemble/socket";
 
-/// Why a place cannot be used.
+/// The reason why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// No variable says where.
+    /// No variable names the place.
     #[error("no place for {what}: neither {variable} nor HOME is set to an absolute path")]
     Nowhere {
-        /// What the place is for.
+        /// The purpose of the place.
         what: &'static str,
         /// The variable that would name the place.
         variable: &'static str,
     },
-    /// The folder belongs to somebody else.
+    /// The folder belongs to another user.
     #[error(
         "{} belongs to user {owner}, not to user {uid}: choose another with --state",
         path.display()
@@ -85,10 +84,10 @@ pub enum PlaceError {
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// The user who asks.
+        /// The present user.
         uid: u32,
     },
-    /// There is something at the place that is no folder.
+    /// Another entry at the place is not a folder.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
         /// The place.
@@ -99,12 +98,12 @@ pub enum PlaceError {
     Io {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// The state folder: `explicit` (`--state`), `RESEMBLE_STATE`, `$XDG_STATE_HOME/resemble`,
+/// Returns the state folder: `explicit` (`--state`), `RESEMBLE_STATE`, `$XDG_STATE_HOME/resemble`,
 /// `~/.local/state/resemble`.
 pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceError> {
     if let Some(dir) = explicit.or(env.resemble_state.as_deref()) {
@@ -121,19 +120,19 @@ pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceErr
     })
 }
 
-/// The log of the alerts: in the state folder.
+/// Returns the log of alerts in the state folder.
 pub fn alerts_file(state: &Path) -> PathBuf {
     state.join("alerts.jsonl")
 }
 
-/// Where imported catalogues lie: in the state folder.
+/// Returns the folder of imported catalogues in the state folder.
 pub fn catalogues_dir(state: &Path) -> PathBuf {
     state.join("catalogues")
 }
 
-/// The socket: `explicit` (`--socket`), `RESEMBLE_SOCKET`, `$XDG_RUNTIME_DIR/resemble/socket`,
-/// `/run/user/UID/resemble/socket` if that runtime folder is the user's, else `socket` in the state
-/// folder (`state` is what `--state` said).
+/// Returns the socket. It is `explicit` (`--socket`), `RESEMBLE_SOCKET`,
+/// `$XDG_RUNTIME_DIR/resemble/socket`, `/run/user/UID/resemble/socket` if that runtime folder is
+/// the user's, else `socket` in the state folder. `state` is the value of `--state`.
 pub fn socket_path(
     env: &Env,
     explicit: Option<&Path>,
@@ -148,7 +147,7 @@ pub fn socket_path(
     }
 }
 
-/// The runtime folder of the user, if the system keeps one.
+/// Returns the runtime folder of the user, if the system has one.
 fn runtime_dir(env: &Env) -> Option<PathBuf> {
     env.xdg_runtime_dir.clone().or_else(|| {
         let folder = env.run_user.join(env.uid.to_string());
@@ -157,8 +156,8 @@ fn runtime_dir(env: &Env) -> Option<PathBuf> {
     })
 }
 
-/// Whether a path lies in a trash of the desktop: `.local/share/Trash` of a home, or `.Trash` or
-/// `.Trash-1000` on another disk. What lies there may be gone at any moment.
+/// Returns whether a path lies in a trash of the desktop: `.local/share/Trash` of a home, or
+/// `.Trash` or `.Trash-1000` on another disk. Files in a trash may vanish at any moment.
 pub fn is_in_trash(path: &Path) -> bool {
     let is_uid = |uid: &[u8]| !uid.is_empty() && uid.iter().all(u8::is_ascii_digit);
     let mut above = [&[][..]; 2];
@@ -170,20 +169,20 @@ pub fn is_in_trash(path: &Path) -> bool {
     })
 }
 
-/// Where the view is mounted unless somebody says otherwise: `resemble/view` in the runtime folder
-/// (found as for the socket), which nobody backs up or searches for duplicates.
+/// Returns the default mount point of the view: `resemble/view` in the runtime folder (found as for
+/// the socket). Runtime folders are not backed up or searched for duplicates.
 pub fn view_dir(env: &Env) -> Option<PathBuf> {
     runtime_dir(env).map(|folder| folder.join("resemble/view"))
 }
 
-/// Where the view is mounted if it is asked for and there is no runtime folder: `view` in
-/// `resemble-UID` among the temporary files (`TMPDIR`, `/tmp`). Makes the folder `resemble-UID`,
-/// which must belong to nobody else.
+/// Returns the mount point of a requested view without a runtime folder: `view` in `resemble-UID`
+/// among the temporary files (`TMPDIR`, `/tmp`). Creates the folder `resemble-UID`, which must
+/// belong to the user.
 pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let temporary = env.tmpdir.as_deref().unwrap_or(Path::new("/tmp"));
     let folder = temporary.join(format!("resemble-{}", env.uid));
     private_dir(&folder, env.uid)?;
-    // Others may write among the temporary files, so a link there may be somebody else's.
+    // Other users may write among the temporary files, so a link there may be theirs.
     if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) {
         Ok(folder.join("view"))
     } else {
@@ -191,8 +190,8 @@ pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     }
 }
 
-/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, or `~/.cache/resemble`
-/// without the variable.
+/// Returns the folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, or
+/// `~/.cache/resemble` without the variable.
 pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
         what: "the cache",
@@ -200,8 +199,8 @@ pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// The folder of configuration files: `$XDG_CONFIG_HOME/resemble`, or `~/.config/resemble` without
-/// the variable.
+/// Returns the folder of configuration files: `$XDG_CONFIG_HOME/resemble`, or `~/.config/resemble`
+/// without the variable.
 pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let config = env.xdg_config_home.as_deref();
     base(config, env.home.as_deref(), ".config").ok_or(PlaceError::Nowhere {
@@ -210,9 +209,9 @@ pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Parameters other
-/// than the default have a file of their own, `cache-ID.redb`: a single file would have to be
-/// rebuilt whenever the parameters change.
+/// Returns the command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other
+/// parameters than the default have a file of their own, `cache-ID.redb`. A single file would have
+/// to be rebuilt whenever the parameters change.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
     let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {
@@ -229,8 +228,8 @@ fn base(xdg: Option<&Path>, home: Option<&Path>, below_home: &str) -> Option<Pat
     Some(base.join("resemble"))
 }
 
-/// Makes a folder and those above it, with mode 0700. A folder that exists already must belong to
-/// the user, and it keeps its mode, which somebody may have chosen.
+/// Creates a folder and those above it, with mode 0700. An existing folder must belong to the user.
+/// It keeps its mode, which the user may have chosen.
 pub fn private_dir(path: &Path, uid: u32) -> Result<(), PlaceError> {
     let io = |source| PlaceError::Io {
         path: path.to_owned(),
@@ -401,7 +400,7 @@ mod tests {
         let folder = temp.path().join(format!("resemble-{uid}"));
         assert_eq!(temporary_view_dir(&of(uid)).unwrap(), folder.join("view"));
         assert!(folder.is_dir() && !folder.join("view").exists());
-        // Somebody else was there before.
+        // Another user created it before.
         fs::create_dir(temp.path().join(format!("resemble-{}", uid + 1))).unwrap();
         assert!(temporary_view_dir(&of(uid + 1)).is_err());
         fs::remove_dir(&folder).unwrap();

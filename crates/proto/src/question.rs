@@ -1,10 +1,10 @@
-//! Which answer belongs to which request.
+//! Maps requests to the types of their answers.
 //!
-//! A question is a request that is answered from files: whoever answers it, the daemon or the
-//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body, row by row. All
-//! other requests to the daemon (about its state, its roots, its mounts) are orders and have
-//! methods of their own in [`crate::client`]. A dump may be larger than the memory that it may
-//! take, so it is not collected into a body: its pieces are handed on as they come.
+//! A question is a request that is answered from files. The daemon and the command give a
+//! [`Whole`](crate::message::Whole) of the same body, row by row. All other requests to the daemon
+//! (about its state, its roots, its mounts) are commands with methods of their own in
+//! [`crate::client`]. A dump may exceed the memory, so it is not collected into a body: its pieces
+//! are passed on as they arrive.
 
 use serde::Serialize;
 
@@ -23,11 +23,11 @@ pub trait Question: Sized {
     /// The request on the wire.
     fn into_request(self) -> Request;
 
-    /// The row as a row of this question; `None` if it answers another one.
+    /// Returns the row as a row of this question; `None` if it answers another one.
     fn part(row: AnyRow) -> Option<<Self::Body as Parts>::Part>;
 }
 
-/// `groups --order`: all paths, similar files side by side. It carries what `groups` asks with.
+/// `groups --order`: all paths, similar files side by side. It has the parameters of `groups`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRequest(pub GroupsRequest);
 
@@ -39,7 +39,7 @@ impl From<OrderRequest> for GroupsRequest {
 
 macro_rules! questions {
     ($($request:ty => $word:ident, $body:ty;)*) => {
-        /// A row of the answer to any question, as it is on the wire.
+        /// A row of the answer to any question, as on the wire.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
         pub enum AnyRow {
@@ -48,7 +48,7 @@ macro_rules! questions {
         }
 
         impl Request {
-            /// Whether it is answered from files, which may take a long time.
+            /// Returns whether it is answered from files, which may take a long time.
             pub const fn is_question(&self) -> bool {
                 matches!(self, $(Self::$word(_) |)* Self::Dump { .. } | Self::DumpAs { .. })
             }

@@ -1,10 +1,10 @@
 //! A digest and its parameters on the wire.
 //!
-//! Standard input can be gigabytes, so a digest may have millions of chunks: runs and fingerprints
-//! travel packed, as base64 of little-endian records of fixed width, about 40 characters for each
-//! run. The decoder is total and believes nothing: what it returns satisfies the invariants of
-//! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the level
-//! claimed), so no question needs to check again.
+//! Standard input can be gigabytes, so a digest may have millions of chunks. Runs and fingerprints
+//! are packed as base64 of little-endian records of fixed width, about 40 characters per run. The
+//! decoder is total and validates everything: its results satisfy the invariants of
+//! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the stated
+//! level). So no question needs to check again.
 
 use std::collections::HashSet;
 
@@ -25,15 +25,16 @@ const FINGERPRINT: usize = 4;
 /// Flag of a run: all bytes of the chunk are equal.
 const CONSTANT: u8 = 1;
 
-/// [`Params`] on the wire: the figures to compute with, and the id that proves them complete.
+/// [`Params`] on the wire: the figures to compute with, and the id that proves that they are
+/// complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireParams {
     /// [`Params`] as it prints.
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows, and the most fingerprints of a file at that
-    /// level and at any.
+    /// The least level of the sample of windows, and the largest number of a file's fingerprints at
+    /// that level and at any.
     pub windows: (u8, u32, u32),
     /// The same for the word shingles that are kept.
     pub shingles: (u8, u32, u32),
@@ -71,7 +72,7 @@ impl From<&Params> for WireParams {
     }
 }
 
-/// The other side digests by rules that this build does not know.
+/// The other side uses digest rules that this build does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the daemon digests files as `{0}`, which this version of resemble cannot; use the two \
@@ -95,7 +96,7 @@ impl TryFrom<&WireParams> for Params {
             shingles: sampling(wire.shingles),
             posted: sampling(wire.posted),
         };
-        // The id also stands for what the figures do not say: window, hash tables, formats.
+        // The id also covers what the figures omit: window, hash tables, formats.
         if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
             Ok(params)
         } else {
@@ -120,13 +121,13 @@ pub struct WireDigest {
     pub level: u8,
     /// Base64 of the fingerprints, 4 bytes each.
     pub fingerprints: String,
-    /// Base64 of the fingerprints by which it is found besides, 4 bytes each.
+    /// Base64 of the further fingerprints by which it is found, 4 bytes each.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub besides: String,
     /// The digest of its words, 32 hex digits, if it is a text of enough words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The share of its shingles that a text has said before, in 255ths.
+    /// The share of its shingles that repeat earlier ones of the text, in 255ths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u8>,
 }
@@ -144,7 +145,7 @@ enum WireKind {
 /// Why a digest on the wire is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
-    /// The wrong number of hex digits, or base64 that is not of whole records.
+    /// The number of hex digits is wrong, or base64 does not consist of whole records.
     #[error("the {0} of the digest are malformed")]
     Malformed(&'static str),
     /// The chunks do not add up to the size, or a chunk or count is zero.
@@ -179,7 +180,7 @@ impl From<&Digest> for WireDigest {
 }
 
 impl WireDigest {
-    /// The digest of a content that was sent without chunks. Fails if there are any.
+    /// Returns the digest of a content that was sent without chunks. Fails if there are any.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())
@@ -282,8 +283,8 @@ fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {
     Ok(list)
 }
 
-/// The next `N` bytes of a record. `N` and the width of a record are constants of this file, so the
-/// index is always inside.
+/// Returns the next `N` bytes of a record. `N` and the width of a record are constants of this
+/// file, so the index is always in range.
 fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
     let from = *at;
     *at += N;
