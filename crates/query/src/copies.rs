@@ -1,5 +1,5 @@
-//! Which two of several identical files stand for all of them, and which contents that are not
-//! read at once are near-copies.
+//! Selects the two of several identical files that represent all of them, and finds near-copies
+//! among contents that are not read at once.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,8 +16,8 @@ use resemble_relate::nominate::families::{
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::scope::ScopedFile;
 
-/// The families of contents by what is kept of them, and where that is not enough by the contents,
-/// if they may be read.
+/// Returns the families of contents by their indexed data. Where that is not enough, the contents
+/// decide, if they may be read.
 pub(crate) fn families(
     kept: &[Kept],
     snapshot: &Snapshot,
@@ -25,7 +25,7 @@ pub(crate) fn families(
 ) -> Result<Families, AskError> {
     families_by(kept, snapshot.stop(), &|a, b| {
         let row = |place: u32| snapshot.content(kept[place as usize].id);
-        // What is not read is none.
+        // An unreadable content is no near-copy.
         let (Some(prover), Some(a), Some(b)) = (prover, row(a)?, row(b)?) else {
             return Ok(false);
         };
@@ -34,7 +34,7 @@ pub(crate) fn families(
     })
 }
 
-/// The same, where `are_near` decides about the contents at two places.
+/// Does the same; `are_near` decides about the contents at two places.
 pub(crate) fn families_by(
     kept: &[Kept],
     stop: &StopFlag,
@@ -53,7 +53,7 @@ pub(crate) fn families_by(
     Families::of(&names, FREE, &copies)
 }
 
-/// Members of large families nominate nobody by what they have of their leaders.
+/// Lets members of large families nominate no content by pieces of their leaders.
 pub(crate) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[(u32, Vec<u32>)]) {
     for (_, members) in large {
         for &place in members {
@@ -62,8 +62,8 @@ pub(crate) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[
     }
 }
 
-/// The pairs of large families: each member and the leader, and neighbours in the order of paths;
-/// the lesser place first.
+/// Returns the pairs of large families: each member and the leader, and neighbours in the order of
+/// paths; the lesser place first.
 pub(crate) fn held_together(
     large: &[(u32, Vec<u32>)],
 ) -> impl Iterator<Item = (usize, usize)> + '_ {
@@ -79,7 +79,7 @@ pub(crate) fn held_together(
     })
 }
 
-/// The contents of a question, among which families are looked for.
+/// The contents of a question, among which families are searched.
 struct KeptCopies<'a> {
     kept: &'a [Kept],
     stop: &'a StopFlag,
@@ -99,8 +99,8 @@ impl NearCopies for KeptCopies<'_> {
     }
 }
 
-/// The two of these files whose paths have the longest common ending: of the copies in two versions
-/// of a tree a file and its other version.
+/// Returns the two of these files whose paths have the longest common ending. Among copies in two
+/// versions of a tree, these are a file and its other version.
 pub(crate) fn named_alike<'a>(
     files: &[&'a ScopedFile],
 ) -> Option<(&'a ScopedFile, &'a ScopedFile)> {

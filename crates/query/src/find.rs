@@ -1,16 +1,16 @@
-//! `find`: which files are similar to one.
+//! `find`: lists the files that are similar to one.
 //!
-//! 1. **Subject.** An indexed file is compared by what the index keeps of it if its `stat` is still
-//!    the one in the index; one that changed a moment ago is read now, so the answer is about the
-//!    bytes that are there. Other files and standard input come as a digest.
+//! 1. **Subject.** An indexed file is compared by its indexed digest if its `stat` is still the
+//!    indexed one. A file that changed a moment ago is read now, so the answer is about its present
+//!    bytes. Other files and standard input arrive as a digest.
 //! 2. **Nomination** by posting lists (`evidence`).
-//! 3. **A cheap bound.** A nominee whose common pieces could not reach the threshold under any
-//!    distribution of edits is dropped before its signature is fetched: thousands share a phrase,
-//!    few share a file.
-//! 4. **Estimates** from both full signatures say in which order nominees are looked at.
-//! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. What is
-//!    beyond the budget of the question keeps its estimate.
-//! 6. **A row** for each file that holds the content, if the relation or the threshold says so.
+//! 3. **A cheap bound.** A nominee whose common pieces cannot reach the threshold under any
+//!    distribution of edits is dropped before its signature is read: thousands share a phrase, few
+//!    share a file.
+//! 4. **Estimates** from both full signatures determine the order in which nominees are measured.
+//! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. Pairs
+//!    beyond the budget of the question keep their estimate.
+//! 6. **A row** for each file that holds the content, if the relation or the threshold admits it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ use search::{FoundRows, search_in};
 
 use resemble_relate::AskError;
 use resemble_relate::judge::listing;
-/// The most entries of one `.similar` listing.
+/// Entries of one `.similar` listing, at most.
 pub use resemble_relate::judge::listing::LISTED;
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{self, FoundBy, Nominee, Nominees, Told};
@@ -54,50 +54,49 @@ use resemble_relate::nominate::kinship::SubjectWindows;
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::scope::{self, ScopedFiles};
 
-/// One similar file before it is a row.
+/// A similar file before it is a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similar {
     /// The least path of the file.
     pub path: PathBuf,
-    /// The names that lead to the member in it; empty: it is the file itself.
+    /// The names that lead to the member; empty: the file itself.
     pub names: Vec<u8>,
     /// Both as one path: `mail.eml!report.zip!a.txt`.
     pub shown: PathBuf,
-    /// What the member is; `None`: it is the file itself.
+    /// The content of the member; `None`: the file itself.
     pub member: Option<ContentId>,
-    /// How it relates; `None` below every threshold.
+    /// The relation; `None` below every threshold.
     pub relation: Option<Relation>,
-    /// Which layer says so.
+    /// The layer of the measures.
     pub layer: Layer,
-    /// What the measures are shares of.
+    /// The unit of the measures.
     pub unit: Unit,
-    /// The measures are estimates; else they are those of the contents.
+    /// True if the measures are estimates, false if they are those of the contents.
     pub is_estimate: bool,
-    /// a is the subject.
+    /// The measures; a is the subject.
     pub measures: Measures,
-    /// What is left of its score without common text; of listings nothing is said.
+    /// The score without common text. A listing has none.
     pub discount: Discount,
-    /// How rare what they share is; `None`: nothing of it is common.
+    /// The rarity of the shared pieces; `None`: none of them is common.
     pub rarity: Option<Rarity>,
-    /// Where the measures lie in 19 cases of 20, if they are estimates of two contents.
+    /// The range of the measures in 19 cases of 20, if they are estimates of two contents.
     pub interval: Option<Interval>,
-    /// The date that the file states of itself, if it is a document that does.
+    /// The date that the file states, if it is a document that does.
     pub date: Option<DocumentDate>,
-    /// When the file was changed last, in seconds since 1970.
+    /// The last change of the file, in seconds since 1970.
     pub changed: i64,
-    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
-    /// at.
+    /// The number of differing numbers, if both texts are known to be equal otherwise.
     pub numbers: Option<u64>,
 }
 
 impl Similar {
-    /// What the measures are at least: by that it is ranked, and named.
+    /// Returns the least possible measures, by which it is ranked and named.
     pub fn least(&self) -> Measures {
         let interval = self.interval;
         interval.map_or(self.measures, |interval| interval.least(&self.measures))
     }
 
-    /// Its dates; of a member nothing is known.
+    /// Returns its dates; those of a member are unknown.
     fn dates(&self) -> FileDates {
         if self.names.is_empty() {
             FileDates::of(self.changed, self.date.map(|date| date.seconds))
@@ -106,7 +105,7 @@ impl Similar {
         }
     }
 
-    /// What its place in an answer depends on.
+    /// Returns the key of its position in an answer.
     fn place(&self) -> (Score, &Measures, &[u8]) {
         (
             self.least().containment().unwrap_or(Score::ZERO),
@@ -115,13 +114,13 @@ impl Similar {
         )
     }
 
-    /// Whether the overlay lists it.
+    /// Returns whether the overlay lists it.
     pub fn is_listed(&self) -> bool {
         listing::is_listed(self.relation, &self.measures, self.rarity)
     }
 }
 
-/// The files similar to `subject`, best first, as rows that name the subject `name`.
+/// Returns the files similar to `subject`, best first, as rows that name the subject `name`.
 pub fn find(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -155,13 +154,13 @@ pub fn find(
         document_date: similar.date.map(Into::into),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
-    // What was not looked at are near-copies.
+    // The copies that were not compared are near-copies.
     if options.min.is_none() && PairRelation::accept(&options.relation, Some(Relation::Near)) {
         answer.header.total += further.entries(&[]) as u64;
     }
-    // Said of nothing found alone: it is what the answer was made of.
+    // Only an empty answer reports its scope.
     answer.header.looked = match looked {
-        // What there is in all is told to those who may see all of it.
+        // The totals are only reported to callers who may see everything.
         None if answer.rows.is_empty() && !snapshot.is_partial() => {
             Some(scope::everything(snapshot)?)
         }
@@ -170,9 +169,9 @@ pub fn find(
     Ok(answer)
 }
 
-/// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
-/// there are. Copies of one content inside archives and mails count as one, the best. `text`: by
-/// texts and by what is in archives, too.
+/// Returns the listing of the overlay: at most [`LISTED`] of the listed files, best first, and
+/// their number. Copies of one content inside archives and mails count as one, the best. `text`:
+/// also compare texts and members of archives.
 pub fn listing(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -192,16 +191,16 @@ pub fn listing(
     Ok((similar, total))
 }
 
-/// What a search is for.
+/// The purpose of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// Rows with everything that is known of them.
+    /// Rows with all their fields.
     Everything,
-    /// No discounts, and no rows that no listing has.
+    /// Rows without discounts, and only those of a listing.
     Listed,
 }
 
-/// What was found, and what was looked at if that was less than everything.
+/// The results, and the scope if it was less than everything.
 type Searched = (FoundRows, Option<Looked>);
 
 fn search(
@@ -226,12 +225,12 @@ fn search(
     Ok((found, Some(looked)))
 }
 
-/// What the subject is compared by: its digest without what is template.
+/// The pieces by which the subject is compared: its digest without templates.
 struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,
     signature: Cow<'a, Signature>,
-    /// [`Digest::besides`].
+    /// The further samples by which it is found.
     besides: &'a [Fingerprint],
 }
 
@@ -251,7 +250,7 @@ impl<'a> Payload<'a> {
         payload
     }
 
-    /// The same by what the index keeps of a content of this kind.
+    /// Reduces it to what the index keeps of a content of this kind.
     fn kept(self, kind: ContentKind, params: &Params) -> Self {
         if kind == ContentKind::Text {
             let kept = self.signature.thinned(&params.shingles);
@@ -263,7 +262,7 @@ impl<'a> Payload<'a> {
         self
     }
 
-    /// The same with nothing borrowed.
+    /// Returns it with nothing borrowed.
     fn into_owned(self) -> Payload<'static> {
         Payload {
             size: self.size,
@@ -282,8 +281,8 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The nominees, with the subject's own content among them: identical files need no evidence.
-/// `passages_at`: those, too, that have little of its words, by the samples of this level.
+/// Returns the nominees, including the subject's own content: identical files need no evidence.
+/// `passages_at` adds those that share only few words, by the samples of this level.
 fn nominated(
     snapshot: &Snapshot,
     payload: &Payload<'_>,
@@ -319,8 +318,8 @@ fn nominated(
     Ok(nominees)
 }
 
-/// The least path of each file that holds the content and takes part, and when the file was changed
-/// last, in seconds since 1970.
+/// Returns the least path of each file in scope that holds the content, and the last change of the
+/// file in seconds since 1970.
 pub(crate) fn holders(
     snapshot: &Snapshot,
     content: ContentId,
@@ -346,7 +345,7 @@ pub(crate) fn holders(
     Ok(paths)
 }
 
-/// The first of [`holders`].
+/// Returns the first of [`holders`].
 fn first_holder(
     snapshot: &Snapshot,
     content: ContentId,

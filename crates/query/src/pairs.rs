@@ -1,20 +1,18 @@
-//! `pairs`: every pair of files with something in common, however little.
+//! `pairs`: lists every pair of files with something in common, however little.
 //!
-//! Made for scripts and for scoring: nothing is cut by a threshold unless one is given.
+//! It is made for scripts and for scoring: no threshold applies unless one is given.
 //!
-//! 1. Each text is read once (`prove::texts`). Those that have enough rare shingles in common are
-//!    looked at, and what two of them really have in common decides whether there is a row, and is
-//!    its score. Data is read as well: a text and data find each other by their words, and what
-//!    they share are bytes.
-//! 2. Everything else, and what there is too much of to be in memory at once, is nominated by what
-//!    the index keeps (`candidates`): a chunk or two fingerprints in common. Of what is no text
-//!    that must be more than strangers have in common (`nominate::kinship`). Families of
-//!    near-copies (`nominate::families`) count once here as well, and those of more than 1,000 are
-//!    held together by their leaders and by neighbours. These pairs are read for one another, the
-//!    best by their estimates first (`prove::many`); what is beyond the budget keeps its
-//!    estimate and says so.
-//! 3. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
-//!    the best of it is their row (`meet`).
+//! 1. Each text is read once (`prove::texts`). Texts with enough common rare shingles are compared.
+//!    What two of them really share decides whether there is a row, and is its score. Data is read
+//!    as well: a text and data are paired by their words, and their measures count bytes.
+//! 2. All other contents, and texts beyond the memory, are nominated by the index (`candidates`):
+//!    by one common chunk or two fingerprints. Contents that are not texts must share more than
+//!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count
+//!    once here as well. Those of more than 1,000 are connected by their leaders and by neighbours.
+//!    These pairs are then read, the best estimates first (`prove::many`). Pairs beyond the budget
+//!    keep their estimate and are marked.
+//! 3. The contents include the representations of files (`renditions`). Two files that meet in
+//!    several ways have the best match as their row (`meet`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -49,12 +47,12 @@ use resemble_relate::scope::ScopedFiles;
 use search::{FoundPairs, PairSearch};
 use worker::WorkerPairs;
 
-/// The contents of two files, and how these meet.
+/// The contents of two files, and their match.
 type Met = ((ContentId, ContentId), Match);
 
-/// The pairs of the files in the request's scope, best first. `part_reader` takes documents apart
-/// again, so that what their texts share is measured; without one it is estimated. Rows are handed
-/// on one by one: there may be very many, of which each is made when it is needed.
+/// Passes on the pairs of the files in the request's scope, best first. `part_reader` extracts
+/// documents again, so that their common text is measured; without one it is estimated. Rows are
+/// passed on one by one and made on demand, since there may be very many.
 pub fn pairs_to<R>(
     snapshot: &Snapshot,
     request: &PairsRequest,
@@ -77,8 +75,8 @@ pub fn pairs_to<R>(
     let (mut kept, wanted, stated) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
-    // Of a template of which no shingle is known, the beginning of its last chunk is left in all
-    // payloads. Only the samples say what of that is template.
+    // If the shingles of a template are not known, the beginning of its last chunk remains in all
+    // payloads. Only the samples show which part of that belongs to the template.
     let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
@@ -114,7 +112,7 @@ pub fn pairs_to<R>(
     let were_read: Vec<bool> = (0..block.kept.len())
         .map(|place| texts.has(place))
         .collect();
-    // All texts at once are most of what a question takes; what follows needs them no more.
+    // All texts together are most of a question's memory, and are no longer needed.
     drop(texts);
     let prover = PairProver::new(reader, None).asked(request.unit.into());
     let budget = match request {
@@ -127,7 +125,7 @@ pub fn pairs_to<R>(
     let mut further = WorkerPairs::default();
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
-        // What is left of a text that was read is no sample of it.
+        // The rest of a text that was read is no sample of it.
         let whole = |place: usize| {
             let kept = &block.kept[place];
             if measured.is_some() || !were_read[place] {
@@ -187,10 +185,10 @@ pub fn pairs_to<R>(
     Ok(take(answer.header, &mut rows, answer.errors))
 }
 
-/// The contents that can be compared: those of the members and what stands for these, in the order
-/// of the least paths that lead to them, so that nothing depends on when a file was read. Empty
-/// files are counted, not grouped.
-/// With them the dates that documents among them state.
+/// Returns the contents that can be compared: those of the members and their representations. They
+/// are in the order of the least paths that lead to them, so that nothing depends on when a file
+/// was read. Empty files are counted, not grouped. The result includes the dates that documents
+/// among them state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<Kept>, Vec<WantedOfKind>, StatedDates), AskError> {
@@ -232,9 +230,9 @@ fn keep(
     named("reading the index", || in_a_step(count, read))
 }
 
-/// The texts that are read at once, by place: all, if they are not too much, and data, if that is
-/// not too much besides. Where no reader of documents has looked for them, those in other
-/// encodings are among the texts.
+/// Returns the texts that are read at once, by place: all, if they fit, and data, if that fits in
+/// addition. Texts in other encodings are included unless a reader of documents has already
+/// converted them.
 fn texts_among(
     request: &PairsRequest,
     reader: ContentReader<'_>,

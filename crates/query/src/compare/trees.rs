@@ -1,14 +1,14 @@
-//! Sub-trees of A that lie somewhere else in B.
+//! Sub-trees of A that are elsewhere in B.
 //!
-//! A directory that was renamed is a row for each file; a person wants one line. Every row that
-//! leads to another path votes, with its shared bytes, for each pair of a directory above the one
-//! file and a directory above the other. A directory of A has moved if at least 70 % of its bytes
-//! lie below one directory of B at another path; of the directories that hold (nearly) as much the
-//! deepest is named, on both sides, and of what is named in A only the topmost: `src/net` has moved
+//! A renamed directory has a row for each file, but a person wants one line. Every row with another
+//! path votes, with its shared bytes, for each pair of a directory above the one file and a
+//! directory above the other. A directory of A has moved if at least 70 % of its bytes lie below
+//! one directory of B at another path. Of the directories that hold (nearly) as much, the deepest
+//! is named, on both sides. In A only the topmost of the named ones is listed: `src/net` has moved
 //! to `code/net`, not all of A.
 //!
-//! Files that stand where they were vote for nothing: a sub-tree that is still in its place, and
-//! has a copy besides, has not moved.
+//! Files at their old path cast no vote: a sub-tree that is still in its place, and has a further
+//! copy, has not moved.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -22,13 +22,13 @@ use super::sides::{Side, Sides, path_text};
 /// A directory has moved if this share of its bytes has.
 const MOVED: f64 = 0.7;
 
-/// A deeper directory is named if it has this share of what the one above it has.
+/// The share of the directory above that a deeper directory must have to be named instead.
 const NEARLY: f64 = 0.9;
 
 /// A directory with fewer files is not listed as moved.
 const LEAST_FILES: u64 = 2;
 
-/// Files and bytes below each directory of a side.
+/// The files and bytes below each directory of a side.
 struct DirTotals<'a>(HashMap<&'a [u8], (u64, u64)>);
 
 impl<'a> DirTotals<'a> {
@@ -52,7 +52,7 @@ impl<'a> DirTotals<'a> {
     }
 }
 
-/// A row of two paths: the entries, and how many bytes of each lie in the other.
+/// A row of two paths: the entries, and the bytes of each that lie in the other.
 pub(super) struct Vote {
     pub(super) a: u32,
     pub(super) b: u32,
@@ -60,7 +60,7 @@ pub(super) struct Vote {
     pub(super) bytes_b: u64,
 }
 
-/// The directories above a path, the nearest first, the root (empty) last.
+/// Returns the directories above a path, the nearest first, the root (empty) last.
 fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(path);
     std::iter::from_fn(move || {
@@ -72,12 +72,12 @@ fn dirs_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The moved sub-trees, most bytes first.
+/// Returns the moved sub-trees, most bytes first.
 pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     if votes.is_empty() || sides.a.single || sides.b.single {
         return Vec::new();
     }
-    // Directory of A, then of B: bytes of either in the other.
+    // By directory of A, then of B: the bytes of either in the other.
     let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
@@ -124,7 +124,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
         if to == *dir {
             continue;
         }
-        // If a directory below it has nearly all of what moved there, that one is the one to name.
+        // A directory below it with nearly all of the moved bytes is named instead.
         let nearly = NEARLY * a_in_b as f64;
         let below = (Excluded(*dir), Unbounded);
         let is_deeper = found
@@ -162,10 +162,10 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
-/// For directories of B: bytes of A's in it, and of it in A's.
+/// For directories of B: the bytes of A's in it, and its bytes in A's.
 type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
 
-/// Components of a relative path.
+/// Returns the number of components of a relative path.
 fn depth(dir: &[u8]) -> usize {
     if dir.is_empty() {
         0

@@ -1,4 +1,4 @@
-//! Files that the index takes for equal, outside of the directory.
+//! Files outside of the directory that are equal according to the index.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -15,15 +15,15 @@ use rustix::fs::OFlags;
 
 use super::entries::{Listed, Listing};
 
-/// At most so many candidates are tried for a file, hard links aside. Each but the last turned out
-/// to have other bytes by now.
+/// Candidates that are tried for a file, without hard links. Each but the last turned out to have
+/// other bytes by now.
 const TRIES: usize = 64;
 
-/// The roots, less the directory.
+/// The roots without the directory.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
     pub(super) listing: &'a Listing,
-    /// By raw path.
+    /// The roots by raw path.
     pub(super) roots: Vec<Anchor>,
 }
 
@@ -58,8 +58,8 @@ impl<'a> Outside<'a> {
         Self { listing, roots }
     }
 
-    /// The root that a path lies under, if the path lies neither in the directory nor in a trash of
-    /// the root, where the files of the directory may have gone.
+    /// Returns the root of a path. The path must lie neither in the directory nor in a trash of the
+    /// root, which may hold the files of the directory.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;
@@ -70,7 +70,7 @@ impl<'a> Outside<'a> {
             .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
-    /// Whether the folder of a path, whatever it is called, is one of the directory's own.
+    /// Returns whether the folder of a path is one of the directory's own, under any name.
     pub(super) fn is_really_inside(&self, root: &Anchor, path: &Path) -> rustix::io::Result<bool> {
         let folder = path.parent().unwrap_or(path);
         let folder = root.open_at(folder, OFlags::PATH | OFlags::DIRECTORY)?;
@@ -84,7 +84,7 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// A path that the index knows a content at.
+/// A path at which the index has a content.
 #[derive(Debug)]
 struct IndexedPlace {
     path: PathBuf,
@@ -132,8 +132,8 @@ impl Places {
         Ok(Self { by_content })
     }
 
-    /// The places to try for a file, best first: those of other files, at most [`TRIES`], then
-    /// other names of this one (`own`).
+    /// Returns the places to try for a file, best first: those of other files, at most [`TRIES`],
+    /// then other names of this one (`own`).
     pub(super) fn in_order(
         &self,
         outside: &Outside<'_>,

@@ -1,9 +1,9 @@
-//! Proof: rows are measured on what the files say.
+//! Proof: measures rows on the contents of the files.
 //!
-//! Every pair can be measured: what stands for a file, and what it holds, is made of it anew, and
-//! counts only if it still is what the index has. A question reads so many bytes ([`Budget`]);
-//! what is beyond that keeps its estimate, and says so. What was once measured is kept by the index
-//! and not read again.
+//! Every pair can be measured. The representations and members of a file are extracted anew, and
+//! count only if they still are the indexed ones. A question reads a limited number of bytes
+//! ([`Budget`]). Rows beyond that keep their estimate and are marked. The index stores measures, so
+//! no pair is read again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,19 +30,19 @@ use super::{SentBytes, Subject, first_holder};
 
 mod members;
 
-/// How many bytes a question may read.
+/// The number of bytes that a question may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Budget(pub(super) ByteLen);
 
 impl Budget {
-    /// For a question of a person who waits: some tenths of a second.
+    /// The budget of a question of a person who waits: some tenths of a second.
     pub(super) const QUESTION: Self = Self(ByteLen(256 << 20));
-    /// For a listing, which is asked for by every `ls`: some hundredths.
+    /// The budget of a listing, which every `ls` requests: some hundredths of a second.
     pub(super) const LISTING: Self = Self(ByteLen(16 << 20));
-    /// Whatever it takes.
+    /// No limit.
     pub(super) const NONE: Self = Self(ByteLen(u64::MAX));
 
-    /// Takes this many bytes out; `false`: there are not as many left.
+    /// Takes this many bytes; returns false if fewer are left.
     fn take(&mut self, bytes: ByteLen) -> bool {
         let is_enough = bytes <= self.0;
         if is_enough {
@@ -52,11 +52,11 @@ impl Budget {
     }
 }
 
-/// Threads that measure for one question: others wait for an answer, too.
+/// Threads that measure for one question, since others wait for answers, too.
 pub(super) const THREADS: usize = 2;
 
-/// Whether reading so many files of so many bytes together takes long enough for a second thread:
-/// several times the 50 µs that it takes to start one. Opening a file costs as much as 16 KiB.
+/// Returns whether reading these files takes long enough for a second thread: several times the 50
+/// µs to start one. Opening a file costs as much as 16 KiB.
 const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
     files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
 }
@@ -81,10 +81,10 @@ impl SubjectSide {
     }
 }
 
-/// What is to be measured: a rendition of the subject and a content that stands for another place.
+/// A pair to be measured: a rendition of the subject and a content that represents another place.
 pub(super) type UnmeasuredPair<'p> = (&'p SubjectSide, &'p Occurrence, &'p ContentRow);
 
-/// Reads and measures.
+/// Reads and measures pairs.
 pub(super) struct Prover<'a> {
     snapshot: &'a Snapshot,
     scoped: Option<&'a ScopedFiles>,
@@ -92,7 +92,7 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// What the subject holds, or its one content in the place of that; `None`: it cannot be read.
+    /// The members of the subject, or its one content instead; `None`: it cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
     /// The bytes of the subject, if they were read and are still to be measured.
     own: Option<Vec<u8>>,
@@ -100,11 +100,11 @@ pub(super) struct Prover<'a> {
     pub(super) errors: Vec<SoftError>,
 }
 
-/// What was read of the subject; `None`: it cannot be.
+/// The renditions of the subject that were read; `None`: unreadable.
 type ReadSubjects = HashMap<Rendition, Option<Provable>>;
 
 impl<'a> Prover<'a> {
-    /// For the rows of a subject.
+    /// Returns a prover for the rows of a subject.
     pub(super) fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         subject: &'a Subject,
@@ -126,12 +126,12 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Measures these pairs, the most important first; `None`: one of the two cannot be read, or it
-    /// is beyond the budget, and the estimate stands.
+    /// Measures these pairs, the most important first. `None`: one of the two cannot be read, or
+    /// the pair is beyond the budget, and the estimate is kept.
     ///
-    /// The budget is given out before anything is read, in the order of the pairs, and a pair whose
-    /// measures are kept takes its part all the same. So which rows are estimates depends neither
-    /// on threads nor on how often a question is asked, and asking again costs nothing.
+    /// The budget is allotted before anything is read, in the order of the pairs. A pair with
+    /// stored measures also takes its part. So the choice of estimates depends neither on threads
+    /// nor on earlier questions, and a repeated question reads nothing.
     pub(super) fn measure_all(
         &mut self,
         pairs: &[UnmeasuredPair<'_>],
@@ -154,7 +154,7 @@ impl<'a> Prover<'a> {
             found.push(matched);
         }
         self.read_subjects(unread.iter().map(|&at| pairs[at].0))?;
-        // Nothing of the other file is read for a subject that is not here.
+        // Without the subject, no other file is read.
         unread.retain(|&at| self.subjects[&pairs[at].0.rendition].is_some());
         let threads = if is_worth_a_thread(unread.len(), bytes) {
             THREADS.min(threads())
@@ -181,7 +181,7 @@ impl<'a> Prover<'a> {
         Ok(found)
     }
 
-    /// What was measured before. Exact questions look at the contents for more than that.
+    /// Returns stored measures. Exact questions need more from the contents than that.
     fn kept(
         &self,
         subject: &SubjectSide,
@@ -201,7 +201,7 @@ impl<'a> Prover<'a> {
         ))
     }
 
-    /// Measures a rendition of the subject and what was read of another place.
+    /// Measures a rendition of the subject and another content that was read.
     fn measure(
         &self,
         (subject, own): (&SubjectSide, &Provable),
@@ -247,8 +247,8 @@ impl<'a> Prover<'a> {
         Ok(())
     }
 
-    /// The share of the subject's words that stand nearest to these samples, by what each of them
-    /// is worth; `None`: it is no text, or cannot be read now.
+    /// Returns the share of the subject's words that are nearest to these samples, weighted by
+    /// their worth. `None`: it is not a text, or cannot be read now.
     pub(super) fn share_nearest(
         &mut self,
         subject: &SubjectSide,
@@ -265,7 +265,7 @@ impl<'a> Prover<'a> {
         Ok(text.map(|text| text.share_nearest(level, worth)))
     }
 
-    /// The bytes of the subject as this rendition of it, if no archive has to be opened for them.
+    /// Returns the bytes of this rendition of the subject, if no archive has to be opened for them.
     /// They are kept until they are measured.
     pub(super) fn subject_bytes(
         &mut self,
@@ -281,8 +281,9 @@ impl<'a> Prover<'a> {
         Ok(self.own.as_deref())
     }
 
-    /// What reading a content costs, in bytes of a file that is only read: what stands for a file,
-    /// or lies in one, is taken out of it again, and the file taken apart from its beginning.
+    /// Returns the cost of reading a content, in bytes of a file that is only read. A
+    /// representation or a member must be extracted again, which takes the file apart from its
+    /// beginning.
     fn cost(&self, occurrence: &Occurrence, row: &ContentRow) -> Result<ByteLen, AskError> {
         let place = occurrence.place;
         if occurrence.rendition == Rendition::Own && place.member.is_none() {
@@ -293,7 +294,7 @@ impl<'a> Prover<'a> {
         Ok(ByteLen(size.0.saturating_mul(TAKEN_APART)))
     }
 
-    /// What the subject says as this rendition of it.
+    /// Reads this rendition of the subject.
     fn read_subject(
         &self,
         rendition: Rendition,
@@ -322,7 +323,7 @@ impl<'a> Prover<'a> {
         Ok(self.say(&path, extract, (rendition, digest), errors))
     }
 
-    /// The bytes of a file, if they still are this content.
+    /// Returns the bytes of a file, if they still are this content.
     fn read(
         &self,
         path: &Path,
@@ -332,7 +333,7 @@ impl<'a> Prover<'a> {
     ) -> Result<Option<Vec<u8>>, AskError> {
         let read = match folders.bytes_if(path, digest) {
             Err(AskError::Cancelled) => return Err(AskError::Cancelled),
-            // What is in a catalogue never can be.
+            // A content in a catalogue can never be read.
             Err(error @ AskError::Elsewhere { .. }) => {
                 self.note(path, &error, errors);
                 return Ok(None);
@@ -342,8 +343,8 @@ impl<'a> Prover<'a> {
         Ok(self.here(read.ok().flatten()))
     }
 
-    /// What was read of a file, if that could be done and it is what the index has. In the next
-    /// moment it may be otherwise, without a change of the index.
+    /// Returns what was read of a file, if it is the indexed content. Otherwise the answer must not
+    /// be cached: the file may differ again without a change of the index.
     fn here<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.snapshot.note_outside();
@@ -351,7 +352,7 @@ impl<'a> Prover<'a> {
         read
     }
 
-    /// Takes note of what has vanished, and of what cannot be read if all had to be.
+    /// Records a vanished file, and an unreadable one if everything had to be read.
     fn note(&self, path: &Path, error: &AskError, errors: &mut Vec<SoftError>) {
         if error.means_vanished() {
             errors.push(SoftError::vanished(path.into()));
@@ -360,7 +361,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// The bytes of a content where it stands.
+    /// Returns the bytes of a content at its place.
     fn other(
         &self,
         occurrence: &Occurrence,
@@ -381,7 +382,7 @@ impl<'a> Prover<'a> {
         Ok(self.say(&path, extract, (occurrence.rendition, digest), errors))
     }
 
-    /// What stands for the file or member at a path, if it is this content.
+    /// Returns the representation of the file or member at a path, if it is this content.
     fn say(
         &self,
         path: &Path,
@@ -398,7 +399,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// What was proven, as a way in which two files meet.
+/// Returns a proof in the form of a match.
 fn matched(proven: Proven, layer: Layer) -> Match {
     let layer = match proven.relation {
         Some(Relation::SameText) => Layer::Text,

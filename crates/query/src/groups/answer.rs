@@ -1,7 +1,7 @@
-//! Groups in words.
+//! Formats groups as answers.
 //!
-//! Totals are of everything; paths, times and links are looked up for what is shown alone. Every
-//! group is made by itself, so several threads make them.
+//! Totals cover everything; paths, times and links are looked up only for groups that are shown.
+//! Every group is made independently, so several threads make them.
 
 use std::cmp::Reverse;
 
@@ -20,26 +20,26 @@ use super::links::{By, HalfLink};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 use super::{About, Collection};
 
-/// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
+/// Hex digits of an id. Two of a million contents share one with a chance of one in 500.
 const ID_DIGITS: usize = 12;
 
-/// Whether a text can be the id of a cluster: so many digits as ids have.
+/// Returns whether a text can be the id of a cluster: it has the digits of an id.
 pub fn is_cluster_id(text: &str) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == ID_DIGITS && text.bytes().all(is_digit)
 }
 
-/// A group before it is put into words.
+/// A group before it is formatted.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     bytes: u64,
     center: u32,
-    /// Where its members begin and end in the list of all members.
+    /// The range of its members in the list of all members.
     from: usize,
     to: usize,
 }
 
-/// The totals, and the clusters that are shown.
+/// Returns the totals, and the clusters that are shown.
 pub(super) fn clusters(
     shown: &Shown<'_>,
     stars: &Stars,
@@ -50,7 +50,7 @@ pub(super) fn clusters(
     let mut groups: Vec<Group> = Vec::new();
     let mut members: Vec<u32> = Vec::new();
     if let About::Content(place) = collection.about {
-        // Its group, or, if it is in none, those that are linked with it.
+        // Its group, or, if it is in none, the files that are linked with it.
         let center = stars.center(place);
         members = match center {
             Some(center) => (0..table.len())
@@ -125,7 +125,7 @@ fn clusters_in_words(count: usize) -> String {
     format!("{count} cluster{s}")
 }
 
-/// The totals that are known before anything is grouped.
+/// Returns the totals that are known before anything is grouped.
 pub(super) fn totals(collection: &Collection) -> GroupsSummary {
     let components = &collection.links.components;
     let several = (0u32..)
@@ -154,7 +154,7 @@ fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskE
     Ok(members)
 }
 
-/// One group in words. `members` are those of all groups, of each ascending.
+/// Formats one group. `members` has the members of all groups, ascending within each.
 fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, AskError> {
     let (snapshot, collection) = (shown.snapshot, shown.collection);
     let members = &members[group.from..group.to];
@@ -174,7 +174,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         at.ok().map(|at| of_center[at])
     };
     let ties: Vec<Tie> = of_center.iter().map(HalfLink::tie).collect();
-    // What holds other files is no version of them, even if it holds one and nothing else.
+    // A container is no version of its members, even if it holds only one.
     let holders = members
         .iter()
         .filter(|&&member| collection.holds_others(member))
@@ -183,7 +183,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = match Shape::of(&ties) {
         Shape::Versions if is_mixed && collection.holds_others(group.center) => Shape::Archive,
         Shape::Versions if is_mixed => Shape::Family,
-        // A book is no archive of its chapters.
+        // A book is not an archive of its chapters.
         Shape::Archive if !collection.holds_others(group.center) => Shape::Contains,
         shape => shape,
     };
@@ -214,7 +214,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         rows = by_time.into_iter().map(|(_, member)| member).collect();
         mark_newest(&mut rows);
     }
-    // Furthest from the centre first.
+    // The furthest from the centre come first.
     let mut far: Vec<u32> = members.to_vec();
     far.sort_by_cached_key(|&place| {
         let score = to_center(place).map(|half| half.tie().containment());
@@ -247,8 +247,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest of members that come in the order of their times, unless another is as young.
-/// By the files' times this is a hint: a copy may have lost them.
+/// Marks the youngest of members that are sorted by their times, unless another is as young. By the
+/// files' times this is a hint: a copy may have lost them.
 pub(super) fn mark_newest(members: &mut [Member]) {
     let times = times_of(members.iter().map(Member::dates));
     let is_alone = matches!(times[..], [.., before, last] if before < last);
@@ -257,13 +257,14 @@ pub(super) fn mark_newest(members: &mut [Member]) {
     }
 }
 
-/// The least path of a content's files.
+/// Returns the least path of a content's files.
 pub(super) fn path(collection: &Collection, place: u32) -> PathText {
     let first = collection.table.first(&collection.scoped, place);
     PathText::from(first.path.as_path())
 }
 
-/// A content as a member; `shares`: how much of it is in the centre, and of the centre in it.
+/// Returns a content as a member. `shares` are its share in the centre, and that of the centre in
+/// it.
 pub(super) fn member(
     snapshot: &Snapshot,
     collection: &Collection,
@@ -288,7 +289,7 @@ pub(super) fn member(
     })
 }
 
-/// The date that a content states.
+/// Returns the date that a content states.
 pub(super) fn stated(
     snapshot: &Snapshot,
     collection: &Collection,
@@ -298,12 +299,12 @@ pub(super) fn stated(
     Ok(content.and_then(|row| row.date).map(Into::into))
 }
 
-/// When the first of a content's files was changed last, in seconds since 1970.
+/// Returns the last change of the first of a content's files, in seconds since 1970.
 pub(super) fn mtime(collection: &Collection, place: u32) -> i64 {
     collection.table.first(&collection.scoped, place).mtime
 }
 
-/// The name of a content: the beginning of its digest.
+/// Returns the name of a content: the beginning of its digest.
 pub(super) fn id(
     snapshot: &Snapshot,
     collection: &Collection,
@@ -312,7 +313,7 @@ pub(super) fn id(
     short_id(snapshot, collection.table.id(place))
 }
 
-/// The beginning of a content's digest.
+/// Returns the beginning of a content's digest.
 pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String, AskError> {
     let row = snapshot.content(content)?;
     let mut id = row.map_or(String::new(), |row| row.digest.to_string());
@@ -320,7 +321,7 @@ pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String
     Ok(id)
 }
 
-/// Mean of the larger containments.
+/// Returns the mean of the larger containments.
 pub(super) fn average(links: &[HalfLink]) -> Fraction {
     let sum: u64 = links
         .iter()
@@ -329,7 +330,7 @@ pub(super) fn average(links: &[HalfLink]) -> Fraction {
     Fraction::from_millionths((sum / (links.len() as u64).max(1)) as u32)
 }
 
-/// Links as rows, best first; `a` has the lesser path.
+/// Returns links as rows, best first; `a` has the lesser path.
 fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskError> {
     let rank = |place: u32| shown.collection.table.rank(place);
     let mut links: Vec<HalfLink> = links
@@ -354,7 +355,7 @@ fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskErr
     links.iter().map(|link| row(shown, link)).collect()
 }
 
-/// A link as a row; `a` is the end it is seen from.
+/// Returns a link as a row; `a` is the end it is seen from.
 pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
     let shares = shown.of_link(link)?;
     Ok(Link {

@@ -1,19 +1,20 @@
 //! Identical files of trees that no index has.
 //!
-//! An index reads and cuts every file; sets of identical files need the few that may be equal:
+//! An index reads and chunks every file. Sets of identical files only need the few that may be
+//! equal:
 //!
-//! 1. **The trees are walked** (`walk`) by all cores. Of each file its path and what `stat` says
-//!    are in memory, and nothing else from here to the answer, so the bound is that of names.
-//! 2. **A file that is alone with its size is not opened.** Whether it may be read is asked all the
-//!    same: an answer names what could not be looked at, whoever gives it.
-//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]: of
-//!    long ones the beginnings first, then what may still be equal from end to end. Two files are
-//!    identical if their content digests are equal, as everywhere.
+//! 1. **The trees are walked** (`walk`) by all cores. Only the path and the `stat` of each file are
+//!    in memory until the answer.
+//! 2. **A file with a unique size is not opened.** Its read permission is still checked, since an
+//!    answer reports unreadable files, whichever program gives it.
+//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. Of
+//!    long ones the beginnings are read first, then the files that may still be equal. Two files
+//!    are identical if their content digests are equal, as everywhere.
 //! 4. A file that changed between the walk and the end of reading is in no set, and is counted as
 //!    pending.
 //!
-//! The answer has the bytes of that of an index which has just been brought in line with the trees,
-//! and nothing is written: who asks about similar files later pays for an index then.
+//! The answer has the same bytes as that of a fresh index of the trees, and nothing is written. A
+//! later question about similar files has to build the index.
 
 mod read;
 mod walk;
@@ -32,7 +33,7 @@ use self::walk::{Walked, file_at, walk};
 use super::identical::{SameBytes, add, whole};
 use super::not_among;
 
-/// The sets of identical files below the paths of a scope, which are absolute and there.
+/// Returns the sets of identical files below the paths of a scope, which are absolute and exist.
 pub(crate) fn identical(
     request: &GroupsRequest,
     (exclude, params): (&[PathBuf], &Params),
@@ -52,7 +53,7 @@ pub(crate) fn identical(
     });
     let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
 
-    // One of the names of each file: the least.
+    // The least name of each file.
     let mut distinct: Vec<u32> = (0..files.len() as u32).collect();
     distinct.sort_unstable_by_key(|&place| (file(place).size, file(place).inode, place));
     distinct.dedup_by_key(|place| file(*place).inode);
@@ -99,7 +100,7 @@ pub(crate) fn identical(
     })
 }
 
-/// The names of all files of a scope as they are now, sorted, and what could not be listed.
+/// Returns the names of all files of a scope as they are now, sorted, and the errors of listing.
 pub fn names(
     scope: &Scope,
     observer: &mut dyn Observer,
@@ -109,7 +110,7 @@ pub fn names(
     Ok((names.collect(), walked.errors))
 }
 
-/// Those of long files that begin alike.
+/// Returns the long files with equal beginnings.
 fn may_still_be_equal(done: &mut Done, size: impl Fn(u32) -> u64) -> Vec<(u32, How)> {
     let mut heads = std::mem::take(&mut done.heads);
     heads.sort_unstable_by_key(|&(head, place)| (size(place), head, place));

@@ -363,7 +363,6 @@ impl Links {
     /// The bound is relative. Of twenty versions of a program each has little that not all of them
     /// have. Drivers of one framework share that with their closest build, and almost nothing with
     /// each other.
-    /// nothing of each other.
     fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
         if closest.iter().all(|&closest| closest == 0.0) {
             return Ok(Vec::new());

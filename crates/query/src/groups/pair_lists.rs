@@ -1,4 +1,4 @@
-//! Pairs of contents that are to be looked at, by the places of both.
+//! Pairs of contents to check, by their places.
 
 use std::path::Path;
 
@@ -31,16 +31,16 @@ impl Record for MetPair {
     }
 }
 
-/// For each place the greater ones that it is paired with.
+/// The greater places that each place is paired with.
 #[derive(Debug)]
 pub(super) struct PairLists {
-    /// Those of a place are from `starts[place]` to `starts[place + 1]`.
+    /// The list of a place is from `starts[place]` to `starts[place + 1]`.
     starts: Vec<u64>,
     greater: SortedRun<u32>,
 }
 
 impl PairLists {
-    /// Of pairs of so many contents.
+    /// Returns the lists of the pairs of this many contents.
     pub(super) fn of(
         runs: Vec<SortedRun<MetPair>>,
         contents: u32,
@@ -61,15 +61,15 @@ impl PairLists {
         Ok(Self { starts, greater })
     }
 
-    /// Puts the places that one is paired with into `greater`, ascending.
+    /// Reads the places that one is paired with into `greater`, ascending.
     pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
         self.greater.read(from..to, greater)
     }
 
-    /// The pairs among some contents: for each of `places`, by its number among these, the later
-    /// ones that it is paired with, ascending.
+    /// Returns the pairs among some contents. For each of `places`, by its index, they are the
+    /// later ones that it is paired with, ascending.
     pub(super) fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each pair is there once, in memory and on disk, and from whichever end it is seen.
+        /// Each pair occurs once, in memory and on disk, seen from either end.
         #[test]
         fn pairs_come_back(
             pairs in prop::collection::vec((0u32..30, 30u32..60), 0..300),

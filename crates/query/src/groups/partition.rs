@@ -1,9 +1,9 @@
 //! The contents of each sub-problem, in one file and in pieces (Forman, Eshghi & Chiocchetti 2005,
 //! section 2.5, step 6).
 //!
-//! The paper writes one file for each sub-problem in a linear pass. There may be more of them than
-//! files can be open, so here all lie in one scratch file: each has a buffer, and where each full
-//! buffer went is remembered. A record never spans two pieces.
+//! The paper writes one file for each sub-problem in a linear pass. There may be more sub-problems
+//! than files can be open, so here all share one scratch file. Each has a buffer, and the position
+//! of each written buffer is recorded. A record never spans two pieces.
 
 use std::path::Path;
 
@@ -28,12 +28,12 @@ struct PartitionPart {
     extents: Vec<Extent>,
 }
 
-/// The least bytes that are written at once.
+/// Least number of bytes that are written at once.
 const LEAST_PIECE: u64 = 4 << 10;
 const MOST_PIECE: u64 = 256 << 10;
 
 impl Partition {
-    /// Makes room for so many sub-problems, whose buffers together take about `room` bytes.
+    /// Prepares this many sub-problems, whose buffers together take about `room` bytes.
     pub(super) fn new(parts: usize, room: u64, dir: &Path) -> Result<Self, AskError> {
         let most = (room / parts.max(1) as u64).clamp(LEAST_PIECE, MOST_PIECE);
         Ok(Self {
@@ -56,7 +56,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Everything has been added.
+    /// Writes the remaining buffers.
     pub(super) fn finish(&mut self) -> Result<(), AskError> {
         for part in &mut self.parts {
             part.flush(&self.scratch)?;
@@ -86,8 +86,8 @@ impl PartitionPart {
     }
 }
 
-/// The contents of a sub-problem in the order in which they were added. A clone goes on from the
-/// same place.
+/// The contents of a sub-problem in the order in which they were added. A clone continues from the
+/// same position.
 #[derive(Clone, Debug)]
 pub(super) struct Contents<'p> {
     scratch: &'p Scratch,
@@ -97,7 +97,7 @@ pub(super) struct Contents<'p> {
 }
 
 impl Contents<'_> {
-    /// The next content and its place; `None` at the end.
+    /// Returns the next content and its place; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u32, Kept)>, AskError> {
         if self.at == self.piece.len() {
             let Some((extent, rest)) = self.extents.split_first() else {
@@ -114,7 +114,7 @@ impl Contents<'_> {
             .and_then(|len| reader.bytes(len as usize))
             .and_then(decode);
         self.at = self.piece.len() - reader.0.len();
-        // This can only fail if somebody else writes into a file without a name.
+        // This can only fail if another process writes into a file without a name.
         record.map(Some).ok_or_else(|| self.scratch.damaged())
     }
 }

@@ -1,4 +1,4 @@
-//! `templates mark`: from the members of a cluster to a template.
+//! `templates mark`: makes a template of the members of a cluster.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 
-/// Records what the files of the request have in common as a template of `store`. A content that
-/// several files have counts once. `scratch` and the reader of documents as in
-/// [`groups::groups_with_parts`]: a cluster is known by what it was shown with.
+/// Records the common content of the request's files as a template of `store`. A content of several
+/// files counts once. `scratch` and the reader of documents are as in
+/// [`groups::groups_with_parts`]: a cluster is identified by the settings that it was shown with.
 pub fn mark_with_parts(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     store: &Store,
@@ -66,7 +66,7 @@ pub fn mark_with_parts(
     })
 }
 
-/// The paths of a cluster's members.
+/// Returns the paths of a cluster's members.
 fn members(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     request: &MarkRequest,
@@ -95,16 +95,16 @@ fn members(
         .collect())
 }
 
-/// A content of which a template is made.
+/// A content that a template is made from.
 struct MarkedContent<'f> {
     kept: Kept,
     digest: ContentDigest,
-    /// A file that has it.
+    /// A file with the content.
     path: &'f Path,
 }
 
 impl MarkedContent<'_> {
-    /// Its bytes, if it is a text, and can be read as it is indexed.
+    /// Returns its bytes, if it is a text and can be read as it is indexed.
     fn text(&self) -> Option<Vec<u8>> {
         let is_read = self.kept.kind == ContentKind::Text && self.kept.whole <= LARGEST_READ;
         let read = is_read.then(|| bytes_if(self.path, &self.digest));
@@ -112,7 +112,7 @@ impl MarkedContent<'_> {
     }
 }
 
-/// The distinct contents of these files.
+/// Returns the distinct contents of these files.
 fn marked<'f>(
     snapshot: &Snapshot,
     files: &'f [PathBuf],
@@ -137,8 +137,8 @@ fn marked<'f>(
     Ok(marked)
 }
 
-/// The share of the contents' bytes that the template takes out, besides those that were there:
-/// of texts that can be read to the byte, if it has their words.
+/// Returns the share of the contents' bytes that the template removes in addition to earlier ones.
+/// Readable texts are measured to the byte, if the template has their words.
 fn taken(snapshot: &Snapshot, pieces: &Template, marked: &[MarkedContent<'_>]) -> Fraction {
     let before = snapshot.templates();
     let mut alone = Templates::new(snapshot.params());

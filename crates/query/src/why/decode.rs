@@ -1,13 +1,13 @@
-//! Bytes of watched files as text that can be shown anywhere.
+//! Decodes bytes of watched files as text that can be shown anywhere.
 //!
-//! What a file holds may be an escape sequence that repaints the screen or letters that reverse the
-//! line. Each control character becomes its picture (`␛`), so that it is seen and not obeyed; what
-//! is invisible or turns the direction of writing, and what is no UTF-8, becomes `U+FFFD`. Tabs
-//! stay: whoever lays the text out expands them.
+//! A file may contain an escape sequence that repaints the screen or letters that reverse the line.
+//! Each control character becomes its picture (`␛`), so that it is shown and has no effect.
+//! Invisible characters, those that change the direction of writing, and invalid UTF-8 become
+//! `U+FFFD`. Tabs are kept: the layout expands them.
 
 use resemble_core::printable::is_printable;
 
-/// A character that is safe to print, in the place of a character of a file.
+/// Returns a safe character in place of a character of a file.
 pub(super) fn shown(c: char) -> char {
     match c {
         '\t' => '\t',
@@ -18,8 +18,8 @@ pub(super) fn shown(c: char) -> char {
     }
 }
 
-/// Calls `each` with the place and the character of everything in `bytes`; a sequence that is no
-/// UTF-8 is one replacement character.
+/// Calls `each` with the position and the character of everything in `bytes`. An invalid UTF-8
+/// sequence is one replacement character.
 pub(super) fn chars(bytes: &[u8], mut each: impl FnMut(usize, usize, char)) {
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {

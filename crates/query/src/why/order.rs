@@ -1,28 +1,26 @@
-//! Which shared runs stand in the same order in both files, and which were moved.
+//! Determines which shared runs are in the same order in both files, and which were moved.
 //!
-//! [`common_runs`](resemble_core::similarity::runs::common_runs) says *where* the bytes of a occur
-//! in b and does not mind the order. For a person the order matters: a block that went elsewhere is
-//! the news.
+//! [`common_runs`](resemble_core::similarity::runs::common_runs) finds *where* the bytes of a occur
+//! in b and ignores the order. Readers care about the order, since a moved block is a change.
 //!
 //! 1. **The backbone** is the heaviest chain of runs that rise in both files (the longest
-//!    increasing subsequence, weighted by bytes): what a reader who goes through both texts in
-//!    parallel meets in step. Neighbours may overlap in b by a few bytes, because an insertion
-//!    rarely begins and ends on bytes of its own; the overlap is paid for once and cut off when the
-//!    runs are laid out.
-//! 2. **What is off the backbone is looked for on it.** A run was matched with the place that
-//!    agrees furthest, which for a line that occurs thirty times may be any of them. So between
-//!    neighbours of the backbone the two gaps are compared once more on their own; what they share
-//!    stands in order after all. The gaps are disjoint: the second look costs no more than the
-//!    first.
-//! 3. **The rest is moved**, or, if b has it only inside a run that is already taken, **again**: a
-//!    holds twice what b holds once. The mirror image, what b holds twice, is not among the runs of
-//!    a at all (each byte of a is matched once) and comes from the runs of b in a.
+//!    increasing subsequence, weighted by bytes). A reader who goes through both texts in parallel
+//!    meets these runs in step. Neighbours may overlap in b by a few bytes, because an insertion
+//!    rarely begins and ends on unique bytes. The overlap counts once and is cut off when the runs
+//!    are laid out.
+//! 2. **Runs off the backbone are searched on it.** A run was matched with the place that agrees
+//!    furthest, which for a line that occurs thirty times may be any of them. So the two gaps
+//!    between neighbours of the backbone are compared separately. What they share is in order after
+//!    all. The gaps are disjoint, so the second pass costs no more than the first.
+//! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
+//!    holds twice what b holds once. The opposite case, what b holds twice, is not among the runs
+//!    of a (each byte of a is matched once). It comes from the runs of b in a.
 
 use std::ops::Range;
 
 use resemble_core::similarity::runs::{CommonRun, LEAST_RUN, common_runs};
 
-/// How a shared range stands in the two files.
+/// The placing of a shared range in the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placing {
     /// In step with the other ranges in order.
@@ -34,7 +32,7 @@ pub enum Placing {
 }
 
 impl Placing {
-    /// `in-order`, `moved`, `again`.
+    /// Returns `in-order`, `moved` or `again`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::InOrder => "in-order",
@@ -44,13 +42,14 @@ impl Placing {
     }
 }
 
-/// Looks into the gaps (step 2 above): each finds what the one before had matched out of order.
+/// Passes over the gaps (step 2 above). Each finds runs that the one before had matched out of
+/// order.
 const LOOKS: usize = 3;
 
-/// Overlaps are looked for among so many preceding runs.
+/// Preceding runs among which overlaps are searched.
 const NEIGHBOURS: usize = 8;
 
-/// The runs of a with their placing, in the order of a.
+/// Returns the runs of a with their placing, in the order of a.
 pub(super) fn place(
     mut runs: Vec<CommonRun>,
     bytes: Option<(&[u8], &[u8])>,
@@ -86,13 +85,13 @@ pub(super) fn place(
         .collect()
 }
 
-/// Which runs are on the heaviest chain that rises in both files.
+/// Returns which runs are on the heaviest chain that rises in both files.
 fn backbone(runs: &[CommonRun]) -> Vec<bool> {
     let mut ends: Vec<u64> = runs.iter().map(|run| run.b.end).collect();
     ends.sort_unstable();
     ends.dedup();
     let mut best = PrefixBest::new(ends.len());
-    // Weight of the best chain that ends with each run, and the run before it.
+    // The weight of the best chain that ends with each run, and the run before it.
     let mut chains: Vec<(u64, Option<usize>)> = Vec::with_capacity(runs.len());
     for (at, run) in runs.iter().enumerate() {
         let len = run.b.end - run.b.start;
@@ -128,7 +127,7 @@ fn backbone(runs: &[CommonRun]) -> Vec<bool> {
     on
 }
 
-/// The heaviest of the values at places below a bound: a Fenwick tree of maxima.
+/// Finds the heaviest value at places below a bound: a Fenwick tree of maxima.
 struct PrefixBest(Vec<Option<(u64, usize)>>);
 
 impl PrefixBest {
@@ -146,7 +145,7 @@ impl PrefixBest {
         }
     }
 
-    /// The heaviest value at a place below `places`; of equal ones the first that was put.
+    /// Returns the heaviest value at a place below `places`; of equal ones the first that was put.
     fn up_to(&self, places: usize) -> Option<(u64, usize)> {
         let mut best: Option<(u64, usize)> = None;
         let mut at = places;
@@ -162,7 +161,7 @@ impl PrefixBest {
     }
 }
 
-/// Compares the gaps between neighbours of the backbone on their own. Returns whether that found
+/// Compares the gaps between neighbours of the backbone separately. Returns whether that found
 /// anything.
 fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b: &[u8]) -> bool {
     let old = std::mem::take(runs);
@@ -204,7 +203,7 @@ fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b
     found
 }
 
-/// What two gaps share in order.
+/// Returns what two gaps share in order.
 fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<CommonRun> {
     let is_long = |range: &Range<u64>| range.start + LEAST_RUN as u64 <= range.end;
     if !is_long(of_a) || !is_long(of_b) {
@@ -227,8 +226,9 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
         .collect()
 }
 
-/// The parts of the runs of b (`of_b`: runs of b in a, so their `a` is in b) that no range names
-/// yet: what b has more often than a. Each has its place in a in `a` and is in the order of b.
+/// Returns the parts of the runs of b that no range covers yet: what b has more often than a.
+/// (`of_b`: runs of b in a, so their `a` is in b.) Each has its place in a in `a`, and they are in
+/// the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();
@@ -244,7 +244,7 @@ pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Ve
     rest
 }
 
-/// The same bytes as disjoint ranges in order.
+/// Returns the same bytes as disjoint ranges in order.
 pub(super) fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -257,7 +257,7 @@ pub(super) fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// The parts of a range outside of disjoint ranges in order.
+/// Returns the parts of a range outside of disjoint ranges in order.
 pub(super) fn without(range: &Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut parts = Vec::new();
     let mut from = range.start;
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(placings(runs), [InOrder, Again, InOrder]);
     }
 
-    /// The chain is the heaviest of all, by trying all.
+    /// Checks by exhaustive search that the chain is the heaviest.
     #[test]
     fn the_backbone_is_the_heaviest_chain() {
         let mut random = Random::new(7);
@@ -323,7 +323,7 @@ mod tests {
             let runs: Vec<CommonRun> = (0..9)
                 .map(|_| {
                     let len = 1 + random(9);
-                    // Places apart, so that no two overlap in part.
+                    // Separate places, so that no two overlap in part.
                     let run = run(a, random(12) * 10, len);
                     a += len;
                     run

@@ -1,4 +1,5 @@
-//! The one entry: what it hands out is what the questions give, and it ends when nobody listens.
+//! The single entry point: it returns what the questions return, and it ends when the receiver
+//! stops.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -24,7 +25,7 @@ use crate::scene::Scene;
 use resemble_relate::AskError;
 use resemble_testutil::random::letters as text;
 
-/// Two versions of ten texts.
+/// Writes two versions of ten texts.
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for at in 0..10 {
@@ -38,7 +39,7 @@ fn two_versions() -> Scene {
     scene
 }
 
-/// The default question about a subject.
+/// Returns the default question about a subject.
 fn find_of(subject: Subject) -> FindRequest {
     FindRequest {
         subject,
@@ -46,7 +47,7 @@ fn find_of(subject: Subject) -> FindRequest {
     }
 }
 
-/// What a question is answered from, in a test.
+/// The data that a question is answered from, in a test.
 struct Asked {
     scene: Scene,
     snapshot: Snapshot,
@@ -103,7 +104,7 @@ impl Asked {
         }
     }
 
-    /// Every question, with what it is to be answered.
+    /// Returns every question, with its expected answer.
     fn requests(&self) -> Vec<Request> {
         let digest = find::read_now(&self.scene.path("one/1.txt"), &Params::default());
         let groups = GroupsRequest {
@@ -156,7 +157,7 @@ impl Asked {
     }
 }
 
-/// Takes lines until so many were taken.
+/// Takes a given number of lines, then stops.
 struct Taker {
     left: usize,
     headers: Vec<Header>,
@@ -305,7 +306,7 @@ fn the_rows_are_those_of_the_question() {
     }
 }
 
-/// What a scope that names nothing is about is the business of who asks.
+/// The caller decides the default scope.
 #[test]
 fn a_dump_of_no_roots_is_empty() {
     let asked = Asked::new();
@@ -356,7 +357,7 @@ fn a_subject_that_was_sent_is_compared_like_the_file() {
         rows(asked.content("one/1.txt", inode("one/1.txt"))),
         of_file
     );
-    // Whose bytes they are is not known: the file itself is an identical one.
+    // The source of the bytes is unknown, so the file itself is an identical one.
     let of_stdin = rows(asked.content("one/1.txt", None));
     assert_eq!(of_stdin.len(), of_file.len() + 1);
     assert_eq!(of_stdin[0].0, asked.path("one/1.txt"));

@@ -1,4 +1,4 @@
-//! Reconciling real trees: what is read, what is kept, what is left out.
+//! Reconciling real trees: which files are read, kept and left out.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -42,7 +42,7 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
     fs::rename(scene.path("a/one.txt"), scene.path("two.txt")).expect("rename");
     fs::rename(scene.path("a"), scene.path("b")).expect("rename");
     let report = scene.scan();
-    // A rename dates the inode anew; without an event that says so it is read to be sure.
+    // A rename dates the inode anew. Without an event for it, the file is read to be sure.
     assert!(report.progress.files_read <= 1);
     fs::hard_link(scene.path("two.txt"), scene.path("b/three.txt")).expect("link");
     let targets = [Target::entry(scene.path("b/three.txt"), Cause::Named)];
@@ -78,7 +78,7 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
 fn what_is_no_file_is_named_and_never_opened() {
     let mut scene = Scene::new();
     scene.write("file", b"x");
-    // Opening a pipe nobody writes to would block for ever.
+    // Opening a pipe without a writer would block for ever.
     mknodat(
         CWD,
         scene.path("pipe"),
@@ -205,7 +205,7 @@ fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
     };
     let left = ["a.c", "repo/.git/config", "sub/top/x"];
     assert_eq!(known(&scene), left);
-    // A single path that somebody heard of, and one that moved there.
+    // A single reported path, and one that was moved there.
     let target = Target::entry(scene.path("sub/target/x"), Cause::Modified);
     scene.look(&[target]);
     assert_eq!(known(&scene), left);
@@ -218,7 +218,7 @@ fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
     scene.look(&[moved]);
     assert_eq!(known(&scene), left[1..]);
     scene.assert_as_fresh("left out");
-    // Other patterns count from the next look on.
+    // Other patterns apply from the next reconcile on.
     let mut roots = scene.ingest.options().roots.clone();
     roots[0].exclude = vec!["repo".to_owned()];
     scene.ingest.set_roots(roots);
@@ -246,7 +246,7 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     };
     assert!(skipped(&scene, "large") && !skipped(&scene, "small"));
     assert_eq!(scene.scan().changes, 0, "nothing is news");
-    // What grows over the bound loses its content, what shrinks below it gets one.
+    // A file that grows over the bound loses its content; one that shrinks below it gets one.
     scene.write("small", text(1, 20_000));
     scene.write("large", text(2, 5000));
     scene.scan();
@@ -308,7 +308,7 @@ fn a_file_may_become_anything_else() {
     assert_eq!(scene.dump(), scene.fresh_dump());
 }
 
-/// Random changes between two looks, many times: the index is that of a fresh scan.
+/// After random changes, repeated many times, the index equals that of a fresh scan.
 #[test]
 fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     let mut scene = Scene::new();
@@ -340,8 +340,8 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
 }
 
-/// A disk that a process serves (NTFS, exFAT: type `fuseblk`) is a disk; other FUSE mounts are left
-/// out.
+/// A disk that is served by a process (NTFS, exFAT: type `fuseblk`) is a disk; other FUSE mounts
+/// are left out.
 #[test]
 fn a_disk_that_a_process_serves_is_indexed() {
     let mut scene = Scene::new();
@@ -395,7 +395,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // It goes when the mount does.
+        // It is detached with the mount.
         Command::new("losetup")
             .args(["--detach", &self.device])
             .status()
@@ -403,8 +403,8 @@ impl Drop for Disk {
     }
 }
 
-/// Something far below was told of first: the directories between were in the index then, and a
-/// listing of what is above them took them for known.
+/// A path far below was reported first, which added the directories above it. A later listing took
+/// these for known.
 #[test]
 fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     let mut scene = Scene::new();
@@ -429,8 +429,8 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     scene.assert_as_fresh("a directory that moved");
 }
 
-/// A file that comes when another one has gone may get the number of its inode, and be read in an
-/// earlier step than the one that misses the other.
+/// A new file may get the inode number of a removed one. It may be read before the removal of the
+/// other is noticed.
 #[test]
 fn what_got_the_inode_of_another_file_is_not_that_file() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! The index of a command: what it looks at, what it remembers, and how it does without a cache.
+//! The index of a command: what it scans and caches, and how it works without a cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,7 @@ fn options(cache: Option<PathBuf>) -> LocalOptions {
     }
 }
 
-/// Our own folders by whatever name take no part; a relative one leaves out itself and not the
-/// world.
+/// Our own folders take no part under any name; a relative one leaves out only itself.
 #[test]
 fn our_own_folders_are_left_out() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -81,7 +80,7 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     };
     let tree = [tree];
     assert_eq!(read(&tree).0, 20);
-    // Files changed a moment ago are not trusted; nothing is new all the same.
+    // Files changed a moment ago are not trusted, but none is new.
     assert_eq!(read(&tree).1, 20);
 }
 
@@ -107,7 +106,7 @@ fn a_missing_path_is_named() {
     assert!(said.contains("/no/such/path"), "{said}");
 }
 
-/// Removes a folder when it was found, and the files of another when the last folder is listed.
+/// Removes a folder when it is found, and the files of another when the last folder is listed.
 struct Remover {
     folder: PathBuf,
     files: Vec<PathBuf>,
@@ -133,7 +132,8 @@ impl Observer for Remover {
     }
 }
 
-/// What vanishes between being found and being opened is said; what was read before is known.
+/// Files that vanish between being found and being opened are reported; what was read before is
+/// known.
 #[test]
 fn what_vanishes_meanwhile_is_said() {
     let temp = tempfile::tempdir().expect("a folder");

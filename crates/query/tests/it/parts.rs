@@ -1,4 +1,4 @@
-//! Documents and archives: what stands for them, from the file to the answer.
+//! Documents and archives: their representations, from the file to the answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn rows_with(scene: &Scene, name: &str, options: FindOptions) -> Vec<FindRow> {
         text: true,
         ..options
     };
-    // The whole index and the tree alone: the same rows.
+    // The whole index and the tree alone give the same rows.
     let everywhere = found(&snapshot, &subject, &options);
     let within = FindOptions {
         scope: scene.scope(),
@@ -60,7 +60,7 @@ fn found(snapshot: &Snapshot, subject: &Subject, options: &FindOptions) -> Vec<F
         .rows
 }
 
-/// Path below the root, relation and layer of each row.
+/// Returns the path below the root, relation and layer of each row.
 fn brief(scene: &Scene, rows: &[FindRow]) -> Vec<(String, Option<Relation>, Layer)> {
     let below = |row: &FindRow| {
         let path = row.path.as_path().to_str().expect("a name");
@@ -99,7 +99,7 @@ fn documents_of_one_text_are_found_by_each_other() {
         [same("report.docx"), same("report.pdf")]
     );
     assert_eq!(found_by(&scene, "other.docx"), []);
-    // Without the layer there is nothing to see.
+    // Without the layer there are no rows.
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let docx = subject(&snapshot, &scene.path("report.docx"));
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
@@ -161,7 +161,7 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
         found_by(&scene, "mail.eml"),
         [at("copy.eml"), contains("a.txt"), contains("b.pdf")]
     );
-    // Members can be asked about: they are similar to what lies elsewhere.
+    // Members can be subjects: they are similar to files elsewhere.
     assert_eq!(found_by(&scene, "mail.eml!report.zip!a.txt"), [at("a.txt")]);
     assert_eq!(
         found_by(&scene, "mail.eml!report.zip!docs/b.docx"),
@@ -172,7 +172,7 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
         let none = Subject::indexed(&snapshot, &scene.path(nothing), &Params::default());
         assert!(none.expect("readable").is_none(), "{nothing}");
     }
-    // It is asked for among given files only: then only these count.
+    // Only given files are searched, so only these count.
     let among = FindOptions {
         text: true,
         scope: Scope {
@@ -218,7 +218,7 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
     scene.write("a.zip", fake(1, &zip));
     scene.write("a.tar.gz", fake(2, &backwards));
     scene.write("a.tar.xz", fake(3, &backwards));
-    // A later version: three of twelve texts are others.
+    // A later version, in which three of twelve texts differ.
     let later: Vec<Record> = files
         .iter()
         .enumerate()
@@ -286,7 +286,7 @@ fn a_packed_file_stands_for_what_it_holds() {
     let same = |path| row(path, Relation::SameText, Layer::Text);
     assert_eq!(found_by(&scene, "a.log"), [same("a.log.gz")]);
     assert_eq!(found_by(&scene, "a.log.gz"), [same("a.log")]);
-    // Few bytes are equal all the same.
+    // Equal contents of few bytes are still found.
     assert_eq!(found_by(&scene, "tiny"), [same("tiny.gz")]);
     assert_eq!(found_by(&scene, "doc.txt"), [same("doc.docx.gz")]);
 }
@@ -346,7 +346,7 @@ fn what_broke_off_is_left_out_and_the_rest_is_there() {
     assert_eq!(found_by(&scene, "two.txt"), [at("a.zip!fine.txt")]);
 }
 
-/// The pairs of the tree as names, with the layer and the larger containment.
+/// Returns the pairs of the tree as names, with the layer and the larger containment.
 fn pairs_of(scene: &Scene, (text, archives): (bool, bool)) -> Vec<(String, String, Layer, f64)> {
     let options = PairsRequest {
         scope: scene.scope(),
@@ -413,13 +413,14 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // Of what lies in both, edited or not, each archive has a row beside each file that says it.
+    // For a file in both, edited or not, each archive has a row with each other file that contains
+    // it.
     let (layer, score) = find("c.txt", "f.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());
-    // Members are no rows.
+    // Members have no rows.
     assert_eq!(rows.len(), 5 * 4 / 2 + 1 + 2 * 5);
-    // Without archives the others are the same, and it is said how many there are.
+    // Without archives the other rows are the same, and the archives are counted.
     let mut of_documents = rows.clone();
     of_documents.retain(|row| !row.0.ends_with("zip") && !row.1.ends_with("zip"));
     assert_eq!(pairs_of(&scene, (true, false)), of_documents);

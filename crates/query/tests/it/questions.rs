@@ -1,4 +1,4 @@
-//! The questions against their definitions, on an index filled without a tree.
+//! Compares the questions with their definitions, on an index filled without a tree.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ impl Collection {
     }
 }
 
-/// Words of six letters.
+/// Returns words of six letters.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut text = letters(seed, len);
     for at in (6..len).step_by(7) {
@@ -79,7 +79,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     text
 }
 
-/// Versions, parts, a header that many share, and strangers.
+/// Writes versions, parts, a common header, and unrelated files.
 fn family() -> Collection {
     let base = noise(1, 20_000);
     let header = noise(2, 1_500);
@@ -167,7 +167,7 @@ fn find_agrees_with_the_definitions() {
                 Fraction::from(measures.resemblance),
                 measures.shared_bytes.0,
             );
-            // The family is no tree on any disk: what cannot be read is estimated, and says so.
+            // The family is not on any disk: unreadable pairs are estimated and marked.
             if row.estimate {
                 let error = |told: Fraction, truth: Fraction| {
                     let share = |share: Fraction| share.score().expect("judged").get();
@@ -249,7 +249,7 @@ fn thresholds_scope_and_top() {
     );
 }
 
-/// Whoever speaks the protocol may send anything: it is told, and not answered by silence.
+/// A client may send any pattern: an invalid one is reported, not ignored.
 #[test]
 fn a_pattern_that_is_none_is_an_error() {
     let family = family();
@@ -269,7 +269,8 @@ fn a_pattern_that_is_none_is_an_error() {
     }
 }
 
-/// What only near-copies of a file have is no boilerplate, be they 100 or more than the limit.
+/// Pieces that only near-copies of a file have are no boilerplate, even if there are more than the
+/// limit.
 #[test]
 fn near_copies_are_listed_however_many_they_are() {
     let page = noise(3, 6_000);
@@ -364,7 +365,7 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     )
     .expect("an answer");
     assert_eq!((shown.len(), total), (100, 125));
-    // Among the members of a question that names directories, boilerplate is counted anew.
+    // If a question names directories, boilerplate is counted anew among their members.
     let scope = Scope {
         within: vec!["/versions".into()],
         ..Scope::default()

@@ -1,4 +1,4 @@
-//! A question that nobody waits for any more ends.
+//! A question ends when its caller stops waiting.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use resemble_relate::AskError;
 use crate::plain;
 use crate::scene::Scene;
 
-/// Two folders with versions of each other's files.
+/// Writes two folders with versions of each other's files.
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for n in 0..8 {
@@ -145,6 +145,6 @@ fn a_question_ends_in_the_middle() {
         ControlFlow::Continue(())
     });
     assert!(matches!(dumped, Err(ReadError::Stopped)), "{dumped:?}");
-    // Of a folder, what was read before is still told.
+    // For a folder, the part that was read before is still reported.
     assert!(lines < 10, "{lines} lines of 19");
 }

@@ -1,4 +1,4 @@
-//! What is known of a tree from an earlier look.
+//! The state of a tree from an earlier scan.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use resemble_scan::walk::Stat;
 
 use crate::compare::sides::Content;
 
-/// Where the packed pieces of a content lie.
+/// The place of a content's packed pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// In the bytes that a thread of this scan has packed.
+    /// The bytes that a thread of this scan has packed.
     Arena(u32),
-    /// In a pool of the cache, by its index in [`Names::pools`].
+    /// A pool of the cache, by its index in [`Names::pools`].
     Pool(u32),
 }
 
@@ -25,7 +25,7 @@ pub(super) struct PackedPlace {
     pub(super) length: u32,
 }
 
-/// Numbers for what inventories and scans name again and again, valid within this process.
+/// Numbers for names that inventories and scans use repeatedly, valid within this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// The names of the records with packed pieces.
@@ -51,7 +51,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     }) as u32
 }
 
-/// Together with the size this tells whether a file has changed.
+/// Together with the size, identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Its index in [`Names::file_systems`].
@@ -79,25 +79,25 @@ pub(super) struct KnownFile {
     pub(super) content: u32,
 }
 
-/// By the index of a content that was taken apart: what stands for it, by their indexes.
+/// The representations of each extracted content, by their indices.
 pub(super) type KnownApart = HashMap<u32, Vec<(Rendition, u32)>>;
 
-/// By the index of a content that was taken apart: what was skipped then.
+/// The skipped parts of each extracted content, by its index.
 pub(super) type KnownSkipped = HashMap<u32, Vec<SkippedPart>>;
 
-/// A tree as an earlier scan found it.
+/// A tree as found by an earlier scan.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     /// The files by their raw relative paths.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
     pub(super) apart: KnownApart,
-    /// By the index of a content: what was skipped of it, if anything was.
+    /// The skipped parts of each content that has any, by its index.
     pub(super) skipped: KnownSkipped,
 }
 
 impl Inventory {
-    /// The index of a file's content, if its stat is the one that was recorded.
+    /// Returns the index of a file's content, if its `stat` is the recorded one.
     pub(super) fn content_of(&self, path: &[u8], stat: &Stat, fs: u32) -> Option<u32> {
         let file = self.files.get(path)?;
         let known = self.contents.get(file.content as usize)?;

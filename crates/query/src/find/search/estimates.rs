@@ -1,5 +1,5 @@
-//! What the subject and each nominee come to by what the index has of both: nothing of this reads a
-//! file, and nothing of it depends on another pair, so two threads share the work.
+//! Estimates of the subject and each nominee from the index. They read no file and are independent
+//! of each other, so two threads share the work.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::Frame;
@@ -22,7 +22,7 @@ use super::promise::ListingPromise;
 use super::{Meeting, Search};
 use crate::find::prover::SubjectSide;
 
-/// A rendition of the subject, ready to be compared with what it meets.
+/// A rendition of the subject, prepared for comparison with its nominees.
 pub(super) struct PreparedRendition<'a> {
     pub(super) rendition: Rendition,
     pub(super) digest: &'a Digest,
@@ -34,31 +34,31 @@ pub(super) struct PreparedRendition<'a> {
     pub(super) common: Either<'a>,
 }
 
-/// A nominee that has enough in common with the subject to be looked at.
+/// A nominee that shares enough with the subject to be compared.
 pub(super) struct MetNominee {
     pub(super) row: ContentRow,
-    /// It is the same content or the same text.
+    /// True if it is the same content or the same text.
     pub(super) same: bool,
     pub(super) is_equal: bool,
     pub(super) common: Common,
     pub(super) passage: Option<Passage>,
-    /// Where it stands.
+    /// The places of its content.
     pub(super) occurrences: Vec<(Occurrence, Meeting)>,
 }
 
-/// What a pair comes to at one place.
+/// The result for a pair at one place.
 pub(super) enum NomineeFound {
     /// One of the two wholes of both.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
-    /// Of what holds members the text of a mail, or a single file that is held against them.
+    /// The text of a mail, or a single file that is compared with a container.
     Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
-    /// What is known already.
+    /// A final match.
     Row(Place, Box<Match>),
-    /// What is to be measured.
+    /// A match to be measured.
     Draft(Box<Draft>),
 }
 
-/// What is boilerplate to the index, and what has turned out to be in the subject.
+/// Boilerplate of the index, and boilerplate that was found in the subject.
 pub(super) struct Either<'a>(pub(super) &'a KnownBoilerplate<'a>, pub(super) &'a Counts);
 
 impl Boilerplate for Either<'_> {
@@ -72,7 +72,7 @@ impl Boilerplate for Either<'_> {
 }
 
 impl Search<'_> {
-    /// Estimates what the subject and a nominee have in common.
+    /// Estimates what the subject and a nominee share.
     pub(super) fn compare(
         &self,
         compared: &PreparedRendition<'_>,
@@ -131,7 +131,7 @@ impl Search<'_> {
         Ok(self.pair(&pair, &met.occurrences))
     }
 
-    /// Takes note of what was found of a pair.
+    /// Records the result for a pair.
     pub(super) fn take(&mut self, found: NomineeFound) {
         match found {
             NomineeFound::Wholes(occurrence, whole, found) => {
@@ -149,7 +149,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a pair comes to at each place where the nominee stands.
+    /// Returns the result for a pair at each place of the nominee.
     fn pair(
         &self,
         pair: &ContentPair<'_>,
@@ -194,7 +194,7 @@ impl Search<'_> {
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
-            // An estimate leaves boilerplate out by itself; what is proven has it in.
+            // An estimate leaves boilerplate out; a proof includes it.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
             if self.are_rows_listed()
@@ -217,9 +217,9 @@ impl Search<'_> {
         all
     }
 
-    /// Whether the true share of an estimated pair may be enough for a row. Samples that are
-    /// boilerplate have no part in the estimate, and none in its interval. Those of a text and of
-    /// data are of two sorts: they say nothing of what both share.
+    /// Returns whether the true share of an estimated pair may suffice for a row. Boilerplate
+    /// samples are neither in the estimate nor in its interval. The samples of a text and of data
+    /// are of two kinds, so they show nothing about what both share.
     fn could_pass(&self, pair: &ContentPair<'_>, b: &Sketch<'_>, estimate: &Measures) -> bool {
         if are_text_and_data(pair.digest.kind, pair.row.kind) {
             return true;
@@ -239,13 +239,14 @@ impl Search<'_> {
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// [`Self::could_pass`], of the text of a mail.
+    /// Does the same as [`Self::could_pass`], for the text of a mail.
     fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
         let other = pair.other.map(Kept::sketch);
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
-    /// How a pair meets at a place by what the index has; `None`: nothing can be said.
+    /// Returns the match of a pair at a place according to the index; `None`: no estimate is
+    /// possible.
     fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
@@ -274,7 +275,7 @@ struct ContentPair<'a> {
     digest: &'a Digest,
     row: &'a ContentRow,
     sketch: &'a Sketch<'a>,
-    /// `None`: it is the same content.
+    /// The other content; `None`: it is the same content.
     other: Option<&'a Kept>,
     measures: Measures,
     counts: &'a Counts,
@@ -283,9 +284,9 @@ struct ContentPair<'a> {
 }
 
 impl ContentPair<'_> {
-    /// Whether it may be listed when it is measured: the share of the subject will be discounted by
-    /// how rare the samples in common are, and that is known before. `rarity`: of what the estimate
-    /// is of.
+    /// Returns whether it may be listed after measuring. The share of the subject will be
+    /// discounted by the rarity of the common samples, which is known before. `rarity` is that of
+    /// the estimated part.
     fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
         let Some(rarity) = rarity else {
             return true;
@@ -304,13 +305,13 @@ impl ContentPair<'_> {
         if rarity.discounted(of_subject).get() >= Relation::PARTLY {
             return true;
         }
-        // The share of the other is not discounted. What is common to the index is known of samples
-        // of the subject alone, so the subject has these.
+        // The share of the other is not discounted. Boilerplate is known only for samples of the
+        // subject, so these must be its own.
         let (common, rare) = (count(b, true), count(b, false));
         let all = common + rare;
         let in_common = Score::new(common as f64 / all.max(1) as f64);
         let of_other = most(Some(in_common), all).get() + most(estimate.b_in_a, rare).get();
-        // The words in common may be rarer than the samples, if enough of these are rare.
+        // The common words may be rarer than the samples, if enough of these are rare.
         let left = || self.counts.left(a.signature, b.signature);
         of_other >= Relation::MOSTLY || left() >= 1.0
     }

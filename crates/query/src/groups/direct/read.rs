@@ -1,4 +1,4 @@
-//! What the files hold.
+//! Reads the contents of files.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -18,31 +18,31 @@ use rustix::fs::{Access, access};
 
 use super::walk::WalkedFile;
 
-/// What is read of a file that is longer than [`AT_ONCE`] before all of it is.
+/// Bytes that are read of a file longer than [`AT_ONCE`] before all of it is.
 const HEAD: usize = 4 << 10;
 
-/// Up to this size a file is read whole at once.
+/// Largest size of a file that is read whole at once.
 const AT_ONCE: u64 = 64 << 10;
 
-/// Files of at most so many bytes together are one task, unless it is a single file.
+/// Bytes of the files of one task at most, unless it is a single file.
 const BYTES: u64 = 8 << 20;
 
-/// At most so many files are one task.
+/// Files of one task at most.
 const FILES: usize = 64;
 
-/// What is to be found out about a file.
+/// The property of a file to determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Whether it can be read.
+    /// Read permission.
     Access,
-    /// How it begins.
+    /// The digest of its beginning.
     Head,
-    /// What it holds.
+    /// The digest of its content.
     Whole,
 }
 
 impl How {
-    /// What is to be found out first.
+    /// Returns the property to determine first.
     pub(super) const fn first(size: u64, may_be_equal: bool) -> Self {
         match (may_be_equal, size) {
             (false, _) => Self::Access,
@@ -60,18 +60,18 @@ impl How {
     }
 }
 
-/// What was found out; files by their places.
+/// The results; files are identified by their indices.
 #[derive(Default)]
 pub(super) struct Done {
     /// Digests of beginnings.
     pub(super) heads: Vec<(ContentDigest, u32)>,
     pub(super) contents: Vec<(ContentDigest, u32)>,
-    /// Files that could not be read, or were never there.
+    /// Files that could not be read, or were gone.
     pub(super) lost: HashSet<u32>,
-    /// How many of them could not be read.
+    /// The number of unreadable ones among them.
     pub(super) unreadable: u64,
     pub(super) errors: Vec<SoftError>,
-    /// How many files changed meanwhile.
+    /// The number of files that changed meanwhile.
     pub(super) moving: u64,
 }
 
@@ -91,11 +91,11 @@ pub(super) struct EqualSizes<'a> {
     roots: &'a [Anchor],
     files: &'a [WalkedFile],
     params: &'a Params,
-    /// As far as the walk came.
+    /// The progress of the walk.
     walked: Progress,
     files_read: AtomicU64,
     bytes_read: AtomicU64,
-    /// What was given to be read.
+    /// Files and bytes to read.
     files_due: AtomicU64,
     bytes_due: AtomicU64,
 }
@@ -119,7 +119,7 @@ impl<'a> EqualSizes<'a> {
         }
     }
 
-    /// Finds out what is asked of each file, in the order of paths, by all cores.
+    /// Determines the requested property of each file, in the order of paths, on all cores.
     pub(super) fn work(&self, mut tasks: Vec<(u32, How)>, observer: &mut dyn Observer) -> Done {
         tasks.sort_unstable_by_key(|&(place, _)| place);
         let cost = |&(place, how): &(u32, How)| how.cost(self.files[place as usize].size);
@@ -186,7 +186,7 @@ impl<'a> EqualSizes<'a> {
     }
 }
 
-/// Takes down the digest of what is read, which then counts as known: it is hashed and not cut.
+/// Records the digest of a content and treats it as known, so that it is hashed and not chunked.
 #[derive(Default)]
 struct DigestOnly(Cell<Option<ContentDigest>>);
 
@@ -197,7 +197,7 @@ impl Contents for DigestOnly {
     }
 }
 
-/// One thread.
+/// The state of one thread.
 struct EqualSizesWorker<'r, 'a> {
     reading: &'r EqualSizes<'a>,
     reader: Reader,
@@ -219,12 +219,12 @@ impl EqualSizesWorker<'_, '_> {
                 self.done.errors.push(SoftError::of_io(path, &source));
                 self.done.unreadable += 1;
             }
-            // Something else may be there now.
+            // The path may have another file by now.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let path = PathText::from(self.file(place).path());
                 self.done.errors.push(SoftError::vanished(path));
             }
-            // Nobody stops or pauses this reader.
+            // This reader is never stopped or paused.
             Err(ReadFailure::Stopped | ReadFailure::Paused) => {}
         }
         self.done.lost.insert(place);
@@ -234,8 +234,8 @@ impl EqualSizesWorker<'_, '_> {
         &self.reading.files[place as usize]
     }
 
-    /// Asks before it opens: nearly all files may be read, and to open one costs five times as
-    /// much.
+    /// Checks permission before opening: nearly all files may be read, and opening one costs five
+    /// times as much.
     fn access(&self, place: u32) -> Result<(), ReadFailure> {
         let file = self.file(place);
         if access(file.path(), Access::READ_OK).is_err() {
@@ -267,7 +267,7 @@ impl EqualSizesWorker<'_, '_> {
             .bytes_read
             .fetch_add(read.bytes, Ordering::Relaxed);
         match digest.0.get() {
-            // One that was read again after a change is not the file that was found.
+            // A file that was read again after a change is not the file that was found.
             Some(digest) if !read.moving && self.file(place).is_as(&read.stat) => {
                 self.done.contents.push((digest, place));
             }

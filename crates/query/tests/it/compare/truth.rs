@@ -1,8 +1,8 @@
-//! Comparisons of small trees against their definition.
+//! Compares results for small trees with their definition.
 
 use super::*;
 
-/// A tree: what each of a few paths holds, as a sequence of blocks (empty: an empty file).
+/// A tree: the content of each of a few paths, as a sequence of blocks (empty: an empty file).
 type Tree = BTreeMap<String, Vec<u8>>;
 
 fn trees() -> impl Strategy<Value = (Tree, Tree)> {
@@ -19,8 +19,8 @@ fn content(blocks: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The contents of both trees that `pairs` calls related: what is no text may have a part of
-/// another one that tells nothing, because too many others have it as well.
+/// Returns the contents of both trees that `pairs` reports as related. Contents that are not texts
+/// may share a part that is no evidence, because too many others have it.
 fn related(scene: &Scene) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let request = PairsRequest {
         scope: scene.scope(),
@@ -57,8 +57,8 @@ fn check(
 
     let summary = answer.body.summary;
 
-    // Which rows are a file's own: those of a pair, the inner file of a container, the one side of
-    // only-.
+    // The rows that are a file's own: those of a pair, the inner file of a container, the one side
+    // of only-.
     let mut own: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     let mut beside: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     for row in rows {
@@ -79,14 +79,14 @@ fn check(
         for path in tree.keys() {
             let rows = own[side].get(path).map_or(0, Vec::len);
             prop_assert!(rows <= 1, "{path} has {rows} rows of its own");
-            // Without one it is a container, or the file that a row marked as a copy is about.
+            // Without one it is a container, or the file of a row marked as a copy.
             prop_assert!(
                 rows == 1 || beside[side].contains_key(path),
                 "{path} is in no row"
             );
         }
-        // The summary counts each file once, by its own row; a file of several rows, or a copy, by
-        // one of them.
+        // The summary counts each file once, by its own row. A file with several rows, or a copy,
+        // counts by one of them.
         let mut counts = [summary.classes_a, summary.classes_b][side];
         let all = Class::ALL.map(|class| *counts.of(class));
         prop_assert_eq!(all.iter().sum::<u64>(), tree.len() as u64);
@@ -120,8 +120,8 @@ fn check(
                 let (Some(a), Some(b)) = (bytes_a, bytes_b) else {
                     return Err(TestCaseError::fail("half a pair"));
                 };
-                // One pair has one answer, whatever it is asked by. (By the samples of the two
-                // alone a third in common may be too little.)
+                // Every verb gives the same answer for a pair. (The samples of the two alone may
+                // miss a common third.)
                 let is_proven = related.contains(&(a.clone(), b.clone()));
                 prop_assert!(is_proven, "{row:?}");
             }
@@ -137,13 +137,13 @@ fn check(
             }
         }
     }
-    // What stands at one path with equal bytes is the same, all of it.
+    // Equal bytes at one path are the same, completely.
     for (path, bytes) in &a {
         if b.get(path) == Some(bytes) {
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // Of each content as many are moved as either side has left; the rest are copies.
+    // Of each content, as many files are moved as the smaller side has left; the rest are copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {
