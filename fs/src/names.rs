@@ -14,12 +14,12 @@
 //!    (`.bashrc` has none). An extension so long that no stem would be left is not treated as one:
 //!    such a name is cut at its end.
 //! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
-//!    name. Every other one gets `~` and 6 hex digits of its path's hash before the extension, and
+//!    name. Every other one gets `~` and 6 hex digits of its path's hash before the extension. It
 //!    is cut again so that the digits fit. A name depends only on its listing, so a look-up without
 //!    an earlier `readdir` finds the same entry.
 //! 4. **Equal digits.** 24 bits can collide, and a real file may be named `a~1b2c3d.txt`. Plain
 //!    names are given out first. Then, in path order, every other entry takes the first of its
-//!    hashes (of the path and a round number) whose name is free.
+//!    hashes whose name is free. The hashes are of the path and a round number.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};

@@ -67,8 +67,8 @@ pub trait Neighbours: Send + Sync + 'static {
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
     /// Returns the text of `.similar/.why/NAME` for a file and the [`Neighbour::path`] of its
-    /// neighbour. It may read both files, so it runs on a worker thread and not on a thread that
-    /// serves the mount.
+    /// neighbour. It may read both files, so it runs on a worker thread and not on one that serves
+    /// the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
     /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it no longer exists, or

@@ -9,13 +9,13 @@
 //!
 //! A daemon that serves many users knows files that some of them may not read. Whether a user may
 //! is never computed from modes, owners and access lists. The kernel is asked, as that user, at the
-//! moment of the question ([`look`]). Only a process that can become any user can do so, and that
-//! must not be the one that holds the index. So a separate process without data does it
-//! ([`serve`]), and this crate has both ends of its protocol (`wire`).
+//! moment of the question ([`look`]). Only a process that can become any user can do so. It must
+//! not be the one that holds the index. So a separate process without data does it ([`serve`]), and
+//! this crate has both ends of its protocol (`wire`).
 //!
 //! [`accounts`] groups callers that share a limit per user. [`helper`] has what this process shares
 //! with others that help the daemon. [`identity`] identifies the peer of a socket or of a process
-//! id, and [`rights`] drops the privileges that a process does not need.
+//! id. [`rights`] drops the privileges that a process does not need.
 
 use std::fmt;
 use std::io;

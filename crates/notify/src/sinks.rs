@@ -125,8 +125,8 @@ pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns a text for a subject line: shortened if long, and without anything that a mail program
-/// would decode, since a name may look like an encoded word.
+/// Returns a text for a subject line, shortened if long. A name may look like an encoded word, so
+/// such words are broken up.
 fn brief(text: &str) -> String {
     const MOST: usize = 150;
     let (text, more) = match text.char_indices().nth(MOST) {

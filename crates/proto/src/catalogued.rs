@@ -28,7 +28,7 @@ pub fn is_catalogued(path: &Path) -> bool {
 }
 
 /// Returns whether this can be the label of a catalogue. It has 1 to [`LABEL`] bytes of letters and
-/// digits of any script, `.`, `_` and `-`, and does not begin with a dot or a dash.
+/// digits of any script, `.`, `_` and `-`. It does not begin with a dot or a dash.
 pub fn is_label(label: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !label.is_empty()

@@ -2,7 +2,7 @@
 //!
 //! A question may be answered by the daemon over its socket or by the command itself from its own
 //! cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
-//! crate, both ways build the same ones, and only one piece of code prints them. The modules:
+//! crate. Both ways build the same ones, and only one piece of code prints them. The modules:
 //!
 //! * [`number`] and [`path`]: the two values that JSON lacks, a share with six decimals and a name
 //!   of any bytes;
@@ -18,9 +18,9 @@
 //! * [`pattern`]: the meaning of the globs of a request;
 //! * [`places`]: the places of socket, state and cache, from an explicit environment.
 //!
-//! The crate opens files and sockets in `client` and `places` only, starts ssh in `remote`, reads
-//! no environment variable and prints nothing. `docs/protocol.md` describes the protocol itself,
-//! with an example.
+//! The crate opens files and sockets in `client` and `places` only, and starts ssh in `remote`. It
+//! reads no environment variable and prints nothing. `docs/protocol.md` describes the protocol
+//! itself, with an example.
 #![forbid(unsafe_code)]
 
 pub mod catalogued;

@@ -1,13 +1,13 @@
 //! Names of arbitrary bytes in JSON, which has only Unicode.
 //!
 //! A Unix name is bytes. A row has it as two fields. `path` is the text with U+FFFD for bytes that
-//! are not UTF-8, for people and for nearly all scripts, which meet only UTF-8. `path_b64` is
+//! are not UTF-8. It serves people and nearly all scripts, which meet only UTF-8. `path_b64` is
 //! base64 of the true bytes, present only if the text is not faithful. Together they are lossless,
 //! so the wire uses the same form as the documents and nothing is translated in between. Rows with
 //! other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
 //!
-//! A path that is not a field of a row (in a request's list of directories, for instance) is a
-//! string, or an object `{"b64": …}` if it is not UTF-8.
+//! Other paths, such as those in a request's list of directories, are strings. A path that is not
+//! UTF-8 is an object `{"b64": …}`.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -152,8 +152,8 @@ impl<'de> Deserialize<'de> for PathText {
 /// Reads and writes a path as the two fields `NAME` and `NAME_b64`: `#[serde(flatten, with =
 /// "fields::NAME")]`.
 ///
-/// The types differ only in the names of the fields. They are types and not modules so that
-/// `schemars`, which reads the same attribute, finds the schema of the two fields by that name.
+/// The types differ only in the names of the fields. They are types and not modules for the sake of
+/// `schemars`, which reads the same attribute. It finds the schema of the two fields by that name.
 #[allow(non_camel_case_types)] // named like the fields
 pub mod fields {
     use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};

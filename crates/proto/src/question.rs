@@ -2,7 +2,7 @@
 //!
 //! A question is a request that is answered from files. The daemon and the command give a
 //! [`Whole`](crate::message::Whole) of the same body, row by row. All other requests to the daemon
-//! (about its state, its roots, its mounts) are commands with methods of their own in
+//! are commands, about its state, its roots or its mounts. They have methods of their own in
 //! [`crate::client`]. A dump may exceed the memory, so it is not collected into a body: its pieces
 //! are passed on as they arrive.
 

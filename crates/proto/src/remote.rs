@@ -1,6 +1,6 @@
 //! The daemon of another machine, through ssh.
 //!
-//! `ssh://HOST` instead of a socket runs `resemble relay` there, which joins its standard input and
+//! `ssh://HOST` instead of a socket runs `resemble relay` there. That joins its standard input and
 //! output with the socket of the daemon. So no service listens on the network, and no further
 //! account or key is needed. The daemon sees the user whom ssh logged in. A connection is one
 //! question, and one process of ssh.

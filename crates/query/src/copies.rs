@@ -1,5 +1,5 @@
-//! Selects the two of several identical files that represent all of them, and finds near-copies
-//! among contents that are not read at once.
+//! Selects the two of several identical files that represent all of them. Finds near-copies among
+//! contents that are not read at once.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;

@@ -4,8 +4,8 @@
 //!    indexed one. A file that changed a moment ago is read now, so the answer is about its present
 //!    bytes. Other files and standard input arrive as a digest.
 //! 2. **Nomination** by posting lists (`evidence`).
-//! 3. **A cheap bound.** A nominee whose common pieces cannot reach the threshold under any
-//!    distribution of edits is dropped before its signature is read: thousands share a phrase, few
+//! 3. **A cheap bound.** A nominee is dropped if its common pieces cannot reach the threshold under
+//!    any distribution of edits. Its signature need not be read. Thousands share a phrase, few
 //!    share a file.
 //! 4. **Estimates** from both full signatures determine the order in which nominees are measured.
 //! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. Pairs
@@ -318,8 +318,8 @@ fn nominated(
     Ok(nominees)
 }
 
-/// Returns the least path of each file in scope that holds the content, and the last change of the
-/// file in seconds since 1970.
+/// Returns the least path of each file in scope that holds the content. The time is its last change
+/// in seconds since 1970.
 pub(crate) fn holders(
     snapshot: &Snapshot,
     content: ContentId,

@@ -5,8 +5,8 @@
 //!
 //! 1. A cache in use by another command, or on a full disk, is not used. The index is made in
 //!    memory for this one question.
-//! 2. A cache that cannot be opened, or another file in its place, is set aside and replaced with a
-//!    new cache.
+//! 2. A cache that cannot be opened, or another file in its place, is set aside. A new cache
+//!    replaces it.
 //! 3. Any question may find damage. Then its answer is worthless, even if it is not an error.
 //!    [`LocalIndex::is_damaged`] reports that, and [`LocalIndex::begin_anew`] replaces the cache
 //!    and checks everything again. The question is then asked once more.

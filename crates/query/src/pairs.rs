@@ -186,9 +186,9 @@ pub fn pairs_to<R>(
 }
 
 /// Returns the contents that can be compared: those of the members and their representations. They
-/// are in the order of the least paths that lead to them, so that nothing depends on when a file
-/// was read. Empty files are counted, not grouped. The result includes the dates that documents
-/// among them state.
+/// are in the order of the least paths that lead to them. So nothing depends on when a file was
+/// read. Empty files are counted, not grouped. The result includes the dates that documents among
+/// them state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<Kept>, Vec<WantedOfKind>, StatedDates), AskError> {

@@ -468,9 +468,9 @@ impl FoundRuns {
 }
 
 /// Returns the common chunks, with neighbours joined. Each chunk of a is matched with the one that
-/// continues the range before it, else with its first occurrence in b. If a chunk repeats itself
-/// more often in a than in b, the surplus is dropped. Padding (all bytes equal) is no evidence and
-/// is never returned.
+/// continues the range before. Otherwise it is matched with its first occurrence in b. If a chunk
+/// repeats itself more often in a than in b, the surplus is dropped. Padding (all bytes equal) is
+/// no evidence and is never returned.
 fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
     /// A chunk, and how often it repeats itself.
     type Repeated = ((ChunkHash, u32), u64);

@@ -1,8 +1,8 @@
 //! One self-contained page.
 //!
-//! The page consists of its documents as JSON, a program that shows them (`html/*.js`, one scope)
-//! and a style sheet (`page.css`). For readers without scripts it has the first rows as plain
-//! tables. It makes no network requests, and its policy forbids them.
+//! The page has its documents as JSON, a program that shows them (`html/*.js`, one scope) and a
+//! style sheet (`page.css`). For readers without scripts it has the first rows as plain tables. It
+//! makes no network requests, and its policy forbids them.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
 //!    a name can end (`Shielded`). The program puts names into the page only as text nodes. The
@@ -266,8 +266,8 @@ impl SheetSink for Tables<'_> {
 
 /// JSON for a data block of a page.
 ///
-/// `<`, `>` and `&` are written as `\u003c` and so on, so that no name can end the block or begin a
-/// comment. So are the characters U+2000 to U+207F, which include the line ends of old scripts and
+/// `<`, `>` and `&` are written as `\u003c` and so on. So no name can end the block or begin a
+/// comment. So are the characters U+2000 to U+207F. They include the line ends of old scripts and
 /// all changes of text direction. So the source of the page shows its real content. In JSON all of
 /// these are in strings only, so the parsed document is the same.
 struct Shielded<'a> {

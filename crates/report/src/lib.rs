@@ -12,9 +12,9 @@
 //! ```
 //!
 //! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
-//!    that `--format json` prints. The only other inputs are [`document::Extras`] (folders and
-//!    evidence that the verb requested, the directory that names start from) and the time at which
-//!    it is made.
+//!    that `--format json` prints. The only other inputs are the time at which it is made and
+//!    [`document::Extras`]. These are folders and evidence that the verb requested, and the
+//!    directory that names start from.
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
 //!    that needs the content or type of a file takes a function ([`evidence::Show`],
 //!    [`plan::Look`]). A printer of text gets the properties of its output in a

@@ -18,18 +18,18 @@
 //! 3. **Absent is not the same as failed.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean that a name
 //!    is gone. Missing descriptors, a stale handle or a disk error keep the known state. Denied
 //!    access hides contents: a file becomes *unreadable*, a directory loses everything below.
-//! 4. **A root never vanishes with its files.** It is *unavailable*, and its entries stay, if it is
-//!    missing, cannot be opened, or is suddenly an empty directory on another file system (not
-//!    mounted). Nothing is removed either if a root was replaced during the reconcile.
+//! 4. **A root never vanishes with its files.** It is *unavailable* if it is missing or cannot be
+//!    opened. So is an empty directory that is suddenly on another file system (not mounted). Then
+//!    its entries stay. Nothing is removed either if a root was replaced during the reconcile.
 //! 5. **Changes during a reconcile** are checked again in a few further rounds, and then returned
 //!    as *unresolved*. A file that is written to while it is read is returned as *moving*.
 //! 6. **Bounded.** The files under way are bounded in number and bytes, the batch in weight. Only a
 //!    directory's listing and one file's digest must fit in memory as a whole.
 //! 7. **A changed inode is read** even if size and modification time are unchanged, since both can
 //!    be set. Only an event that reported the change itself (a rename of this very name, a link, a
-//!    chmod) explains it. The index must also have all names of the inode, since a write through
-//!    another name would have had an event, too. Changes under unobserved names are found by
-//!    comparing inodes (`sweep`).
+//!    chmod) explains it. The index must also have all names of the inode. A write through another
+//!    name would have had an event, too. Changes under unobserved names are found by comparing
+//!    inodes (`sweep`).
 //! 8. **A cold disk is kept busy**: separate threads prefetch queued files and directories to be
 //!    entered (`ahead`).
 //! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.

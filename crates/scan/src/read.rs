@@ -1,10 +1,10 @@
 //! Reads one file: opens only regular files, and classifies how reliable the result is.
 //!
-//! 1. **A readable open may block or have effects** (a FIFO, a tape, `/dev/watchdog`), and the type
-//!    may change between a `stat` and an `open`. So the name is opened with `O_PATH` first, which
-//!    has no effect. The type is checked on that descriptor, and the same inode is then opened
-//!    through `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay set for unusual file systems.
-//!    `O_NOATIME` is set where we own the file, because reading should leave no trace.
+//! 1. **A readable open may block or have effects** (a FIFO, a tape, `/dev/watchdog`). The type may
+//!    change between a `stat` and an `open`. So the name is opened with `O_PATH` first, which has
+//!    no effect. The type is checked on that descriptor, and the same inode is then opened through
+//!    `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay set for unusual file systems. `O_NOATIME`
+//!    is set where we own the file, because reading should leave no trace.
 //! 2. **Never `mmap`**: a file that is truncated while it is mapped kills the process.
 //! 3. **No more than the size seen at the start is read**. So a file that grows as fast as we read
 //!    ends, and a pseudo file of size 0 is empty. One more byte is requested, to notice growth.

@@ -1,7 +1,7 @@
 //! Lists directories without following anything that leads elsewhere.
 //!
-//! A user who may write in a watched tree may replace a directory with a symbolic link between two
-//! of our calls. So nothing is looked up by an absolute path. An [`Anchor`] is one open root, and
+//! A user who may write in a watched tree may swap a directory for a symbolic link between two
+//! calls. So nothing is looked up by an absolute path. An [`Anchor`] is one open root, and
 //! everything below it is reached with `openat2`. In one call, the kernel refuses symbolic links,
 //! magic links and `..` that leaves the root. A path too long for one call is walked in pieces of
 //! whole components (`PATH_MAX` is 4096). Without `openat2` (a kernel before 5.6, a strict seccomp

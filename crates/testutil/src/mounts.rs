@@ -83,7 +83,7 @@ impl Hung {
             let threads = fs::read_dir("/proc/self/task").expect("threads");
             threads.flatten().any(|thread| {
                 let of = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
-                // If the kernel does not report the function in which a thread waits, its state
+                // The kernel may not report the function in which a thread waits. Then its state
                 // shows that it waits for a device.
                 match &*of("wchan") {
                     "" | "0" => of("stat").contains(") D "),

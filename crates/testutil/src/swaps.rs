@@ -1,6 +1,6 @@
-//! Swaps the names of files, folders, pipes and devices with links that lead out of the tree, while
-//! programs access them. The kernel watches the outside files, the pipes and the devices: no
-//! program may open them.
+//! Swaps files, folders, pipes and devices with links that lead out of the tree, while programs
+//! access them. The kernel watches the outside files, the pipes and the devices: no program may
+//! open them.
 
 use std::fs;
 use std::io;

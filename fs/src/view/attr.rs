@@ -206,8 +206,8 @@ pub trait Sink {
 pub enum Refusal {
     /// There is nothing of this name (any more).
     NotFound,
-    /// The type at the path differs from that of the number that the kernel holds, so it must look
-    /// the name up again.
+    /// The type at the path differs from that of the kernel's number. The kernel must look the name
+    /// up again.
     Stale,
     /// The request is about entries, but the node is not a directory.
     NotADirectory,

@@ -6,8 +6,8 @@
 //! one hash get distinct numbers by probing. A node keeps its number while the kernel knows it.
 //!
 //! The kernel keeps pages and a size by number. So a file that replaces another at its path gets
-//! its own number while the other is open. A reader of the old file continues with it, and an open
-//! of the path reads the new one, each with its own size.
+//! its own number while the other is open. A reader of the old file continues with it. An open of
+//! the path reads the new one. Each has its own size.
 //!
 //! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
 //! and `0xffff_ffff` (the kernel's "unknown").

@@ -3,16 +3,16 @@
 //! 1. **Beneath.** Each root is an `O_PATH` handle; everything else is opened relative to it with
 //!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
 //!    symbolic link in the tree can lead a request elsewhere.
-//! 2. **Never through ourselves.** Left-out paths (our mount points, other mounts of our kind,
-//!    `exclude`) are left out by path, before any system call on them. A bind mount of one of our
-//!    mounts has another path, so it is recognised by its mount id. The first attempt may not cross
-//!    a mount (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
+//! 2. **Never through ourselves.** Our mount points, other mounts of our kind and `exclude` are
+//!    left out by path, before any system call on them. A bind mount of one of our mounts has
+//!    another path, so it is recognised by its mount id. The first attempt may not cross a mount
+//!    (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
 //!    descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the
 //!    descriptor is a *regular* file, that file is opened for reading, through `/proc/self/fd`.
 //! 4. **No trace.** Files are opened with `O_NOATIME` where permitted, so reads change nothing.
 //! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle older than a
-//!    second is opened again by path when it is used, so a root that returns is found.
+//!    second is opened again by path when it is used. So a root that returns is found.
 //! 6. **Roots change** while the tree is in use. A dismissed root keeps its index in the list, so
 //!    an index always means the same root. Until it is a root again, nothing is found in it, and
 //!    its handle is closed.
@@ -149,8 +149,8 @@ impl Tree {
         })
     }
 
-    /// Replaces the roots. A new root is opened if it exists. It gets its last component (`root`
-    /// for `/`) as its name, or with `~2`, `~3` after it the first that is free.
+    /// Replaces the roots. A new root is opened if it exists. Its name is its last component
+    /// (`root` for `/`), or the first free name with `~2`, `~3` after it.
     pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
         let mounts = self.mounts.current();
         let mut roots = self.slots();
@@ -309,8 +309,8 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens a path beneath the root. Anything that blocks the path (a symbolic link in its middle,
-    /// a left-out mount, a component that is no directory) counts as not found.
+    /// Opens a path beneath the root. Anything that blocks the path counts as not found: a symbolic
+    /// link in its middle, a left-out mount, a component that is no directory.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();

@@ -196,8 +196,8 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     };
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
-    // The root's handle is used for up to a second, although its path and that of the inner mount
-    // have changed. Only the mount id identifies the mount then. Afterwards the root is gone.
+    // The root's handle is used for up to a second after its path and that of the inner mount have
+    // changed. Only the mount id identifies the mount then. Afterwards the root is gone.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(

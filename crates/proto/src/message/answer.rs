@@ -388,8 +388,8 @@ pub struct CoverRow {
     pub covered: bool,
 }
 
-/// A piece of a dump. The concatenated pieces are the dump. A piece is not a line: a file of many
-/// chunks has a line of any length in the dump, but a line of the protocol is limited.
+/// A piece of a dump. The concatenated pieces are the dump. A piece is not a line. A file of many
+/// chunks has a line of any length in the dump. A line of the protocol is limited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
     /// ASCII with the dump's own newlines, or base64 if the dump is binary.

@@ -27,8 +27,8 @@ pub struct CompareOptions {
     /// Globs and least size; `within` is empty: the two directories are the scope.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Files of unequal content are partners only if the smaller one has at least this share of the
-    /// larger one's size (sif, section 4); 0: any sizes.
+    /// The least ratio of the smaller to the larger size of partners with unequal content (sif,
+    /// section 4); 0: any sizes.
     pub size_ratio: Fraction,
     /// Files of unequal content are partners only if they have the same suffix (sif, section 4).
     pub same_suffix: bool,
@@ -40,8 +40,8 @@ pub struct CompareOptions {
     pub min: Fraction,
     /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
-    /// True if further partners are wanted of every file, even if most of it lies in the file at
-    /// its own path.
+    /// True to find further partners of every file, even if most of it lies in the file at its own
+    /// path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     /// True to report files that cannot be measured on their bytes as errors.

@@ -33,8 +33,8 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows, and the largest number of a file's fingerprints at
-    /// that level and at any.
+    /// The least level of the sample of windows. Then the largest number of a file's fingerprints
+    /// at that level and at any.
     pub windows: (u8, u32, u32),
     /// The same for the word shingles that are kept.
     pub shingles: (u8, u32, u32),

@@ -2,9 +2,9 @@
 //!
 //! A file is represented by its own content. Its other representations, the text of a document or
 //! its packed content, are contents as well. They are looked up like any other and nominate their
-//! files. Two files are compared as everywhere ([`Faces`]): by their texts if both have one, by all
-//! their contents if one of them holds members, else by their bytes. So a pair of files need not be
-//! measured by what nominated it.
+//! files. Two files are compared as everywhere ([`Faces`]). If both have texts, they are compared
+//! by these. If one of them holds members, they are compared by all their contents, else by their
+//! bytes. So a pair of files need not be measured by what nominated it.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -89,8 +89,8 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Returns whether these renditions nominate two files. Those do by which they are compared.
-    /// For a file with members the wholes and the text of a mail also do, and for a single file a
-    /// member.
+    /// For a file with members the wholes and the text of a mail also do. For a single file a
+    /// member does.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {

@@ -1,19 +1,20 @@
 //! Finds the contents of one side that resemble contents of the other.
 //!
-//! The contents that paths and digests leave over are looked up in *all* contents of the other
-//! side, settled ones included. That takes one scan in total, instead of one question per file.
+//! Some contents are left over by paths and digests. They are looked up in *all* contents of the
+//! other side, settled ones included. That takes one scan in total, instead of one question per
+//! file.
 //!
-//! 1. Subjects are contents, not files. A file with ten copies is looked up once, and one with an
-//!    equal on the other side not at all. The representations of a file are looked up with it. They
+//! 1. Subjects are contents, not files. A file with ten copies is looked up once. One with an equal
+//!    on the other side is not looked up. The representations of a file are looked up with it. They
 //!    nominate the pairs of files that are then measured ([`ComparedFiles`]).
 //! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts what each
 //!    content of both sides shares with each subject. Pieces of more than 1,000 contents are
 //!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
 //!    proportional to the two trees.
-//! 3. A pair is dropped before it is measured if its common pieces cannot reach the least
-//!    containment under any distribution of edits. Boilerplate counts neither as common nor as
-//!    missing. If most of two contents is boilerplate, few samples remain: one common sample is
-//!    enough. Two contents that are not texts must share more than unrelated contents do (`kin`).
+//! 3. A pair is dropped unmeasured if its common pieces cannot reach the least containment under
+//!    any distribution of edits. Boilerplate counts neither as common nor as missing. If most of
+//!    two contents is boilerplate, few samples remain: one common sample is enough. Two contents
+//!    that are not texts must share more than unrelated contents do (`kin`).
 //! 4. Two subjects of different sides meet once, when the content of B is scanned.
 //! 5. Pairs with members are measured one after the other, because the members are kept from one
 //!    pair to the next.

@@ -1,11 +1,11 @@
 //! Sub-trees of A that are elsewhere in B.
 //!
 //! A renamed directory has a row for each file, but a person wants one line. Every row with another
-//! path votes, with its shared bytes, for each pair of a directory above the one file and a
-//! directory above the other. A directory of A has moved if at least 70 % of its bytes lie below
-//! one directory of B at another path. Of the directories that hold (nearly) as much, the deepest
-//! is named, on both sides. In A only the topmost of the named ones is listed: `src/net` has moved
-//! to `code/net`, not all of A.
+//! path votes for pairs of directories: one above each of its files. The weight of a vote is the
+//! row's shared bytes. A directory of A has moved if 70 % of its bytes lie below one directory of B
+//! elsewhere. Of the directories that hold (nearly) as much, the deepest is named, on both sides.
+//! In A only the topmost of the named ones is listed: `src/net` has moved to `code/net`, not all of
+//! A.
 //!
 //! Files at their old path cast no vote: a sub-tree that is still in its place, and has a further
 //! copy, has not moved.

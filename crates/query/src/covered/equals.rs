@@ -59,7 +59,7 @@ impl<'a> Outside<'a> {
     }
 
     /// Returns the root of a path. The path must lie neither in the directory nor in a trash of the
-    /// root, which may hold the files of the directory.
+    /// root. A trash may hold the files of the directory.
     pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
         if path.starts_with(&self.listing.dir) {
             return None;

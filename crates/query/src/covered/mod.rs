@@ -9,7 +9,7 @@
 //!    skipped.
 //! 2. **The index nominates** (`equals`) files with the same content, under a root and outside the
 //!    directory. The content comes from the index if the file still has the indexed `stat`.
-//!    Otherwise it is that of the same path under a root, if the bytes agree, and else it is
+//!    Otherwise it is that of the same path under a root, if the bytes agree. Failing that, it is
 //!    digested now. A stale index costs time and no accuracy.
 //! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere and compared
 //!    to the last byte. Then they are checked again: neither may have changed meanwhile.
@@ -262,8 +262,8 @@ fn recorded_at(
 
 /// Returns the content of each file of the listing, if the index has it, and its cover.
 ///
-/// A file that the index does not know is first compared with the one at its path under a root, if
-/// that has its size. Most are equal, and need no digest.
+/// A file that the index does not know is first compared with the file of equal size at its path
+/// under a root. Most are equal, and need no digest.
 fn verdicts(
     snapshot: &Snapshot,
     outside: &Outside<'_>,

@@ -6,10 +6,10 @@
 //! 1. Every content below it names its other holders, unless more than the limit hold it
 //!    (boilerplate). The largest [`NEAR`] name the files that resemble them, contents without other
 //!    holders first. Each adds its bytes to all directories above it.
-//! 2. For each of these, from the lowest up, the other bytes below it are counted until it is too
-//!    large to be listed. Either too little of it lies in the directory, or a directory below is so
-//!    much tighter that the rules of [`resemble_core::tree::fold`] would drop it. So the walk up
-//!    from `copy/src` ends soon after the copy, and never counts the whole disk.
+//! 2. The other bytes below each of these are counted, from the lowest up. Counting ends when it is
+//!    too large to be listed. Then too little of it lies in the directory, or a directory below is
+//!    much tighter. In the latter case the rules of [`resemble_core::tree::fold`] would drop it. So
+//!    the walk up from `copy/src` ends soon after the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
 //!
 //! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A

@@ -14,7 +14,7 @@ use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
 /// Levels of directories below a path of the question. Deeper files count with the directory at
-/// this depth. A chain of thousands of directories is an accident or an attack, and two such chains
+/// this depth. A chain of thousands of directories is an accident or an attack. Two such chains
 /// would pair every level with every other.
 const LEVELS: usize = 64;
 
@@ -193,8 +193,8 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// Returns the number of a directory at or below a base, or `None` for others (a base may be a
-    /// file).
+    /// Returns the number of a directory at or below a base. `None` for others, since a base may be
+    /// a file.
     fn place(&mut self, dir: &Path) -> Option<usize> {
         if let Some((path, at)) = &self.last
             && path == dir

@@ -27,7 +27,7 @@ pub(super) struct NomineeBound {
 }
 
 /// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor 8
+/// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
 /// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 

@@ -6,17 +6,17 @@
 //!
 //! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
 //!    file, however many. The file is sampled more finely than the index samples ([`fine`]). A note
-//!    of half a page that holds a paragraph of a long document keeps one of its shingles in eight.
-//!    So the document must look up all of them.
+//!    of half a page with a paragraph of a long document keeps one of its shingles in eight. So the
+//!    document must look up all of them.
 //! 2. **Every place of a content** is reported: files by all their paths, members of archives,
 //!    documents by their text.
 //! 3. **The proof** ([`prove`]) is made by the command, from the bytes: runs of at least 64 bytes
 //!    that both have. An unreadable content (a catalogue, a file too large) is proven by common
 //!    chunks only, and the row says so.
 //!
-//! Candidates alone can miss a part without a whole chunk, in a file so large that none of the
-//! part's samples was kept. A run of twice the largest chunk is never missed. So every file is a
-//! candidate (`all`) unless the user prefers speed.
+//! Candidates alone can miss a part without a whole chunk. That happens in a file so large that
+//! none of the part's samples was kept. A run of twice the largest chunk is never missed. So every
+//! file is a candidate (`all`) unless the user prefers speed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -97,7 +97,7 @@ impl Sought {
     }
 }
 
-/// Returns the places that have a chunk or a sample of the file, sorted by path, with the ranges of
+/// Returns the places with a chunk or a sample of the file, sorted by path. Each has the ranges of
 /// common chunks. `roots` is the default scope. `all`: every place, whatever the index has of it.
 pub fn candidates(
     snapshot: &Snapshot,

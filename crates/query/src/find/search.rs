@@ -306,7 +306,7 @@ impl Search<'_> {
     }
 
     /// Returns the digest with all samples that have posting lists. It is needed if the index kept
-    /// fewer and the content can be read, which the text of a document cannot.
+    /// fewer and the content can be read. The text of a document cannot.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
         if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);

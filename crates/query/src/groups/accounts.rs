@@ -6,8 +6,8 @@
 //! piece, but the question only unrelated ones. If a piece is common to only one of them, its pairs
 //! are added here.
 //!
-//! Contents that only the engine knows (parts that represent no file) have places after those of
-//! the [`Table`], and are counted.
+//! Some contents are known only to the engine (parts that represent no file). Their places follow
+//! those of the [`Table`], and they are counted.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
-//! Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3, with both kinds of evidence for
-//! "chunk" and contents for "file". In the sorted records the contents of each piece are adjacent,
-//! so one pass
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Both kinds of
+//! evidence replace "chunk", and contents replace "file". In the sorted records the contents of
+//! each piece are adjacent, so one pass
 //!
 //! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
 //!   "ubiquitous headers". For the others the count determines the worth of the piece;

@@ -10,7 +10,7 @@
 //! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. Of
 //!    long ones the beginnings are read first, then the files that may still be equal. Two files
 //!    are identical if their content digests are equal, as everywhere.
-//! 4. A file that changed between the walk and the end of reading is in no set, and is counted as
+//! 4. A file that changed between the walk and the end of reading is in no set. It counts as
 //!    pending.
 //!
 //! The answer has the same bytes as that of a fresh index of the trees, and nothing is written. A

@@ -2,7 +2,7 @@
 //! side.
 //!
 //! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2. It works on contents instead
-//! of files, so that copies multiply nothing (their figure 7), and with two kinds of evidence:
+//! of files, so that copies multiply nothing (their figure 7). It uses two kinds of evidence:
 //!
 //! ```text
 //! files ─► table ─► common ─────────► solve ────────► drafts ─► links ─► stars ───► answer

@@ -1,8 +1,8 @@
 //! The contents of a question, numbered.
 //!
 //! All computations use a content's **place**: its rank among the digests of all contents in
-//! question. Ids depend on the order in which files were met and differ between two indexes of one
-//! tree, but digests do not. So ties that are decided "by the lesser place" are decided alike
+//! question. Ids depend on the order in which files were met, so they differ between two indexes of
+//! one tree. Digests do not. So a tie that is decided "by the lesser place" is decided alike
 //! everywhere. A few words per content, and the path of each file, are in memory whatever the bound
 //! is.
 

@@ -1,6 +1,6 @@
 //! The rule for links, applied to estimates and to proofs.
 //!
-//! A pair is a **link** if it has a relation (or reaches `min`), and a score is left without common
+//! A pair is a **link** if it has a relation (or reaches `min`) and keeps a score without common
 //! text. That rule applies to the measures of the two contents. Three cheaper checks precede them,
 //! each more costly than the one before and for fewer pairs. Two look at how much both have in
 //! common ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the
@@ -51,7 +51,7 @@ impl PairFound {
 }
 
 /// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
-/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor 8
+/// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
 /// allows for the error of small samples. (The bound of `find`.)
 const MOST_PER_WINDOW: f64 = 8.0;
 

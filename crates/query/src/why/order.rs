@@ -9,12 +9,12 @@
 //!    rarely begins and ends on unique bytes. The overlap counts once and is cut off when the runs
 //!    are laid out.
 //! 2. **Runs off the backbone are searched on it.** A run was matched with the place that agrees
-//!    furthest, which for a line that occurs thirty times may be any of them. So the two gaps
+//!    furthest. For a line that occurs thirty times, that may be any of them. So the two gaps
 //!    between neighbours of the backbone are compared separately. What they share is in order after
 //!    all. The gaps are disjoint, so the second pass costs no more than the first.
 //! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
-//!    holds twice what b holds once. The opposite case, what b holds twice, is not among the runs
-//!    of a (each byte of a is matched once). It comes from the runs of b in a.
+//!    holds twice what b holds once. In the opposite case b holds something twice. The runs of a
+//!    lack it, since each byte of a is matched once. It comes from the runs of b in a.
 
 use std::ops::Range;
 
@@ -227,8 +227,8 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
 }
 
 /// Returns the parts of the runs of b that no range covers yet: what b has more often than a.
-/// (`of_b`: runs of b in a, so their `a` is in b.) Each has its place in a in `a`, and they are in
-/// the order of b.
+/// (`of_b`: runs of b in a, so their `a` is in b.) The `a` of each is its place in a, and they are
+/// in the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();

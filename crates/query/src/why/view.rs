@@ -1,9 +1,9 @@
 //! Two columns, for a screen or a page.
 //!
 //! A [`View`] has the data of figure 4 of Forman et al. (2005). Lines of both files are side by
-//! side, each cut into spans, and equal spans have the number of their run on both sides. The
-//! printer only has to choose a colour for each number. The size of a view does not depend on the
-//! files. Long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] counts the
+//! side, each cut into spans. Equal spans have the number of their run on both sides. The printer
+//! only has to choose a colour for each number. The size of a view does not depend on the files.
+//! Long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] counts the
 //! omitted rest.
 
 use std::fmt;

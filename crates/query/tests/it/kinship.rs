@@ -193,7 +193,7 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
 }
 
 /// Returns the related pairs that `compare` reports for the folders `a` and `b`, further relatives
-/// Equal files of both sides are left out.
+/// included. Files are identified by their names. Equal files of both sides are left out.
 fn compared(scene: &Scene) -> BTreeSet<Row> {
     let request = CompareRequest {
         a: PathText::from(scene.path("a")),

@@ -449,8 +449,8 @@ fn what_is_told_below_a_new_name_before_the_rename_stays() {
     scene.assert_as_fresh("in that order");
 }
 
-/// Found by the storms. The write was reported under a name that is gone, and the file's size and
-/// time were trusted under its new name.
+/// Found by the storms. The write was reported under a name that is gone. Under its new name, the
+/// file's size and time were trusted.
 #[test]
 fn a_write_told_under_the_old_name_is_read_under_the_new_one() {
     let mut scene = Scene::new();

@@ -1,24 +1,24 @@
 //! Prefetching: brings files that are about to be read into the page cache.
 //!
 //! A first scan meets files that nobody has read since the machine started. A reading thread that
-//! waits for the disk computes nothing, and two of them keep only two requests in flight where the
-//! disk could serve dozens. Reading 78,600 files of a kernel tree, cold, took:
+//! waits for the disk computes nothing. Two of them keep only two requests in flight where the disk
+//! could serve dozens. Reading 78,600 files of a kernel tree, cold, took:
 //!
 //! * two threads: 9 to 11 s; eight: 4.4 s; thirty-two: 2.7 s;
 //! * two rings of `io_uring` with 64 files in flight each: 3.0 to 3.7 s.
 //!
 //! The order of inodes was as fast as that of names, since the kernel sorts a long queue by itself.
-//! More digesting threads would need more memory and processors. So a few threads only open the
-//! queued files, ask the kernel to read them ahead, and list directories that will be entered.
+//! More digesting threads would need more memory and processors. So separate threads only open the
+//! queued files, ask the kernel to read them ahead, and list upcoming directories.
 //!
 //! 1. **Only hints.** A prefetched file is read again in the usual way. A failure here recurs
 //!    there, and is reported there. Directories on other file systems are left alone.
 //! 2. **Only when the disk is cold.** Opening each file twice would cost a warm scan 5 %. Now and
-//!    then a reading thread checks whether its next file is in the cache (`RWF_NOWAIT` reads a byte
-//!    or returns `EAGAIN`). The first that is not starts the prefetching, and a row of cached files
-//!    ends it. If the file system cannot answer, nothing is prefetched.
-//! 3. **Nothing is left behind.** In a scan of more than a quarter of the memory, a prefetched file
-//!    is dropped from the cache after it was read.
+//!    then a reading thread checks if its next file is cached (`RWF_NOWAIT` reads a byte or returns
+//!    `EAGAIN`). The first that is not starts the prefetching, and a row of cached files ends it.
+//!    If the file system cannot answer, nothing is prefetched.
+//! 3. **Nothing is left behind.** A large scan exceeds a quarter of the memory. Then a prefetched
+//!    file is dropped from the cache after it was read.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};

@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// The state of a folder says nothing about another one in its place, whether the root is the
+    /// The state of a folder says nothing about another one in its place. The root may be the
     /// folder or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {

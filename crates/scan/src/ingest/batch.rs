@@ -1,7 +1,7 @@
 //! Changes on their way into the index.
 //!
-//! The order within a batch makes renames cost no read. A file keeps its row while it has a name,
-//! so its new name must be added before the old one is removed. Links come first. In a chain of
+//! The order within a batch makes renames cost no read. A file keeps its row while it has a name.
+//! So its new name must be added before the old one is removed. Links come first. In a chain of
 //! renames, `a → b → c`, the last link comes first. Then follows everything that may replace a
 //! name. Removals wait for the end of the whole reconcile.
 //!

@@ -1,9 +1,9 @@
 //! Listing ahead: while one directory is compared with the index, a second thread lists the next.
 //! It also looks up the indexed names of that directory.
 //!
-//! If nothing has changed since the last scan, as after most restarts, half of a walk is spent on
-//! names and `stat`s from the kernel. Nearly all of the rest looks the same names up in the index;
-//! comparing them takes little.
+//! After most restarts nothing has changed. Then half of a walk is spent on names and `stat`s from
+//! the kernel. Nearly all of the rest looks the same names up in the index; comparing them takes
+//! little.
 //!
 //! 1. **The order is that of the walk.** The requests form a stack like that of the walk, which
 //!    takes them from it. The walk lists the directories that the thread has not begun.

@@ -115,8 +115,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a root is an empty directory on another file system than its files were, so
-    /// it is not mounted. Called once, before anything below the root is checked.
+    /// Returns whether a root is not mounted: it is an empty directory on another file system than
+    /// its files were. Called once, before anything below the root is checked.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);

@@ -1,8 +1,8 @@
 //! The reading threads.
 //!
 //! The reconciling thread passes on jobs and takes results. It never waits for a job to be taken,
-//! because it bounds the number and the bytes of files under way itself. So the two sides cannot
-//! wait for each other: results always have space.
+//! because it bounds the number and bytes of files under way. So the two sides cannot wait for each
+//! other: results always have space.
 //!
 //! A small file that is alone, as after most changes, is read by the thread that waits for it.
 //! Waking another thread, and being woken by it, takes longer than digesting the file.

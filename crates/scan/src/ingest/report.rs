@@ -40,8 +40,8 @@ pub struct Committed {
 
 /// Receives the events of a reconcile, on the thread that reconciles.
 pub trait Observer {
-    /// Called before a directory is listed. An observer that wants its events adds the watch here,
-    /// so no change between the listing and the first event is lost.
+    /// Called before a directory is listed. An observer that wants its events adds the watch here.
+    /// So no change between the listing and the first event is lost.
     fn before_listing(&mut self, dir: &Path) -> Listing {
         let _ = dir;
         Listing::Go

@@ -1,9 +1,9 @@
 //! The parts that were extracted from files a short while ago.
 //!
-//! A book in PDF takes half a second to extract, and every page that was made from it lists the
-//! book among its rows. So the extracted parts are kept for the next question and replayed, unless
-//! they are too large. They are valid for one state of a file, identified by its `stat`. A file
-//! that changed just now may change again within the same timestamp, so nothing is kept for it.
+//! A book in PDF takes half a second to extract. Every page that was made from it lists the book
+//! among its rows. So the extracted parts are kept for the next question and replayed, unless they
+//! are too large. They are valid for one state of a file, identified by its `stat`. A file that
+//! changed just now may change again within the same timestamp, so nothing is kept for it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;

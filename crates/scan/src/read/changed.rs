@@ -4,14 +4,14 @@
 //! assumed unchanged, or hashed if they may not be assumed.
 //!
 //! **Otherwise it is compared.** Each stretch is read and hashed. A stretch with the same blocks
-//! keeps its result. If not, it is read once more, from the page cache, and digested, until a
-//! stretch ends as it ended before. So one written block in an image of a gigabyte costs one pass
-//! of BLAKE3 and the digest of eight megabytes.
+//! keeps its result. A changed one is read once more, from the page cache, and digested. This goes
+//! on until a stretch ends as it ended before. So a block written to an image of a gigabyte costs
+//! one BLAKE3 pass and the digest of eight megabytes.
 //!
-//! Inserted or removed bytes shift the rest of the file. If the file ends as it ended before, the
-//! rest is compared at its shifted position from the first differing stretch on. It is hashed twice
-//! in one pass: by stretches, to compare them, and by the blocks of the content, whose boundaries
-//! are shifted. If bytes were inserted or removed in several places, everything between these is
+//! Inserted or removed bytes shift the rest of the file. If the file ends as before, the rest is
+//! compared at its shifted position, from the first differing stretch on. It is hashed twice in one
+//! pass: by stretches, to compare them, and by the blocks of the content, whose boundaries are
+//! shifted. If bytes were inserted or removed in several places, everything between these is
 //! digested.
 //!
 //! The digested bytes must be the hashed ones: the digest names the content, and chunks of other
@@ -31,13 +31,13 @@ use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
 impl Reader {
-    /// Returns the state of a file, or of the one that had its name before, if the index has its
+    /// Returns the state of a file, or of the former file of its name, if the index has its
     /// content.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
         self.read_before(stat, |known| contents.part(&known.content).is_some())
     }
 
-    /// Returns the state of a file, or of the one that had its name before, if it is `wanted`.
+    /// Returns the state of a file, or of the former file of its name, if it is `wanted`.
     pub(super) fn read_before(
         &self,
         stat: &Stat,

@@ -2,7 +2,7 @@
 //!
 //! A log of a gigabyte to which a line is appended is not read again. An image in which a block was
 //! written is not digested again. When a large file is read, the state of the digester at its end
-//! is kept ([`Checkpoint`]), and the result for each of its stretches ([`Stretches`]).
+//! is kept ([`Checkpoint`]). So is the result for each of its stretches ([`Stretches`]).
 //!
 //! 1. **If the file has grown** and continues where it ended, only the new bytes are read. The
 //!    bytes before the old end are *assumed*, because a `stat` cannot show that they did not
@@ -13,7 +13,7 @@
 //! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. A stretch
 //!    with the same blocks keeps its result; the others are read again and digested
 //!    ([`changed`](super::changed)). A file that was renamed over another one, as editors save, is
-//!    handled the same way, with the state of the other one.
+//!    compared with the state of the other one.
 //! 3. **The chunks are those of the index**, so the state of a file is small. It is kept in memory,
 //!    for the files that were read last. After a restart the first change of a large file reads and
 //!    digests it whole.

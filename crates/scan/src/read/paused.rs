@@ -2,8 +2,8 @@
 //!
 //! A reader that may pause stops after a while and stores its state for the file. The next reading
 //! of the file continues from there. A file that was written to meanwhile is still read to its end,
-//! as if it changed during an unpaused reading. The result is *moving*, with the `stat` of the
-//! beginning. Only a file that was replaced or has become shorter is begun anew.
+//! as in an unpaused reading. The result is *moving*, with the `stat` of the beginning. Only a file
+//! that was replaced or has become shorter is begun anew.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,5 +1,5 @@
-//! Plays hostile files with [`Contents`]. It is called between the reading and the second `stat`,
-//! so its changes always happen exactly "while the file is read".
+//! Plays hostile files with [`Contents`]. It is called between the reading and the second `stat`.
+//! So its changes always happen exactly "while the file is read".
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -275,8 +275,8 @@ fn ages_are_exact_and_may_be_negative() {
     assert_eq!(age(time(0, 0), early), -1_000_000_000);
 }
 
-/// A thread makes the name a file, a pipe, a link to a secret and a directory in turn, as fast as
-/// it can. The reader must neither block nor read the secret.
+/// A thread makes the name a file, a pipe, a link to a secret and a directory in fast rotation. The
+/// reader must neither block nor read the secret.
 #[test]
 fn swaps_between_looking_and_opening_lead_nowhere() {
     const SWAPS: u32 = 4000;

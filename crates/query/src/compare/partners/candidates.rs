@@ -294,12 +294,12 @@ impl PartnerQuestion<'_> {
         less >= ratio.get() * more
     }
 
-    /// Returns the least shares of common windows, and of bytes in common whole chunks, that allow
-    /// a pair to reach the threshold.
+    /// Returns the least shares that allow a pair to reach the threshold: of common windows, and of
+    /// bytes in common whole chunks.
     fn least_shares(&self) -> (f64, f64) {
         /// Every scattered edit spoils 64 windows and only one byte. With a share p of common
-        /// windows, the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05.
-        /// The rest of the factor allows for the error of small samples.
+        /// windows, the containment is at most about p·(1 - ln p). That is below 4·p for every p ≥
+        /// 0.05. The rest of the factor allows for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
         /// The same for chunks. Chunks and windows cover the same bytes. So a chunk that no sample
         /// shows adds little more than its own bytes.

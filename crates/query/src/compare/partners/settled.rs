@@ -3,8 +3,8 @@
 //! In two versions of a tree, nearly all left-over files are edits of the file at their own path.
 //! Each also resembles its relatives, such as a driver those of its family. Proving all these pairs
 //! would take ten times as long as reading both trees, and no user needs them. So a file with 70 %
-//! of itself in the file at its own path is paired with others only in two cases: they need it, or
-//! the bound of the estimate allows a better partner.
+//! of itself at its own path is seldom paired with others. It is only if they need it, or if the
+//! bound of the estimate allows a better partner.
 //!
 //! All pairs of documents and archives that are compared by their members are proven.
 

@@ -187,8 +187,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that are common with a content but do not count, if
-    /// it can be determined, and the number of samples that count.
+    /// Returns the share of the subject's words that a content also has but that do not count. It
+    /// is `None` if unknown. Also returns the number of samples that count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),

@@ -1,7 +1,7 @@
 //! Rejects texts that no listing can have, by their samples alone.
 //!
-//! Nine of ten texts that were read for a listing had no entry in it. The few kept samples of a
-//! large text cannot show that it has a twentieth of the subject and not a quarter. The posting
+//! Nine of ten texts that were read for a listing had no entry in it. A large text keeps few
+//! samples. They cannot show that it has a twentieth of the subject and not a quarter. The posting
 //! lists can: they have one shingle in eight, and their number of common shingles is known for
 //! every nominee. So a text is read only if, by the most that these samples allow,
 //!
@@ -10,10 +10,10 @@
 //!
 //! # From shingles to words
 //!
-//! If words are edited at random and a part q of them stays, then a part p = q⁵ of the shingles
-//! stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all. Any other
-//! distribution of edits leaves more shingles for as many words. A repeated text may lie in the
-//! other one as a whole, although samples of distinct shingles count it once.
+//! Suppose that words are edited at random and a part q of them stays. Then a part p = q⁵ of the
+//! shingles stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all. Any
+//! other distribution of edits leaves more shingles for as many words. A repeated text may lie in
+//! the other one as a whole, although samples of distinct shingles count it once.
 //!
 //! The true share of samples may exceed the sampled one as in an [estimate](similarity::interval).
 
@@ -122,8 +122,8 @@ fn most_share(part: f64, of: f64) -> f64 {
         .get()
 }
 
-/// Returns the share of a text's words that lie in common runs of five, for this common share of
-/// its shingles. Repeated words are unknown, so all of them may be common.
+/// Returns the share of a text's words in common runs of five, given the common share of its
+/// shingles. Repeated words are unknown, so all of them may be common.
 fn covered_words(shingles: f64, repeats: Option<Repeats>) -> f64 {
     let words = similarity::words_in_runs(shingles);
     words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)
