@@ -95,8 +95,8 @@ pub trait Neighbours: Send + Sync + 'static {
         !self.similar(file).neighbours.is_empty()
     }
 
-    /// Returns a number that changes whenever an answer may have changed, or `None` if there is
-    /// none. `ls -l F/.similar` looks up each link that it has just listed. With this number the
+    /// Returns a number that changes whenever an answer may have changed. `None`: no such number is
+    /// known. `ls -l F/.similar` looks up each link that it has just listed. With this number the
     /// overlay answers from the listing; without it each look-up asks again.
     fn generation(&self) -> Option<u64> {
         None

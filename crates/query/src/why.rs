@@ -278,8 +278,7 @@ fn single(extracted: &Extracted) -> Vec<HeldContent> {
     }]
 }
 
-/// Compares two files as they are now, texts in `unit`. The last component of a path may not be a
-/// symbolic link.
+/// Compares two files as they are now, texts in `unit`. The paths must not contain symbolic links.
 pub fn compare(
     a: &Path,
     b: &Path,

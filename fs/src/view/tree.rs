@@ -4,8 +4,8 @@
 //!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
 //!    symbolic link in the tree can lead a request elsewhere.
 //! 2. **Never through ourselves.** Our mount points, other mounts of our kind and `exclude` are
-//!    left out by path, before any system call on them. A bind mount of one of our mounts has
-//!    another path, so it is recognised by its mount id. The first attempt may not cross a mount
+//!    left out by path before any system call. A bind mount of one of our mounts has another path,
+//!    so it is recognised by its mount id. The first attempt may not cross a mount
 //!    (`RESOLVE_NO_XDEV`). Only if it fails, a second one is made, and the mount id of its
 //!    descriptor is checked.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the

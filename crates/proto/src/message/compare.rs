@@ -40,8 +40,7 @@ pub struct CompareOptions {
     pub min: Fraction,
     /// The least number of shared bytes of partners with unequal content; absent: 256.
     pub min_shared: Option<u64>,
-    /// True to find further partners of every file, even if most of it lies in the file at its own
-    /// path.
+    /// True to find further partners of every file, even if most of it is at its own path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     /// True to report files that cannot be measured on their bytes as errors.

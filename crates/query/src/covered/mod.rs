@@ -262,8 +262,8 @@ fn recorded_at(
 
 /// Returns the content of each file of the listing, if the index has it, and its cover.
 ///
-/// A file that the index does not know is first compared with the file of equal size at its path
-/// under a root. Most are equal, and need no digest.
+/// A file that the index does not know is first compared with its counterpart of equal size under a
+/// root. Most are equal, and need no digest.
 fn verdicts(
     snapshot: &Snapshot,
     outside: &Outside<'_>,

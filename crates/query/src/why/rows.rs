@@ -52,7 +52,7 @@ impl File<'_> {
         self.stripes.get(at)
     }
 
-    /// Returns the start of the line (or of `range`) that contains the last byte of `range`.
+    /// Returns the start of the line (or of `range`) that contains the byte at the end of `range`.
     fn line_start(&self, range: &Range<u64>) -> u64 {
         memchr::memrchr(b'\n', self.slice(range))
             .map_or(range.start, |at| range.start + at as u64 + 1)

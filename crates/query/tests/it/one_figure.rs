@@ -426,7 +426,7 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// The same with a frame marked that many of the texts have, alone or in archives.
+/// The same with a marked template: a frame of many of the texts, alone or in archives.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);

@@ -94,7 +94,7 @@ impl PartReader for RecentParts {
     }
 }
 
-/// The key of a file's state: its `stat`, and the name and head that determine its format.
+/// The key of a file's state: its `stat`, and its name, which also determines its format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileState {
     inode: (u64, u64),

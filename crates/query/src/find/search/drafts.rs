@@ -221,8 +221,8 @@ impl Search<'_> {
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
-    /// Restores a proven pair that only its common text keeps from being listed. If the samples
-    /// alone are too few, it uses the words of the subject nearest to common text.
+    /// Refines the rarity of a proven pair that only its common text keeps from being listed. The
+    /// samples alone show too little, so it uses the subject's words nearest to common text.
     fn with_rare_words(
         &mut self,
         pair: (&SubjectSide, &ContentRow),

@@ -97,7 +97,7 @@ impl<'a> ListingPromise<'a> {
         if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
             return false;
         }
-        // A nominee's row includes the samples that nominated it by other means.
+        // The row also counts further samples by which the content is found.
         let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
         let of_kept = other.fingerprints.len() as f64;
         let sparser = i32::from(posted_level) - i32::from(other.level);
