@@ -109,7 +109,7 @@ pub(crate) fn named_alike<'a>(
         (names.collect::<Vec<Component<'a>>>(), *file)
     };
     let mut endings: Vec<_> = files.iter().map(ending).collect();
-    // Those with the longest common ending become neighbours.
+    // Sorting makes those with the longest common ending neighbours.
     endings.sort_by(|a, b| a.0.cmp(&b.0));
     let common = |a: &[Component<'_>], b: &[Component<'_>]| {
         let names = a.iter().zip(b);

@@ -149,7 +149,7 @@ impl Sandbox {
             .unwrap_or_else(|ran| panic!("resembled ended at once: {ran:?}"))
     }
 
-    /// As [`Self::daemon`], with the overlay at [`Self::mount`].
+    /// Does the same as [`Self::daemon`], with the overlay at [`Self::mount`].
     pub fn mounted<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
         let mount = [OsString::from("--mount"), self.mount("").into_os_string()];
         self.daemon(

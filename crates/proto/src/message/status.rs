@@ -25,7 +25,7 @@ pub struct StatusAnswer {
     /// Overlays that are mounted.
     #[serde(default)]
     pub mounts: Vec<MountStatus>,
-    /// How the roots are watched.
+    /// The watches of the roots.
     #[serde(default)]
     pub watch: WatchStatus,
     /// The daemon's process id.
@@ -370,7 +370,7 @@ pub struct IndexStatus {
     pub bytes_read: u64,
 }
 
-/// How the roots are watched.
+/// The watches of the roots.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchStatus {
@@ -396,7 +396,7 @@ pub struct Degraded {
     pub remedy: Option<String>,
 }
 
-/// How the overlay shows the tree.
+/// The form in which the overlay shows the tree.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]

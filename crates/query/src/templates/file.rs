@@ -42,7 +42,7 @@ pub enum TemplateError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         reason: String,
     },
     /// The file has a newer format.

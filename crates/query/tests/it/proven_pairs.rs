@@ -223,7 +223,7 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
-/// Of a large family at least the best hundred are listed, and all are counted. The measuring for
+/// At least the best hundred of a large family are listed, and all are counted. The measuring for
 /// one file is bounded.
 #[test]
 fn the_copies_that_are_not_shown_are_counted() {

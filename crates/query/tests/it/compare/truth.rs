@@ -143,7 +143,8 @@ fn check(
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // Of each content, as many files are moved as the smaller side has left; the rest are copies.
+    // The moved files of each content are as many as the smaller side has left; the rest are
+    // copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {
