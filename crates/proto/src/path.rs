@@ -149,8 +149,8 @@ impl<'de> Deserialize<'de> for PathText {
     }
 }
 
-/// Reads and writes a path as the two fields `NAME` and `NAME_b64`: `#[serde(flatten, with =
-/// "fields::NAME")]`.
+/// Reads and writes a path as the two fields `NAME` and `NAME_b64`:
+/// `#[serde(flatten, with = "fields::NAME")]`.
 ///
 /// The types differ only in the names of the fields. They are types and not modules for the sake of
 /// `schemars`, which reads the same attribute. It finds the schema of the two fields by that name.
