@@ -272,7 +272,7 @@ fn what_does_not_fit_is_refused() {
         |base: &str, delta: &str| run(&sandbox, &["catalogue", "join", base, delta, "-o", "2.cat"]);
     refused(join("1.cat", "torn.delta"), "damaged");
     refused(join("2.cat", "2.delta"), "does not continue");
-    refused(join("1.cat", "1.cat"), "does not begin as a delta");
+    refused(join("1.cat", "1.cat"), "it is not a delta");
     refused(join("2.delta", "2.delta"), "resemble catalogue join");
     refused(join("none.cat", "2.delta"), "none.cat");
     refused(

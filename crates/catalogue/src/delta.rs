@@ -53,7 +53,7 @@ pub use make::make;
 /// The file format of deltas.
 const DELTA: RecordFormat = RecordFormat {
     magic: DELTA_MAGIC,
-    other: "it does not begin as a delta; `resemble catalogue write --since` makes them",
+    other: "it is not a delta; `resemble catalogue write --since` writes one",
 };
 
 const KEEP: u8 = 7;

@@ -13,7 +13,7 @@ use super::{CatalogueError, Head, Totals};
 /// What catalogues are as files.
 pub(super) const CATALOGUE: RecordFormat = RecordFormat {
     magic: MAGIC,
-    other: "it does not begin as one; `resemble catalogue write` makes them",
+    other: "it is not a catalogue; `resemble catalogue write` writes one",
 };
 
 /// Whether a file begins as a catalogue does: enough to take it for one where a directory is
@@ -35,7 +35,7 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     if begins_with(path, DELTA_MAGIC) {
         return Err(CatalogueError::Damaged {
             file: path.to_owned(),
-            what: "it is what has changed since one: `resemble catalogue join` makes one of both",
+            what: "it is a delta; `resemble catalogue join` combines it with its base",
         });
     }
     let mut records = RecordFile::open(path, &CATALOGUE)?;

@@ -23,7 +23,7 @@ use super::format::{CHECKSUM, CatalogueRecord, Encoder};
 use super::{CatalogueError, VERSION};
 
 const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
-const FORGED: &str = "what it says cannot be; export it again";
+const FORGED: &str = "its records contradict each other; export it again";
 
 /// A format of record files.
 #[derive(Debug)]
