@@ -62,7 +62,7 @@ pub enum OpenError {
 pub enum ReadError {
     /// The file's content contradicts itself. The index is derived data: close it and open it
     /// again after removing the file, and everything is read anew.
-    #[error("the index {} is damaged ({reason}); remove it, it will be built anew", path.display())]
+    #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
         path: PathBuf,
@@ -85,7 +85,7 @@ pub enum ReadError {
     },
     /// Whether the one who asks may read the files could not be found out: see
     /// [`crate::Snapshot::seen_by`].
-    #[error("it cannot be found out just now which files you may read: {source}")]
+    #[error("your access to the files could not be checked ({source}); try again")]
     Unchecked {
         /// Why not.
         source: io::Error,
@@ -129,7 +129,7 @@ pub enum ApplyError {
         source: io::Error,
     },
     /// The file's content contradicts itself; see [`ReadError::Damaged`].
-    #[error("the index {} is damaged ({reason}); remove it, it will be built anew", path.display())]
+    #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
         path: PathBuf,
@@ -144,7 +144,7 @@ pub enum ApplyError {
     },
     /// Four billion ids of one kind have been given out in the life of this index.
     #[error(
-        "the index {} has no {what} ids left; remove it, it will be built anew",
+        "the index {} has no {what} ids left; remove it, it will be rebuilt",
         path.display()
     )]
     Full {

@@ -90,6 +90,6 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, F
             .map(ToString::to_string)
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "unknown".into());
-        Err(Fault::Damaged(format!("the store gave up: {text}")))
+        Err(Fault::Damaged(format!("the store failed: {text}")))
     })
 }

@@ -317,7 +317,7 @@ impl Sets {
             // Checked before memory is allocated: a wild id in a damaged row would make the bitmap
             // huge.
             if content >= next {
-                return Err(Fault::damaged("a dead content was never born"));
+                return Err(Fault::damaged("a deleted content has an unused id"));
             }
             dead.insert(content);
         }

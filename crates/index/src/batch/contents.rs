@@ -504,5 +504,5 @@ impl<'a> Contents<'a> {
 }
 
 fn counted(of: i64) -> Result<u32, Fault> {
-    u32::try_from(of).map_err(|_| Fault::damaged("who has a content is miscounted"))
+    u32::try_from(of).map_err(|_| Fault::damaged("the number of files of a content is wrong"))
 }
