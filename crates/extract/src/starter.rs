@@ -103,7 +103,7 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
     let mut said = [0; 5];
     connection
         .read_exact(&mut said)
-        .map_err(|_| io::Error::other("the starter is gone"))?;
+        .map_err(|_| io::Error::other("the starter closed the connection"))?;
     let [kind, number @ ..] = said;
     let number = i32::from_le_bytes(number);
     Ok(match kind {
@@ -215,7 +215,7 @@ fn asked(connection: &mut UnixStream) -> io::Result<(Order, [OwnedFd; DESCRIPTOR
     let order = String::from_utf8(order).map_err(|_| wrong("text"))?;
     let order = Order::from_arg(&order).ok_or_else(|| wrong("an order"))?;
     if order.task == Task::Convert {
-        return Err(wrong("no command of anybody else"));
+        return Err(wrong("other commands are refused"));
     }
     Ok((order, given))
 }

@@ -317,7 +317,7 @@ fn of_zstd(error: FrameDecoderError) -> io::Error {
             io::Error::other(Skipped::TooMuch(Bound::Memory))
         }
         FrameDecoderError::DictNotProvided { .. } => {
-            let why = "compressed with a dictionary that lies elsewhere".to_owned();
+            let why = "compressed with a dictionary that is not in the file".to_owned();
             io::Error::other(Skipped::Unsupported(why))
         }
         error if is_cut(&error) => io::ErrorKind::UnexpectedEof.into(),

@@ -173,7 +173,7 @@ impl Out {
             return self.frame(&Frame::Skip { why, path });
         }
         if self.skips == MOST_SKIPS {
-            let why = Skipped::Damaged("much else in it".to_owned());
+            let why = Skipped::Damaged("further parts were skipped".to_owned());
             return self.frame(&Frame::Skip { why, path: b"" });
         }
         Ok(())

@@ -153,7 +153,7 @@ fn of_library(error: Error) -> Stop {
         }
         Error::UnsupportedCompressionMethod(name) => unsupported(format!("compressed by {name}")),
         Error::Unsupported(what) => unsupported(what),
-        Error::ExternalUnsupported => unsupported("a header that lies elsewhere"),
+        Error::ExternalUnsupported => unsupported("a header outside the file"),
         Error::UnsupportedVersion { major, minor } => {
             unsupported(format!("version {major}.{minor} of 7z"))
         }

@@ -286,7 +286,7 @@ fn memory_is_bounded() {
     }
     file.extend(format!("trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n{table}\n%%EOF\n").bytes());
     let why = soon(|| take_within(tight, "x.pdf", &file)).unwrap_err();
-    let said = "page 1 could not be read: it draws too much";
+    let said = "page 1 could not be read: it exceeds the drawing limit";
     assert_eq!(why.to_string(), said);
     // In an archive, the rest is still read.
     let entries = [stored("x.pdf", &file), stored("b.txt", b"two")];

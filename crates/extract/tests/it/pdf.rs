@@ -317,7 +317,7 @@ fn forms_are_read_in_each_other_and_end() {
     assert_eq!(words(&pieces.all[0].bytes), all());
     assert_eq!(
         pieces.skips(),
-        [": page 1 could not be read: it draws too much"]
+        [": page 1 could not be read: it exceeds the drawing limit"]
     );
 }
 
@@ -380,7 +380,7 @@ fn pages_that_are_not_there_are_said() {
     assert_eq!(words(&pieces.all[0].bytes), all());
     assert_eq!(
         pieces.skips(),
-        [": 2 of 3 pages could not be read: they cannot be found"]
+        [": 2 of 3 pages could not be read: they are missing"]
     );
     let none = whole.replace("/Type/Page/", "/Type/Pages/");
     for (bytes, expected) in [

@@ -312,7 +312,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
         ..of_content(unknown)
     };
     let why = take("x.pdf", &made(&parts)).unwrap_err();
-    let reason = "no font says which letters 5 of 5 characters are".to_owned();
+    let reason = "the fonts do not map 5 of 5 characters to letters".to_owned();
     assert_eq!(
         why,
         Skipped::Unread {
@@ -334,8 +334,8 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
     ];
     let pieces = taken(&pdf(&objects));
     assert_eq!(words(&pieces.all[0].bytes), all());
-    let said =
-        ": pages 2 to 3 could not be read: no font says which letters 10 of 10 characters are";
+    let said = ": pages 2 to 3 could not be read: the fonts do not map 10 of 10 characters to \
+                letters";
     assert_eq!(pieces.skips(), [said]);
     // A page without text is one.
     let scan = made(&of_content("q 600 0 0 800 0 0 cm Q 10 10 100 100 re f"));

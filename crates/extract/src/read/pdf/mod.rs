@@ -41,7 +41,7 @@ struct Faults {
     too_much: bool,
 }
 
-const NO_LETTERS: &str = "no font says which letters";
+const NO_LETTERS: &str = "the fonts do not map these characters to letters";
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut bytes = walk.all(&source)?;
@@ -87,7 +87,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let found = pages.len() as u32;
     if count > found {
         let place = format!("{} of {count} pages", count - found);
-        walk.unread(place, "they cannot be found".to_owned())?;
+        walk.unread(place, "they are missing".to_owned())?;
     }
     Ok(())
 }
@@ -137,7 +137,7 @@ fn why_unread(faults: Faults) -> Option<&'static str> {
     if faults.damaged {
         Some("a part of the content is damaged")
     } else if faults.too_much {
-        Some("it draws too much")
+        Some("it exceeds the drawing limit")
     } else {
         (faults.unknown * 2 > faults.glyphs).then_some(NO_LETTERS)
     }
@@ -155,7 +155,7 @@ fn tell(walk: &mut Walk, pages: &[(usize, &str, Faults)]) -> Take {
         let sum = |of: fn(&Faults) -> u64| run.iter().map(|page| of(&page.2)).sum::<u64>();
         let reason = if why == NO_LETTERS {
             let (unknown, glyphs) = (sum(|page| page.unknown), sum(|page| page.glyphs));
-            format!("{why} {unknown} of {glyphs} characters are")
+            format!("the fonts do not map {unknown} of {glyphs} characters to letters")
         } else {
             why.to_owned()
         };
