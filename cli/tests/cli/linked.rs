@@ -54,7 +54,7 @@ fn pairs_that_do_not_fit_are_refused_in_one_sentence() {
         assert!(answer.err.contains(reason), "{}", answer.err);
         assert_eq!(answer.err.lines().count(), 1, "{}", answer.err);
     };
-    refused("links: no links are here");
+    refused("links: the folder has no links");
     links(&env, "tttd-1-2-3-4");
     refused("digested with tttd-1-2-3-4");
     links(&env, &usual());

@@ -64,15 +64,15 @@ struct StageFile {
 pub enum LinkTablesError {
     /// The folder has no links.
     #[error(
-        "{}: no links are here; scale/resemble_scale.py makes them of the tables of `resemble \
-         catalogue write --format parquet`",
+        "{}: the folder has no links; scale/resemble_scale.py makes them from the tables of \
+         `resemble catalogue write --format parquet`",
         .0.display()
     )]
     None(PathBuf),
     /// A stage was not completed, or a file of it is missing, cut, or was added.
     #[error(
-        "{}: the stage {stage} is not complete; run scale/resemble_scale.py again, which makes \
-         what is missing",
+        "{}: the stage {stage} is not complete; run scale/resemble_scale.py again, which creates \
+         the missing files",
         folder.display()
     )]
     Torn {
