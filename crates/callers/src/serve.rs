@@ -72,7 +72,7 @@ fn converse(mut stream: UnixStream) -> io::Result<()> {
 fn become_caller(caller: &Caller) -> io::Result<()> {
     // Root is not asked for here, and -1 would mean "as it is".
     if [0, u32::MAX].contains(&caller.uid) || caller.gid == u32::MAX {
-        return Err(broken("nobody that the checker becomes"));
+        return Err(broken("the checker cannot become this user"));
     }
     let in_force = |effective| {
         set_capabilities(

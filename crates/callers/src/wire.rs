@@ -52,7 +52,7 @@ fn encoded(value: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
 fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(frame) {
         Ok((value, [])) => Ok(value),
-        _ => Err(broken("a frame that nobody sends")),
+        _ => Err(broken("a frame is malformed")),
     }
 }
 

@@ -98,7 +98,8 @@ pub enum GivenError {
     TooLittle,
     /// Marked templates remove pieces that the links count.
     #[error(
-        "templates are marked, of which the links know nothing: unmark them, or ask without --links"
+        "templates are marked, but the links do not account for them: unmark them, or ask without \
+         --links"
     )]
     Templates,
     /// Two contents have the same name.

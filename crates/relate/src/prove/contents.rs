@@ -179,5 +179,5 @@ const CHANGED: (SoftErrorKind, &str) = (
 );
 const NOT_TAKEN_APART: (SoftErrorKind, &str) = (
     SoftErrorKind::Other,
-    "it cannot be taken apart now, so its figures are estimates",
+    "its parts cannot be extracted now, so its figures are estimates",
 );

@@ -38,7 +38,7 @@ if [ -L "$log" ] || { [ -e "$log" ] && [ ! -f "$log" ]; }; then
     fail "$0.log is not a regular file"
 fi
 if [ -e "$log" ] && [ ! -O "$log" ]; then
-    fail "$0.log belongs to somebody else"
+    fail "$0.log belongs to another user"
 fi
 resemble=${RESEMBLE:-resemble}
 if [ "$kind" = trash ] && [ "$act" = do ]; then
