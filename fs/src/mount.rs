@@ -329,7 +329,7 @@ impl MountedOverlay {
         if is_gone {
             tracing::info!(%path, "unmounted");
         } else {
-            tracing::info!(%path, "not served any more; whoever mounted it takes it away");
+            tracing::info!(%path, "no longer served; the program that mounted it unmounts it");
         }
         Ok(())
     }
@@ -437,7 +437,7 @@ impl Running {
             };
         if !ended {
             tracing::warn!(
-                "somebody is still inside the mount; its threads end with the last of them"
+                "the mount is still in use; its threads end when the last process leaves it"
             );
         } else if let Some(server) = self.server.take() {
             // This does not wait: the thread has just ended.
