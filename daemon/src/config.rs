@@ -98,7 +98,7 @@ const BOILERPLATE: u32 = 1000;
                   does."
 )]
 pub struct Args {
-    /// Folders to watch, besides those of the configuration and of `resemble watch add`
+    /// Folders to watch, in addition to those of the configuration and of `resemble watch add`
     #[arg(value_name = "ROOT")]
     pub roots: Vec<PathBuf>,
     /// Make a symbolic link here that leads to the view of the watched folders
@@ -140,8 +140,8 @@ pub struct Args {
     /// Do not enter other file systems below the roots of the command line
     #[arg(long)]
     pub one_file_system: bool,
-    /// Whether documents and archives are taken apart in the roots of the command line [default:
-    /// on]
+    /// Extract texts and members of documents and archives in the roots of the command line
+    /// [default: on]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub text: Option<TextArg>,
     /// Leave out names that match GLOB (as in .gitignore), with all below, in the roots of the
@@ -177,7 +177,7 @@ pub struct Args {
     /// Open the socket and mount the overlay only when the first scan is done
     #[arg(long)]
     pub wait: bool,
-    /// Compare the whole tree with the index every so many seconds; 0 never [default: 3600]
+    /// Compare the whole tree with the index every SECS seconds; 0 for never [default: 3600]
     #[arg(long, value_name = "SECS")]
     pub reconcile: Option<u64>,
     /// Say more; twice for everything
@@ -345,7 +345,7 @@ pub enum ConfigError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The working directory is gone.
-    #[error("cannot tell the working directory: {0}")]
+    #[error("cannot determine the working directory: {0}")]
     WorkingDirectory(io::Error),
     /// A root is not a directory that can be watched.
     #[error(transparent)]

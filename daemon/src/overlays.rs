@@ -331,7 +331,7 @@ impl Overlays {
         let status = mounts.mounted.iter().map(Mounted::status).collect();
         drop(mounts);
         for mounted in gone {
-            tracing::warn!(point = ?mounted.point, "the overlay was unmounted by somebody else");
+            tracing::warn!(point = ?mounted.point, "the overlay was unmounted by another program");
             if let Err(error) = mounted.overlay.unmount() {
                 tracing::debug!(%error, "nothing left to unmount");
             }

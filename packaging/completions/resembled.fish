@@ -8,7 +8,7 @@ complete -c resembled -l similar-name -d 'List `.similar` under this name, for f
 complete -c resembled -l state -d 'Where index, alerts and the list of kept roots live' -r -F
 complete -c resembled -l socket -d 'The socket to listen at' -r -F
 complete -c resembled -l config -d 'Read options and roots from a TOML file' -r -F
-complete -c resembled -l text -d 'Whether documents and archives are taken apart in the roots of the command line [default: on]' -r -f -a "on\t'Documents are compared by their text, archives by what they hold'
+complete -c resembled -l text -d 'Extract texts and members of documents and archives in the roots of the command line [default: on]' -r -f -a "on\t'Documents are compared by their text, archives by what they hold'
 off\t'Every file is compared by its bytes alone'"
 complete -c resembled -l exclude -d 'Leave out names that match GLOB (as in .gitignore), with all below, in the roots of the command line; may be repeated' -r
 complete -c resembled -l max-size -d 'Leave out files of more than SIZE bytes (4096, 10K of 1024 each, 10KB of 1000, 1.5G) in the roots of the command line' -r
@@ -16,7 +16,7 @@ complete -c resembled -l chunk-size -d 'Average size of chunks in bytes [default
 complete -c resembled -l boilerplate -d 'A chunk or sample that more contents than this have is boilerplate [default: 1000]' -r
 complete -c resembled -l user -d 'The user that the system\'s daemon becomes: a name, or UID:GID [default: resembled]' -r
 complete -c resembled -l control-group -d 'The group whose members give orders to the system\'s daemon [default: resemble]' -r
-complete -c resembled -l reconcile -d 'Compare the whole tree with the index every so many seconds; 0 never [default: 3600]' -r
+complete -c resembled -l reconcile -d 'Compare the whole tree with the index every SECS seconds; 0 for never [default: 3600]' -r
 complete -c resembled -l no-mount -d 'Mount no view'
 complete -c resembled -l ignore -d 'Honour ignore files and skip `.git` in the roots of the command line'
 complete -c resembled -l one-file-system -d 'Do not enter other file systems below the roots of the command line'

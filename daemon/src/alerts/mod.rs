@@ -111,7 +111,7 @@ pub fn run(
         }
         for reply in replies {
             if reply.send(Ok(())).is_err() {
-                tracing::trace!("nobody waits for the barrier");
+                tracing::trace!("the reply to the barrier was not received");
             }
         }
     }

@@ -153,7 +153,7 @@ fn file_system(path: &Path) -> Result<(), RootError> {
     let (kind, what) = match class {
         FsClass::Real => return Ok(()),
         FsClass::Pseudo => ("pseudo", "holds no files of its own"),
-        FsClass::Fuse => ("FUSE", "tells nobody about changes"),
+        FsClass::Fuse => ("FUSE", "does not report changes"),
     };
     Err(RootError::FileSystem {
         path: path.to_path_buf(),

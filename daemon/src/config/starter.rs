@@ -69,7 +69,7 @@ fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
     };
     text += "\n# Its folder of links under a name that file managers show.\n\
              # similar-name = \"Similar files\"\n";
-    text += "\n# Which alerts are raised when a file has come to resemble another; a [[root]] may\n\
+    text += "\n# Which alerts are raised when a file becomes similar to another; a [[root]] may\n\
              # have these keys, too. `alert-kinds = []`: none.\n\
              # alert-min = \"80%\"\n# alert-min-size = \"1K\"\n\
              # alert-kinds = [\"identical\", \"same-text\", \"near\", \"contains\", \"contained\", \

@@ -372,7 +372,7 @@ impl Indexer {
         );
         if let Err(error) = ingest.know_parts() {
             // The first scan meets the same failure of the index, and handles it.
-            tracing::warn!(%error, "what was taken apart may be of an earlier version");
+            tracing::warn!(%error, "extracted parts may be from an earlier version");
         }
         self.shared.set_documents(ingest.waiting_documents());
         self.ingest = Some(ingest);
@@ -589,7 +589,7 @@ fn ending() -> Failure {
 
 fn reply<T>(answer: oneshot::Sender<T>, value: T) {
     if answer.send(value).is_err() {
-        tracing::trace!("nobody waits for the answer");
+        tracing::trace!("the answer was not received");
     }
 }
 

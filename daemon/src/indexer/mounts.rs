@@ -58,7 +58,7 @@ impl MountPoints {
         match resemble_mounts::read() {
             Ok(mounts) => self.compare(&mounts, roots, mount_number),
             Err(error) => {
-                tracing::debug!(%error, "what is mounted is not known");
+                tracing::debug!(%error, "the mounts cannot be listed");
                 Vec::new()
             }
         }

@@ -104,7 +104,7 @@ impl Observer for Watching<'_> {
                 })
                 .is_err()
         {
-            tracing::debug!("nobody raises alerts any more");
+            tracing::debug!("the thread that raises alerts has ended");
         }
     }
 
@@ -113,7 +113,7 @@ impl Observer for Watching<'_> {
         if let Some(alerts) = self.alerts
             && alerts.send(alerts::Message::TakenApart).is_err()
         {
-            tracing::debug!("nobody raises alerts any more");
+            tracing::debug!("the thread that raises alerts has ended");
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn admitted(
 ) -> Option<Asker> {
     if let Some(system) = system {
         let caller = identity::of_socket(stream);
-        let caller = caller.inspect_err(|error| tracing::debug!(%error, "a connection of nobody"));
+        let caller = caller.inspect_err(|error| tracing::debug!(%error, "the peer is unknown"));
         let caller = caller.ok()?;
         return Some(Asker {
             one: i64::from(system.account(caller.uid).number()),
@@ -46,7 +46,7 @@ pub(super) fn admitted(
     let peer = match stream.peer_cred() {
         Ok(peer) => peer,
         Err(error) => {
-            tracing::debug!(%error, "a connection of nobody");
+            tracing::debug!(%error, "the peer is unknown");
             return None;
         }
     };

@@ -87,7 +87,7 @@ pub fn bind(path: &Path, for_all: bool) -> Result<(UnixListener, Socket), Socket
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(io(error)),
             }
-            tracing::info!(path = ?path, "replacing a socket that nobody answers at");
+            tracing::info!(path = ?path, "replacing an unused socket");
             fs::remove_file(path).map_err(io)?;
         }
     }

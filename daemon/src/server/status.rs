@@ -115,7 +115,7 @@ pub(super) fn all_roots(context: &Context, asker: &Asker) -> Result<Vec<Root>, F
     };
     let paths: Vec<PathBuf> = roots.iter().map(|root| root.options.path.clone()).collect();
     let seen = sight.look(&paths).map_err(|error| {
-        let text = format!("it cannot be found out just now which files you may read: {error}");
+        let text = format!("your access to the files could not be checked ({error}); try again");
         Failure::new(FailureKind::Internal, text)
     })?;
     let roots = roots.into_iter().zip(seen);

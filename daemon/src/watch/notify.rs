@@ -149,7 +149,7 @@ impl Source for NotifySource {
                 let watched = watched.into_iter().map(|(dir, _)| dir);
                 dirs.extend(watched.filter(|dir| asked.contains(dir)));
             }
-            Err(error) => tracing::debug!(%error, "what is watched is not known"),
+            Err(error) => tracing::debug!(%error, "the watches cannot be listed"),
         }
     }
 
