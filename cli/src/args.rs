@@ -325,7 +325,7 @@ pub enum Command {
     Alerts(Box<AlertsArgs>),
     /// Watch folders from now on: three questions, and the rest is done
     ///
-    /// Asks which folders to watch, whether to start at login and whether to tell you of new
+    /// Asks which folders to watch, whether to start at login and whether to notify you of new
     /// near-duplicates. Then it writes the configuration, starts the daemon and makes ~/Similar.
     #[command(after_long_help = setup::EXAMPLES)]
     Setup(SetupArgs),

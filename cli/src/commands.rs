@@ -70,7 +70,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         && global.local
     {
         return Err(CliError::Usage(format!(
-            "`{verb}` is for the daemon; with --local there is none to ask"
+            "`{verb}` is for the daemon; --local disables it"
         )));
     }
     refuse_elsewhere(env, global, &cli.command)?;

@@ -143,7 +143,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         dir(&parameters.a)?
     };
     if !is_recorded && (a.starts_with(&b) || b.starts_with(&a)) {
-        let why = "--plan rename is for two directories of which neither lies in the other";
+        let why = "--plan rename is for two directories that are not inside each other";
         return Err(CliError::Usage(why.to_owned()));
     }
     let all_classes = parameters.classes.is_empty() && parameters.common.top.is_none();

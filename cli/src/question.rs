@@ -108,7 +108,7 @@ impl Asked {
             {
                 let file = quoted(&file.shown);
                 Err(CliError::Usage(format!(
-                    "{file} is no directory, and `{verb}` compares what lies in directories; \
+                    "{file} is not a directory; `{verb}` compares files in directories; \
                      `resemble find {file}` names what is similar to a file"
                 )))
             }

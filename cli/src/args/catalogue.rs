@@ -17,7 +17,7 @@ Examples:
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
   resemble catalogue write ~/src --no-names -o src.cat
-      For somebody who may know the contents, but not the names.
+      For people who may know the contents, but not the names.
   resemble catalogue write ~/src --since src.cat -o src.delta
       What is new since then: `resemble catalogue join` makes the new catalogue of both.
   resemble catalogue write ~/src -o - | ssh server 'cat > src.cat'
@@ -97,7 +97,7 @@ pub struct WriteArgs {
     /// [default: 3%, for a catalogue over 1 MiB]
     ///
     /// A coarser sample says less about texts that were edited everywhere; common chunks are found
-    /// all the same. 100% keeps samples as they are.
+    /// anyway. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     #[arg(hide_short_help = true)]
     pub within: Option<Fraction>,

@@ -26,7 +26,7 @@ pub struct SetupArgs {
     /// With --yes: do not start at login
     #[arg(long, requires = "yes")]
     pub no_login: bool,
-    /// With --yes: do not tell me of new near-duplicates
+    /// With --yes: do not notify me of new near-duplicates
     #[arg(long, requires = "yes")]
     pub no_notify: bool,
     /// Take back what an earlier setup did

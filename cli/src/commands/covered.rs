@@ -46,7 +46,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     if dir.is_catalogued() {
         return Err(CliError::Usage(format!(
             "whether a directory can go is decided by its bytes, and those of {} are not here; \
-             `resemble compare` tells what a catalogue has elsewhere",
+             `resemble compare` shows which files a catalogue has elsewhere",
             quoted(&dir.shown)
         )));
     }

@@ -95,8 +95,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         {
             checks.push(machine::overlay(status.as_ref()));
         }
-        let text = "it is the system's: what it takes and lacks it tells root and the group \
-                    `resemble`, and `systemctl status resembled-system` whoever may ask";
+        let text = "it is the system's: its resources and problems are shown to root and the group \
+                    `resemble`, and by `systemctl status resembled-system`";
         checks.push(Check::note("daemon", text));
     } else {
         checks.extend(machine::limits(Path::new("/proc/sys"), status.as_ref()));

@@ -64,7 +64,7 @@ fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
 
 fn cut() -> CliError {
     CliError::Usage(
-        "what is read is no list of pairs: a digest of 32 bytes and an absolute path that ends \
+        "the input is not a list of pairs: a digest of 32 bytes and an absolute path that ends \
          with a zero byte, twice for each pair"
             .to_owned(),
     )

@@ -36,7 +36,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
         }
         StatusFormat::Text => {
             if is_of_system {
-                let line = "the system's daemon answers, each user from what he may read";
+                let line =
+                    "the system's daemon answers, each user from the files that they may read";
                 ui.lines(&[vec![Cell::left(line, Tint::Faint)]], b'\n')?;
             }
             if is_of_system && status.pid == 0 {

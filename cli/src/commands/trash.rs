@@ -38,7 +38,7 @@ fn moved(file: &Path) -> CliResult<PathBuf> {
     let there = folder.ancestors().find_map(|path| fs::metadata(path).ok());
     if there.is_none_or(|there| there.dev() != meta.dev()) {
         return Err(CliError::Usage(format!(
-            "cannot move {} to the trash: there is none on its file system",
+            "cannot move {} to the trash: its file system has no trash folder",
             quoted(&file)
         )));
     }

@@ -145,7 +145,7 @@ fn what_is_no_list_is_refused_in_one_sentence() {
     ] {
         let ran = finish(&mut env.command(["measure"]), list);
         assert_eq!((ran.code, ran.out.len()), (2, 0));
-        assert!(ran.err.contains("no list of pairs"), "{}", ran.err);
+        assert!(ran.err.contains("not a list of pairs"), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
     let nothing = finish(&mut env.command(["measure"]), b"");

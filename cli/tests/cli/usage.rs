@@ -159,7 +159,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             "cannot compare pipe: it is neither a file nor a directory",
         ),
         (&["compare", "pipe", "pipe"], "cannot compare pipe: it is"),
-        (&["pairs", "pipe"], "pipe is no directory"),
+        (&["pairs", "pipe"], "pipe is not a directory"),
         (
             &["find", "pipe", "--in", "."],
             "pipe: is not a regular file",
@@ -217,11 +217,11 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         // Nothing to compare: once an answer without rows, and exit code 1.
         (
             &["pairs", "a.txt"],
-            "a.txt is no directory, and `pairs` compares what lies in directories; \
+            "a.txt is not a directory; `pairs` compares files in directories; \
              `resemble find a.txt` names",
         ),
-        (&["dirs", "a.txt", "a.txt"], "a.txt is no directory"),
-        (&["groups", "a.txt"], "a.txt is no directory"),
+        (&["dirs", "a.txt", "a.txt"], "a.txt is not a directory"),
+        (&["groups", "a.txt"], "a.txt is not a directory"),
         (&["groups", ".", "--family"], "--of <FILE>"),
         (&["groups", ".", "--degree", "0"], "nor `half`"),
         (

@@ -31,7 +31,7 @@ pub(super) fn limits(sys: &Path, status: Option<&StatusAnswer>) -> Vec<Check> {
     let Some(most) = read("max_user_watches") else {
         return vec![Check::wrong(
             "inotify",
-            "the kernel does not tell its limits of inotify",
+            "the kernel's inotify limits cannot be read",
         )];
     };
     let text = format!(

@@ -31,7 +31,7 @@ pub(super) fn wanted(
         })?;
         let line = lines
             .next()
-            .ok_or_else(|| CliError::Usage("nobody answered".to_owned()))?;
+            .ok_or_else(|| CliError::Usage("there was no answer".to_owned()))?;
         Ok(line.map_err(CliError::Output)?.trim().to_owned())
     };
     let dirs = if named.is_empty() {

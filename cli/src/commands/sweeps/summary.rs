@@ -28,7 +28,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     let (asked, sweeps) = super::sweeps(env, global, options, None)?;
     if let Some(now) = sweeps.last().filter(|sweep| sweep.roots.len() > 1) {
         return Err(CliError::Usage(format!(
-            "{} and {} are both directories; a summary takes one besides the catalogues",
+            "{} and {} are both directories; a summary takes one directory in addition \
+             to catalogues",
             quoted(&now.roots[0].shown),
             quoted(&now.roots[1].shown)
         )));
