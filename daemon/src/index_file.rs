@@ -41,7 +41,7 @@ fn open(path: &Path, params: &Params, options: &IndexOptions) -> Result<Arc<Inde
         tracing::warn!(
             reason = aside.reason,
             moved_to = ?aside.moved_to,
-            "the index could not be used; it is set aside and built anew"
+            "the index could not be used; it is set aside and rebuilt"
         );
     }
     Ok(Arc::new(index))

@@ -9,7 +9,7 @@
 //!    visible together, or none. A [`Snapshot`] sees one commit for as long as it lives and is
 //!    asked from any number of threads, while the next batch is written.
 //! 3. **The file is derived data.** Whatever is wrong with it, or whichever other version or
-//!    parameters it was written with, it is set aside and built anew; see [`open`].
+//!    parameters it was written with, it is set aside and rebuilt; see [`open`].
 //!
 //! ```text
 //! Change ─► batch: tree, files, contents ─► postings ─► segments     one redb transaction

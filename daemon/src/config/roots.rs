@@ -19,7 +19,7 @@ pub enum RootError {
         source: io::Error,
     },
     /// It is a file.
-    #[error("cannot watch {}: it is no directory", .path.display())]
+    #[error("cannot watch {}: it is not a directory", .path.display())]
     NoDirectory {
         /// The path.
         path: PathBuf,

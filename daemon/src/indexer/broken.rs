@@ -23,7 +23,7 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // What is built anew can be written to at once, but not again and again.
+            // What is rebuilt can be written to at once, but not again and again.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
@@ -32,7 +32,7 @@ impl Indexer {
         self.shared.swap_index(&*self.opener);
     }
 
-    /// Whether nobody has met damage in the index. If somebody has, it is built anew.
+    /// Whether nobody has met damage in the index. If somebody has, it is rebuilt.
     pub(super) fn is_sound(&mut self) -> bool {
         let index = self.shared.index();
         let Some(damage) = index.and_then(|index| index.damage()) else {
@@ -44,7 +44,7 @@ impl Indexer {
         false
     }
 
-    /// Sets a damaged index aside, so that it is built anew: it is derived data. Everything in it
+    /// Sets a damaged index aside, so that it is rebuilt: it is derived data. Everything in it
     /// is new then, and nothing is news. Says whether that was done.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
@@ -52,7 +52,7 @@ impl Indexer {
         };
         match index.set_aside() {
             Ok(aside) => {
-                tracing::warn!(path = ?aside, "the damaged index is set aside and built anew");
+                tracing::warn!(path = ?aside, "the damaged index is set aside and rebuilt");
                 self.shared
                     .set_rebuilding(std::mem::take(&mut self.complete));
                 true

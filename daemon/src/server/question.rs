@@ -340,7 +340,7 @@ fn rebuilding((context, asker): (&Context, &Asker), request: &Request) -> Vec<So
         path: path.into(),
         kind: SoftErrorKind::Rebuilding,
         message: format!(
-            "the index could not be used and is being built anew: {done} files are done, what \
+            "the index could not be used and is being rebuilt: {done} files are done, what \
              follows is missing; ask again, or wait with `resemble sync`"
         ),
     };

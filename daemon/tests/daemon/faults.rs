@@ -191,7 +191,7 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// Nothing found in an index that is being built anew is no answer: it says so until everything is
+/// Nothing found in an index that is being rebuilt is no answer: it says so until everything is
 /// there again, also after another start in between.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {

@@ -55,7 +55,7 @@ impl SeenTree {
             Ok(seen) if seen.len() == paths.len() => Ok(Some(seen)),
             Ok(_) => Err(Errno::IO),
             Err(error) => {
-                tracing::warn!(%error, "it cannot be found out what a caller may see");
+                tracing::warn!(%error, "the access of a caller cannot be checked");
                 Err(Errno::IO)
             }
         }

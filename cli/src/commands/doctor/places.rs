@@ -64,7 +64,7 @@ pub(super) fn of_state(state: &Path, uid: u32, status: Option<&StatusAnswer>) ->
     let damaged = state.join("index.redb.damaged");
     if damaged.exists() {
         let text = format!(
-            "a damaged index was set aside as {}, and built anew: look at the disk",
+            "a damaged index was set aside as {}, and rebuilt: look at the disk",
             quoted(&damaged)
         );
         let remedy = format!("rm {}", quoted(&damaged));

@@ -82,7 +82,7 @@ pub enum SoftErrorKind {
     Unread,
     /// A document of which something is left out on purpose. This is no trouble.
     LeftOut,
-    /// The index of a folder is being built anew: what was not read yet is missing.
+    /// The index of a folder is being rebuilt: what was not read yet is missing.
     Rebuilding,
     /// Anything else, and any kind that only a newer server knows.
     #[serde(other)]

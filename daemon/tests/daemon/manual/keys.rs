@@ -188,7 +188,7 @@ pub(super) const KEYS: [Key; 54] = [
         "alert-min-size",
         "BYTES or \"SIZE\"",
         Is("1024"),
-        "Alerts only about changed files of at least so many bytes.",
+        "Alerts only about changed files of at least this many bytes.",
     ),
     key(
         "",
@@ -449,7 +449,7 @@ pub(super) const KEYS: [Key; 54] = [
         "rate",
         "N",
         Means("30 a minute"),
-        "So many alerts a minute a command gets one by one; further ones are one summary. \
+        "The most alerts a minute a command gets one by one; further ones are one summary. \
          0: no limit.",
     ),
     key(
