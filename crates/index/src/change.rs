@@ -1,4 +1,4 @@
-//! Changes to the index: what a batch is made of, and what it came to.
+//! Changes to the index: the members of a batch, and its result.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentRef {
-    /// The index has it already (it may vanish before the batch is applied: then applying fails
-    /// with `ApplyError::ContentGone` for that change only and the file must be read again).
+    /// The index has it already. If it is deleted before the batch is applied, the change fails
+    /// with `ApplyError::ContentGone`, and the file must be read again.
     Known(ContentId),
-    /// Just digested; stored once even if several files of the batch have it.
+    /// A new digest. It is stored once, even if several files of the batch have it.
     New(Box<Digest>),
-    /// Just digested where it differs from a content that the index has. If it has not (any more),
-    /// or that does not become this one by the edits, applying fails as with
+    /// A digest of the parts that differ from a content in the index. If the index does not have
+    /// that content, or the edits do not produce this one, applying fails as with
     /// [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 
 impl ContentRef {
-    /// The digest of a new content; of one that was edited, without chunks.
+    /// Returns the digest of a new content; for an edited one without its chunks.
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
@@ -32,7 +32,7 @@ impl ContentRef {
     }
 }
 
-/// What is now known of a regular file.
+/// The new state of a regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewState {
     /// See [`crate::rows::FileState::Settled`].
@@ -41,7 +41,7 @@ pub enum NewState {
     Unsettled(ContentRef),
     /// The errno of the failed open or read.
     Unreadable(i32),
-    /// A short word: why it is left out.
+    /// The reason in one word.
     Skipped(String),
 }
 
@@ -54,139 +54,138 @@ pub struct NewPart {
     pub parent: Option<u32>,
     /// See [`crate::rows::PartRow::name`].
     pub name: Vec<u8>,
-    /// What it holds; `None`: nothing, or nothing that could be kept.
+    /// The content of the part; `None` if it is empty or could not be stored.
     pub content: Option<ContentRef>,
 }
 
-/// What looking into a content came to.
+/// The result of searching a content for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewLook {
-    /// It is nothing that could be taken apart; parts that it has from another look stay.
+    /// It cannot be taken apart. Parts from an earlier search stay.
     Plain,
-    /// It was taken apart: these are its parts instead of any that it had.
+    /// It was taken apart. These parts replace earlier ones.
     Apart {
-        /// Its parts, and theirs.
+        /// Parts at all depths.
         parts: Vec<NewPart>,
-        /// What was skipped.
+        /// Members that were skipped.
         skipped: Vec<SkippedPart>,
-        /// The date that it states of itself.
+        /// The date that the document itself states.
         date: Option<DocumentDate>,
-        /// It came to no end and is to be tried again: the content stays [`crate::Look::Unseen`].
+        /// The search did not finish: the content stays [`crate::Look::Unseen`] and is tried again.
         again: bool,
     },
 }
 
-/// One change. Paths are absolute; directories above a path are created as needed.
+/// A change of the index. Paths are absolute; directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The time of the changes that follow, in seconds since 1970: contents that come with them are
-    /// first seen then ([`crate::Snapshot::first_seen`]). Without it that is not known of them.
+    /// Sets the time of the changes that follow, in seconds since 1970. Their new contents are
+    /// first seen then ([`crate::Snapshot::first_seen`]). Without it, that time is unknown.
     Time(i64),
     /// The path is a directory.
     Dir(PathBuf),
     /// The path is a regular file with this stat and state. An existing entry of another type is
     /// replaced. Entries with equal (`fs`, `ino`) are one file.
     File {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// What `stat` said.
+        /// Its `stat`.
         stat: FileStat,
-        /// What reading gave.
+        /// The result of reading it.
         state: NewState,
     },
-    /// What looking into the content of a file came to. After the change that brings the file; of a
-    /// content that no file has, nothing is noted.
+    /// Records the result of searching a file's content for parts. It follows the change that adds
+    /// the file. It is ignored for a content that no file has.
     Look {
-        /// The file that was read: [`crate::Applied::gone`] has it if a part is not in the index
-        /// any more.
+        /// The path of the file. It is in [`crate::Applied::gone`] if a part is no longer in the
+        /// index.
         path: PathBuf,
-        /// Its content.
+        /// The digest of its content.
         content: ContentDigest,
-        /// What it came to.
+        /// The result.
         look: NewLook,
     },
-    /// Only the stat of a known file changed (chmod, link count, rename): content and state stay.
+    /// Only the stat of a known file changed (chmod, link count, rename). Content and state stay.
     Stat {
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// What `stat` says now.
+        /// Its new `stat`.
         stat: FileStat,
     },
-    /// The path is a name of a file that the index knows by inode and need not read again (a new
-    /// hard link, or a rename seen as two events).
+    /// The path is a name of a file that the index knows by inode and that need not be read again:
+    /// a new hard link, or a rename seen as two events.
     Link {
-        /// Where.
+        /// The new name.
         path: PathBuf,
-        /// Which file.
+        /// The file.
         file: FileId,
     },
     /// The path is a symbolic link.
     Symlink {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Its target, raw.
+        /// Its target, as raw bytes.
         target: Vec<u8>,
     },
     /// The path is a pipe, socket or device.
     Special {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Which type.
+        /// Its type.
         kind: SpecialKind,
     },
-    /// The path is something that was not looked at; what the index has below it goes.
+    /// The path was not searched. All entries of the index below it are removed.
     Gap {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         gap: Gap,
     },
-    /// The path is a directory that could not be listed (what the index has below it stays), or can
-    /// be again.
+    /// A listing of the directory failed, or succeeded again. The entries below it stay.
     Unlisted {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// The errno; `None`: it was listed.
+        /// The errno; `None` if the listing succeeded.
         errno: Option<i32>,
     },
-    /// The path and all below it are gone from the index, and nothing is to be known any more of
-    /// what went from there before. Not an error if the index never had it.
+    /// Removes the path, all below it, and the departures recorded there. No error if the index
+    /// never had it.
     Remove(PathBuf),
-    /// The path and all below it were seen to be gone: what was there is remembered
-    /// ([`crate::Snapshot::departures`]). Not an error if the index never had it.
+    /// Removes a path that vanished, with all below it, and records departures
+    /// ([`crate::Snapshot::departures`]). No error if the index never had it.
     Vanished(PathBuf),
-    /// The entry moved with all below it, whatever stood at `to` is replaced. One row for a
-    /// directory, however many files are below.
+    /// The entry moved with all below it and replaced any entry at `to`. It costs one row for a
+    /// directory of any size.
     Rename {
-        /// Old path.
+        /// The old path.
         from: PathBuf,
-        /// New path.
+        /// The new path.
         to: PathBuf,
     },
 }
 
-/// What a batch did.
+/// The result of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Paths whose change named a content or a file that is not in the index (any more): they
-    /// were left as they were and must be read again.
+    /// Paths whose change named a content or a file that is no longer in the index. These changes
+    /// were not applied, and the files must be read again.
     pub gone: Vec<PathBuf>,
-    /// One for each [`Change::File`] that was applied, in the order of the batch. A later change
-    /// of the same batch may have undone it.
+    /// The result of each applied [`Change::File`], in the order of the batch. A later change of
+    /// the batch may have undone it.
     pub contents: Vec<FileContent>,
 }
 
-/// What a [`Change::File`] came to.
+/// The result of a [`Change::File`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileContent {
     /// The path of the change.
     pub path: PathBuf,
-    /// The file that is there now.
+    /// The file at the path.
     pub file: FileId,
     /// Its content, if it was read.
     pub content: Option<ContentId>,
-    /// What was known before: the content of the file that stood at the path, else what this
-    /// file had under another name. Editors that save by renaming replace the file, but `was` is
-    /// still what the path had.
+    /// The former content: that of the file at the path, or else that of this file under another
+    /// name. Editors that save by renaming replace the file, but `was` is still the content of the
+    /// path.
     pub was: Option<ContentId>,
 }

@@ -1,13 +1,13 @@
-//! Names that went away: where `lost` learns what a path held that leads nowhere any more.
+//! Names that were removed or renamed: `lost` looks up what a path without an entry held.
 //!
-//! A row is written with the change that takes the name, in one transaction: a file that vanished,
-//! with the digest of what it held, or a rename, of a directory with all below as of a file. The
-//! digest stays true whatever becomes of the content: if any file has it, or gets it again, that is
-//! where the lost one is. What is there again at the end of the batch did not go (programs save by
-//! renaming), and neither did what is forgotten on purpose.
+//! A row is written in the transaction that removes the name. It records a vanished file with the
+//! digest of its content, or a rename of a file or directory. The digest stays valid: if any file
+//! has that content, now or later, the lost file is there. No departure is recorded for a name that
+//! exists again at the end of the batch, because programs save by renaming. Neither is one for a
+//! name that is forgotten on purpose.
 //!
-//! The log is bounded by age, by rows, and by the length of a path, so a tree of temporary files
-//! cannot fill the disk: it only drives out older rows.
+//! The log is bounded by age, rows and path length. So a tree of temporary files cannot fill the
+//! disk, but only displaces older rows.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -23,47 +23,47 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadableTable, WriteTransaction};
 
-/// How long a departure is known, in seconds: 90 days.
+/// The age in seconds at which a departure is forgotten: 90 days.
 const KEPT: i64 = 90 * 24 * 60 * 60;
 
-/// The most departures that are known.
+/// The maximum number of departures.
 const MOST: u64 = 1 << 16;
 
-/// A longer path is not remembered.
+/// The maximum length of a path; longer ones are not remembered.
 const LONGEST: usize = 1024;
 
-/// Where a name went.
+/// The departure of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// What the file held; `None`: it is a directory, or has not been read.
+    /// The content of the file; `None` for a directory or an unread file.
     pub content: Option<ContentDigest>,
-    /// Where it was renamed to; `None`: it vanished.
+    /// The target of the rename; `None` if the name vanished.
     pub to: Option<Renamed>,
 }
 
-/// Where a file or directory was renamed to.
+/// The target of a rename.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The new name.
     pub path: PathBuf,
-    /// Which file it is, and of a directory the first file that came after it was renamed: what has
-    /// the new name by now may be another one.
+    /// The file, or for a directory the first file id assigned after the rename. It shows whether
+    /// the new name now belongs to another file or directory.
     pub file: FileId,
 }
 
-/// A name that went.
+/// A row of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Departure {
-    /// When that was seen, in seconds since 1970.
+    /// The time of the change, in seconds since 1970.
     pub(crate) time: i64,
-    /// The name.
+    /// The former name.
     pub(crate) path: PathBuf,
-    /// Where it went.
+    /// The departure.
     pub(crate) departed: Departed,
 }
 
 impl Departure {
-    /// Where a path is by this departure: at or below the name.
+    /// Returns the departure of a path at or below the name.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -132,7 +132,7 @@ impl Departure {
     }
 }
 
-/// What a batch has seen go, until its end.
+/// The departures of a batch, until its end.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     pub(crate) gone: Vec<(PathBuf, Departed)>,
@@ -140,7 +140,7 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// A name went.
+    /// Records that a name is gone.
     pub(crate) fn note(&mut self, path: PathBuf, departed: Departed) {
         let fits = |path: &Path| path.as_os_str().len() <= LONGEST;
         let to = departed.to.as_ref();
@@ -150,13 +150,13 @@ impl Departures {
         }
     }
 
-    /// Nothing is to be known any more of what was at or below a path.
+    /// Forgets all departures of names at or below a path.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain(|(gone, _)| !gone.starts_with(path));
         self.forgotten.insert(path.to_owned());
     }
 
-    /// Whether there is no room for more.
+    /// Returns whether no more departures fit.
     pub(crate) fn is_full(&self) -> bool {
         self.gone.len() as u64 >= MOST
     }
@@ -171,7 +171,7 @@ impl Departures {
         if !self.forgotten.is_empty() {
             let is_forgotten = |path: &Path| path.ancestors().any(|at| self.forgotten.contains(at));
             table.retain(|_, row| {
-                // What cannot be understood is no loss.
+                // A row that does not decode is removed.
                 Departure::decode(row).is_ok_and(|row| {
                     let to = row.departed.to.as_ref();
                     !is_forgotten(&row.path) && !to.is_some_and(|to| is_forgotten(&to.path))
@@ -269,7 +269,8 @@ mod tests {
             .write(Lasting::AtOnce)
             .and_then(|txn| {
                 txn.delete_table(schema::DEPARTURES)?;
-                // It came later still, and says that all are there.
+                // The table of origins is newer than the other one. If it exists, all contents must
+                // have a row.
                 txn.delete_table(schema::ORIGINS)?;
                 Ok(txn.commit()?)
             })

@@ -1,14 +1,15 @@
-//! What can go wrong, one narrow enum per operation, each with the path and the way out.
+//! Errors: one narrow enum for each operation, with the path and the remedy.
 
 use std::io;
 use std::path::PathBuf;
 
 use resemble_core::Stopped;
 
-/// Why an index could not be opened. A foreign or damaged file is no error: it is set aside.
+/// The reason that an index could not be opened. A foreign or damaged file is no error: it is set
+/// aside.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process (or another [`crate::Index`] of this one) has the file open.
+    /// Another process, or another [`crate::Index`] of this one, has the file open.
     #[error(
         "the index {} is in use by another process; stop it, or name another file",
         path.display()
@@ -17,15 +18,15 @@ pub enum OpenError {
         /// The index file.
         path: PathBuf,
     },
-    /// The disk is full (or a quota is used up).
+    /// The disk or a quota is full.
     #[error("no space left for the index {}; free some and try again", path.display())]
     DiskFull {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The file or its folder may not be read or written.
+    /// The file or its folder cannot be read or written for lack of permission.
     #[error(
         "no permission to open the index {}; check the folder's owner and mode",
         path.display()
@@ -33,18 +34,18 @@ pub enum OpenError {
     Permission {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// Any other failure of the file system; a missing folder is one.
+    /// Any other failure of the file system, for example a missing folder.
     #[error("cannot open the index {}: {source}", path.display())]
     Io {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A damaged file could not be moved out of the way, or the fresh one failed at once.
+    /// A damaged file could not be set aside, or the new one failed at once.
     #[error(
         "the index {} is damaged ({reason}) and could not be replaced; remove it",
         path.display()
@@ -52,21 +53,21 @@ pub enum OpenError {
     Damaged {
         /// The index file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         reason: String,
     },
 }
 
-/// Why a question to a snapshot has no answer.
+/// The reason that a query of a snapshot failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file's content contradicts itself. The index is derived data: close it and open it
-    /// again after removing the file, and everything is read anew.
+    /// The file contradicts itself. The index is derived data: close it, remove the file and open
+    /// it again to rebuild it.
     #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         reason: String,
     },
     /// The file system failed.
@@ -74,7 +75,7 @@ pub enum ReadError {
     Io {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The index was closed, or an earlier write failed: open it again.
@@ -83,11 +84,10 @@ pub enum ReadError {
         /// The index file.
         path: PathBuf,
     },
-    /// Whether the one who asks may read the files could not be found out: see
-    /// [`crate::Snapshot::seen_by`].
+    /// The check whether the peer may read the files failed: see [`crate::Snapshot::seen_by`].
     #[error("your access to the files could not be checked ({source}); try again")]
     Unchecked {
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The stop flag of the snapshot was set: see [`crate::Snapshot::with_stop`].
@@ -101,15 +101,15 @@ impl From<Stopped> for ReadError {
     }
 }
 
-/// Why a batch was not applied. Nothing of it is in the index then.
+/// The reason that a batch was not applied. The index has none of its changes.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// A path of the batch is not absolute, has `..` in it, or cannot be what the change says.
+    /// A path of the batch is not absolute, contains `..`, or contradicts its change.
     #[error("bad path {} in a change: {reason}", path.display())]
     BadPath {
         /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the path.
         reason: &'static str,
     },
     /// The disk is full. The index is as before the batch, but must be opened again.
@@ -117,7 +117,7 @@ pub enum ApplyError {
     DiskFull {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The file system failed. The index is as before the batch, but must be opened again.
@@ -125,15 +125,15 @@ pub enum ApplyError {
     Io {
         /// The index file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The file's content contradicts itself; see [`ReadError::Damaged`].
+    /// The file contradicts itself; see [`ReadError::Damaged`].
     #[error("the index {} is damaged ({reason}); remove it, it will be rebuilt", path.display())]
     Damaged {
         /// The index file.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         reason: String,
     },
     /// An earlier write failed; open the index again.
@@ -142,7 +142,7 @@ pub enum ApplyError {
         /// The index file.
         path: PathBuf,
     },
-    /// Four billion ids of one kind have been given out in the life of this index.
+    /// All four billion ids of one kind were used in the life of this index.
     #[error(
         "the index {} has no {what} ids left; remove it, it will be rebuilt",
         path.display()
@@ -161,8 +161,7 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
-            // Nobody cancels the views that the writer takes for itself, or looks at them with
-            // another's eyes.
+            // The writer's own views are neither cancelled nor restricted to a peer.
             ReadError::Stopped | ReadError::Unchecked { .. } => Self::Io {
                 path: PathBuf::new(),
                 source: io::ErrorKind::Interrupted.into(),

@@ -1,8 +1,8 @@
-//! The crate's inner error: what went wrong, before anybody knows of which index and operation.
+//! The crate's inner error, without the path of the index and the operation.
 //!
-//! The public enums of [`crate::error`] are made of it at the boundary, where the path is known.
-//! redb promises errors for damaged files but was seen to panic on some; [`guarded`] turns such a
-//! panic into [`Fault::Damaged`], so that no state of the file can take its reader down.
+//! The public enums of [`crate::error`] are made from it at the boundary, where the path is known.
+//! redb promises errors for damaged files, but some make it panic. [`guarded`] turns such a panic
+//! into [`Fault::Damaged`], so that no file can crash its reader.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ApplyError, OpenError, ReadError};
 
-/// What went wrong below a public operation.
+/// An error below a public operation.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The file's content contradicts itself.
+    /// The file contradicts itself.
     Damaged(String),
     /// The file system failed.
     Io(io::Error),
-    /// Closed, or not usable after an earlier failure.
+    /// The index is closed, or unusable after an earlier failure.
     Closed,
 }
 
 impl Fault {
-    /// A row that does not decode or is missing.
+    /// Returns the error for a row that does not decode or is missing.
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged(what.into())
     }
@@ -59,7 +59,7 @@ impl Fault {
     }
 }
 
-/// The open error for a failed system call.
+/// Returns the open error for a failed system call.
 pub(crate) fn open_error(path: PathBuf, source: io::Error) -> OpenError {
     if is_full(&source) {
         OpenError::DiskFull { path, source }
@@ -80,9 +80,9 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Runs `work`; a panic in it means that the store met bytes it did not expect.
+/// Runs `work`. A panic in it means that the store read unexpected bytes.
 ///
-/// Never run a caller's callback in here: its panics are its own.
+/// The closure must not run a callback of the caller, because its panics are not damage.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic

@@ -1,5 +1,5 @@
-//! The parts of the index that an answer depends on, and the parts that commits change. So an
-//! answer can be kept for longer than until the next commit.
+//! The parts of the index that an answer depends on, and the parts that commits change. With both,
+//! an answer can be cached beyond the next commit.
 //!
 //! The view notes what a question reads ([`crate::Snapshot::noting`]). The question itself does
 //! not, so that no code can forget to. It notes two things, and a commit records its changes of

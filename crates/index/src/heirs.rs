@@ -43,7 +43,7 @@ pub(crate) struct Heirs {
     with_fingerprints: usize,
 }
 
-/// The content that has the postings of a dead content now.
+/// The heir of a dead content: the content that has its postings now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heir {
     pub(crate) content: u32,

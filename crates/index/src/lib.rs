@@ -1,15 +1,15 @@
-//! `resemble-index`: what is known of contents and files, kept in one redb file.
+//! `resemble-index`: contents and files in one redb file.
 //!
-//! Three decisions shape everything here:
+//! The crate rests on three decisions:
 //!
 //! 1. **The index is about contents; files point to them.** Postings, chunk lists and signatures
-//!    belong to a content, found by its digest. A rename, a copy, a touch or a new hard link
-//!    changes rows of names and files and nothing else.
+//!    belong to a content, which is found by its digest. A rename, a copy, a touch or a new hard
+//!    link changes only rows of names and files.
 //! 2. **A batch is a transaction.** [`Index::apply`] takes plain [`Change`]s and makes all of them
-//!    visible together, or none. A [`Snapshot`] sees one commit for as long as it lives and is
-//!    asked from any number of threads, while the next batch is written.
-//! 3. **The file is derived data.** Whatever is wrong with it, or whichever other version or
-//!    parameters it was written with, it is set aside and rebuilt; see [`open`].
+//!    visible together, or none. A [`Snapshot`] sees one commit for its whole life. Any number of
+//!    threads may query it while the next batch is written.
+//! 3. **The file is derived data.** A file that is damaged, or was written with another version or
+//!    other parameters, is set aside and rebuilt; see [`open`].
 //!
 //! ```text
 //! Change ─► batch: tree, files, contents ─► postings ─► segments     one redb transaction
@@ -17,8 +17,8 @@
 //! Snapshot ◄─ rows, paths, lists ◄───────────────┘
 //! ```
 //!
-//! The layout of the file, byte by byte, is in `docs/index-format.md`. redb is named in `store`
-//! and in the two backends below it, `checked` and `unwritten` (and by the tests).
+//! The layout of the file is in `docs/index-format.md`. Only `store`, the two backends below it
+//! (`checked` and `unwritten`) and the tests use redb.
 //!
 //! ```
 //! use resemble_core::Params;

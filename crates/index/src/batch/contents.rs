@@ -279,7 +279,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Returns the current result of searching a content for parts.
+    /// Returns the stored or pending result of searching a content for parts.
     pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
         if let Some(index) = content.0.checked_sub(self.first_new) {
             let fresh = self.fresh.get(index as usize);

@@ -1,4 +1,4 @@
-//! Files: a row for each inode, its names, and which content it has.
+//! Files: a row for each inode, its names, and its content.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // What was replaced may have been the last other name of this very file.
+            // The replaced entry may have been the last other name of this file.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {
@@ -79,7 +79,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// A content that comes with the batch is first seen under this name, unless it came before.
+    /// Records this name as the origin of the content, if the content is new in this batch.
     pub(super) fn note_origin(&mut self, content: Option<ContentId>, dir: DirId, name: &[u8]) {
         if let (Some(content), Some(time)) = (content, self.time) {
             self.contents.note_origin(content, || Origin {
@@ -90,7 +90,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// A known file has this stat and state now.
+    /// Updates the stat and state of a known file.
     fn update_file(
         &mut self,
         id: FileId,
@@ -133,7 +133,7 @@ impl Batch<'_, '_> {
         } else {
             None
         };
-        // What stood in the way of a folder may have been the file's last name.
+        // Replacing an entry by a directory may have deleted the file's last name.
         let Some((dir, name)) = spot.filter(|_| self.files.get(file.0).is_ok_and(|f| f.is_some()))
         else {
             self.applied.gone.push(path);
@@ -143,7 +143,8 @@ impl Batch<'_, '_> {
         if old == Some(Entry::File(file)) {
             return Ok(());
         }
-        // The new name first: what gives way may hold the file's last other name.
+        // Adds the new name first, because the replaced directory may hold the file's last other
+        // name.
         self.further_names.insert((file.0, dir.0, &name[..]), ())?;
         if let Some(old) = old {
             self.release(dir, &name, &old)?;
@@ -155,7 +156,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// One of a file's names is gone; with the last, the file is.
+    /// Removes one of a file's names, and the file with its last name.
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
@@ -187,16 +188,16 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// The file is called otherwise.
+    /// Marks answers about a file's content as changed, because a name of the file changed.
     fn touch(&mut self, row: &StoredFile) {
         if let Some(content) = row.state.content() {
             self.writing.touched.content(content);
         }
     }
 
-    /// All files below a directory are called otherwise.
+    /// Marks the contents of all files below a directory as changed, because their paths changed.
     pub(super) fn touch_below(&mut self, top: DirId) -> Result<(), Fault> {
-        /// Of more entries it is not looked at which files they are.
+        /// If the directory holds more entries, the commit touches everything.
         const MOST: usize = 1 << 12;
         let mut waiting = vec![top];
         let mut entries = 0;
@@ -246,7 +247,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// What the state will be in the row; `None` if it names a content that is gone.
+    /// Converts the new state for the row; `None` if it names a content that is gone.
     fn state(&mut self, state: NewState) -> Result<Option<FileState>, Refusal> {
         Ok(match state {
             NewState::Settled(content) => self.content(content)?.map(FileState::Settled),
@@ -291,7 +292,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// All names of a file are gaps from now on, or none is.
+    /// Updates the counts of gaps for all names of a file whose state became or ceased to be a gap.
     fn recount(
         &mut self,
         file: FileId,
@@ -327,7 +328,7 @@ impl Batch<'_, '_> {
         })
     }
 
-    /// An inode number is that of a file, or of none.
+    /// Maps an inode number to a file, or removes it.
     fn put_inode(&mut self, fs: FsNumber, ino: u64, file: Option<FileId>) -> Result<(), Fault> {
         let key = inodes::row_of(fs, ino);
         let row = match self.inodes.get(key)? {
@@ -342,7 +343,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Removes the row of the file's inode, unless it is another file's by now.
+    /// Removes the row of the file's inode, unless it belongs to another file now.
     fn forget_inode(&mut self, row: &StoredFile, file: FileId) -> Result<(), Fault> {
         if self.file_by_inode(row.fs, row.ino)? == Some(file) {
             self.put_inode(row.fs, row.ino, None)?;
@@ -350,7 +351,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// The number of a file system; a new one gets a number.
+    /// Returns the number of a file system, and assigns one to a new file system.
     fn file_system(&mut self, id: &FsId) -> Result<FsNumber, Refusal> {
         let known = &mut self.writing.sets.file_systems;
         if let Some(number) = known.number(id) {

@@ -1,7 +1,7 @@
 //! Entries that were not read: directories that could not be listed, and the number of gaps in each
 //! directory.
 //!
-//! The counts repeat what the entries say, so that a question about everything need not read every
+//! The counts are derived from the entries, so that a question about everything need not read every
 //! entry.
 
 use std::path::Path;

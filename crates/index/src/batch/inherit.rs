@@ -332,7 +332,7 @@ impl Stretch {
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // A short first part says that no other follows. And if there are more parts than free
+        // A short first part means that no other follows. If there are more parts than free
         // numbers, they take those of their neighbours.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
@@ -509,7 +509,7 @@ impl Inherited {
     }
 }
 
-/// The postings of a kind that a content has through its ancestors.
+/// Postings of a kind that a content has through its ancestors.
 pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], Postings<'w>)>);
 
 impl<'w> InheritedPostings<'w> {

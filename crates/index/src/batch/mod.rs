@@ -1,16 +1,16 @@
 //! Applying a batch of changes: one transaction, all of it or nothing.
 //!
-//! 1. **Changes are applied in order** to the tables of names and files ([`tree`], [`files`]),
-//!    each seeing what those before it did.
-//! 2. **Contents wait for the end** ([`contents`]): references are counted while the changes go
-//!    by, new contents are kept aside with ids already given. Only then are contents without
-//!    files deleted and new ones with files written. So a file that is removed and comes back
-//!    under another name in one batch keeps its content, and equal new files share one.
-//!    What was changed a little inherits the rest ([`inherit`]).
+//! 1. **Changes are applied in order** to the tables of names and files ([`tree`], [`files`]). Each
+//!    change sees the effects of those before it.
+//! 2. **Contents are written at the end** ([`contents`]). While the changes are applied, references
+//!    are counted, and new contents are kept in memory with their ids. Then contents without files
+//!    are deleted, and new ones with files are written. So a file that is removed and added under
+//!    another name in one batch keeps its content, and equal new files share one. A new content
+//!    that is mostly equal to an old one inherits its data ([`inherit`]).
 //! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
 //!    into the merge that the segment would have caused.
 //!
-//! What the batch needs of the committed segments it reads through a snapshot taken before.
+//! The batch reads committed segments through a snapshot that was taken before.
 
 pub(crate) mod boilerplate;
 mod contents;
@@ -41,7 +41,7 @@ use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
 use crate::store::{Table, WriteTransaction};
 
-/// Why a batch stops.
+/// The reason that a batch stops.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     Fault(Fault),
@@ -71,19 +71,19 @@ impl Refusal {
 /// The open write transaction and the state that its commit will publish.
 pub(crate) struct Writing<'a> {
     pub(crate) txn: &'a WriteTransaction,
-    /// The commit before.
+    /// The snapshot of the commit before.
     pub(crate) before: &'a Snapshot,
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
-    /// More follows, and then [`crate::Index::finish_bulk`].
+    /// True until [`crate::Index::finish_bulk`]: more batches follow.
     pub(crate) in_bulk: bool,
-    /// What answers that are kept may depend on.
+    /// The changes that invalidate cached answers.
     pub(crate) touched: Touched,
 }
 
 impl Writing<'_> {
-    /// Who has inherited what, to be written.
+    /// Returns the writer of heirs.
     fn heirs(&mut self) -> HeirsWriting<'_> {
         HeirsWriting {
             txn: self.txn,
@@ -111,7 +111,7 @@ impl Writing<'_> {
     }
 }
 
-/// The batch while its changes are applied.
+/// The state of a batch while its changes are applied.
 struct Batch<'a, 'b> {
     writing: &'b mut Writing<'a>,
     file_systems: Table<'a, u16, &'static str>,
@@ -126,7 +126,7 @@ struct Batch<'a, 'b> {
     /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
     known_dirs: HashMap<PathBuf, DirId>,
     departures: Departures,
-    /// When the changes are seen, if they say it.
+    /// The time of the changes, if [`Change::Time`] set it.
     time: Option<i64>,
     row: Vec<u8>,
     applied: Applied,

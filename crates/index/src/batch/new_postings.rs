@@ -1,4 +1,4 @@
-//! The postings that a batch brings, and those that the commit before left.
+//! The postings of a batch and of the segments before it.
 
 use resemble_core::{ContentId, Digest, Fingerprint};
 
@@ -65,20 +65,20 @@ impl New {
     }
 }
 
-/// The postings in order, each once. Their contents ascend.
+/// Sorts the postings and removes duplicates. Their contents must ascend.
 fn sorted(mut postings: Vec<Posting>) -> Vec<Posting> {
     sort_by_key(&mut postings, &mut Vec::new());
     postings.dedup();
     postings
 }
 
-/// The segments as the commit before left them.
+/// Returns the segments of the commit before.
 pub(super) fn segments_before(writing: &Writing<'_>) -> Vec<Segment> {
     let segments = writing.before.segments().iter();
     segments.map(|segment| segment.row).collect()
 }
 
-/// All postings of a kind, of these segments and of the batch.
+/// Returns all postings of a kind in these segments and in the batch.
 pub(super) fn sources<'n>(
     writing: &Writing<'_>,
     run: &[Segment],

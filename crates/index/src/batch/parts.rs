@@ -1,13 +1,12 @@
-//! Parts: what contents were taken apart into.
+//! Parts: the files that were found inside a content.
 //!
-//! **Only what is a file's has parts.** A container's list holds its parts and theirs, whatever
-//! archive lies in another, so no question ever goes from container to container, and a container
-//! that holds itself (there are such archives) is no cycle: it is a part of what a file has, and
-//! ends with the file. So when a content loses its last file its parts are let go, even if it stays
-//! as a part of something else; and it is unseen again.
+//! **Only contents with a file have parts.** A container's list holds all parts at all depths. So
+//! no question goes from container to container, and an archive that contains itself is no cycle.
+//! When a content loses its last file, its parts are released, even if it stays as a part of
+//! another content. It is unseen again.
 //!
-//! Rows are written as changes come; what they do to the counts waits for the end of the batch as
-//! everything about contents does.
+//! Rows are written as changes are applied. Their effect on the counts is applied at the end of the
+//! batch, as for all contents.
 
 use std::path::PathBuf;
 
@@ -23,7 +22,7 @@ use crate::rows::{Look, PartRow, SkippedPart};
 use crate::store::ReadableTable;
 
 impl Batch<'_, '_> {
-    /// Notes what looking into a content came to.
+    /// Records the result of searching a content for parts.
     pub(super) fn look(
         &mut self,
         path: PathBuf,
@@ -34,7 +33,7 @@ impl Batch<'_, '_> {
             return Ok(());
         };
         let (parts, skipped, date, look) = match look {
-            // Under another name it could be.
+            // Under another name it may have been taken apart.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {
@@ -48,7 +47,7 @@ impl Batch<'_, '_> {
             }
         };
         if let Some(parts) = self.resolved(parts)? {
-            // What lies in a container is first seen in it.
+            // A part is first seen under the name of its container.
             if let Some((dir, name)) = self.spot(&path)? {
                 for part in &parts {
                     self.note_origin(part.content, dir, &name);
@@ -62,7 +61,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// The parts with their contents' ids; `None` if one names a content that is gone.
+    /// Returns the parts with the ids of their contents; `None` if one names a content that is
+    /// gone.
     fn resolved(&mut self, parts: Vec<NewPart>) -> Result<Option<Vec<PartRow>>, Refusal> {
         let mut rows = Vec::with_capacity(parts.len());
         for part in parts {
@@ -92,7 +92,7 @@ impl Batch<'_, '_> {
 }
 
 impl Contents<'_> {
-    /// The content has these parts from now on.
+    /// Replaces the parts of a content.
     fn set_parts(
         &mut self,
         container: ContentId,
@@ -124,7 +124,7 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// The content has no parts any more and is unseen.
+    /// Removes the parts of a content and marks it as unseen.
     pub(super) fn drop_parts(&mut self, container: ContentId) -> Result<(), Fault> {
         let seen = self.seen(container)?;
         for number in 0..seen.parts {
@@ -145,8 +145,8 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// Every content is unseen: what takes files apart does it in another way now. Parts stay until
-    /// their containers are read again.
+    /// Marks every content as unseen, because the extractor changed. Parts stay until their
+    /// containers are read again.
     pub(super) fn forget_looks(&mut self) -> Result<(), Fault> {
         let mut seen = Vec::new();
         for row in self.rows.range::<u32>(..)? {

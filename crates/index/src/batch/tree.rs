@@ -15,7 +15,7 @@ use crate::rows::Entry;
 use crate::snapshot::paths::{ROOT, names, path_of};
 use crate::store::ReadableTable;
 
-/// A directory and a name in it.
+/// A directory and the name of an entry in it.
 type Spot = (DirId, Vec<u8>);
 
 impl Batch<'_, '_> {
@@ -28,7 +28,7 @@ impl Batch<'_, '_> {
     pub(super) fn set_other(&mut self, path: &Path, entry: &Entry) -> Result<(), Refusal> {
         let (dir, name) = self.make_spot(path)?;
         if let Some(old) = self.entry(dir, &name)? {
-            // A link in the place of what was moved away.
+            // A symbolic link may replace a file that was moved away.
             if matches!(entry, Entry::Symlink(_)) {
                 self.note_vanished(path)?;
             }
@@ -38,7 +38,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Takes note of the files at and below a path that is about to go.
+    /// Records the departure of the files at and below a path that is about to be removed.
     pub(super) fn note_vanished(&mut self, path: &Path) -> Result<(), Refusal> {
         let Some((dir, name)) = self.spot(path)? else {
             return Ok(());
@@ -53,7 +53,7 @@ impl Batch<'_, '_> {
                     }
                 }
                 Entry::Dir(dir) if !self.departures.is_full() => {
-                    // What is called so later is another directory.
+                    // A later directory of this name is another one.
                     self.departures.note(path.clone(), Departed::default());
                     for (name, entry) in self.entries_of(dir)? {
                         waiting.push((path.join(OsStr::from_bytes(&name)), entry));
@@ -65,7 +65,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Takes note of a rename.
+    /// Records a rename as a departure.
     fn note_renamed(&mut self, from: &Path, to: &Path, entry: &Entry) -> Result<(), Fault> {
         let (file, content) = match entry {
             Entry::Dir(_) => (FileId(self.writing.counters.next_file), None),
@@ -87,7 +87,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// What a file held before this batch.
+    /// Returns the content that a file had before this batch.
     fn content_before(&self, file: FileId) -> Result<Option<(ContentId, ContentDigest)>, Fault> {
         let before = &self.writing.before.inner;
         let row = before.stored_file(file)?;
@@ -97,15 +97,14 @@ impl Batch<'_, '_> {
         Ok(before.content(content)?.map(|row| (content, row.digest)))
     }
 
-    /// Where a file goes with one of its names: it has another one, or its content is remembered. A
-    /// file that is new in this batch was seen by nobody.
+    /// Returns the departure of one of a file's names: the file's other name, or the digest of its
+    /// content. `None` for a file that is new in this batch, because no reader has seen it.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
         let Some((content, digest)) = self.content_before(file)? else {
             return Ok(None);
         };
         let row = self.file(file)?;
-        // With another name and other bytes it may be another file, which got the number of the
-        // inode that this one had.
+        // With other bytes it may be another file with the same inode number.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {
@@ -117,7 +116,7 @@ impl Batch<'_, '_> {
         }))
     }
 
-    /// A path of a file that is not this one.
+    /// Returns a path of a file other than this one.
     fn other_name(
         &self,
         file: FileId,
@@ -138,7 +137,7 @@ impl Batch<'_, '_> {
         other.transpose()
     }
 
-    /// Writes what went and is not there at the end of the batch.
+    /// Writes the departures whose names do not exist at the end of the batch.
     pub(super) fn write_departures(&mut self) -> Result<(), Refusal> {
         let mut departures = std::mem::take(&mut self.departures);
         for (path, departed) in std::mem::take(&mut departures.gone) {
@@ -181,8 +180,8 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // Detached first: what stands at `to` may be a directory above `from`; and `to` may lie
-        // below a new directory of the old name (`mv a t; mkdir a; mv t a/b` seen as one).
+        // Detach first. The entry at `to` may be a directory above `from`. And `to` may be below a
+        // new directory of the old name (`mv a t; mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;
@@ -192,8 +191,8 @@ impl Batch<'_, '_> {
         }
         let (to_dir, to_name) = self.make_spot(to)?;
         match self.entry(to_dir, &to_name)? {
-            // What stands there says the same. Of two names of one file rename(2) does nothing,
-            // but the event says that `from` went; anything else went when it was detached.
+            // Both names have the same entry. For two names of one file rename(2) does nothing, but
+            // the event says that `from` is gone. Any other entry was already detached.
             Some(old) if old == entry => {
                 if let Entry::File(file) = entry {
                     self.unlink(file, from_dir, &from_name)?;
@@ -218,13 +217,13 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// What a name stands for.
+    /// Returns the entry of a name.
     pub(super) fn entry(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
         let row = self.entries.get((dir.0, name))?;
         Ok(row.map(|row| decode_entry(row.value())).transpose()?)
     }
 
-    /// The names in a directory, and what they stand for.
+    /// Returns the names and entries in a directory.
     fn entries_of(&self, dir: DirId) -> Result<Vec<(Vec<u8>, Entry)>, Fault> {
         let mut list = Vec::new();
         for row in self.entries.range((dir.0, &[][..])..)? {
@@ -253,7 +252,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Where `path` is, if its directory is known.
+    /// Returns the directory and name of `path`, if its directory is known.
     pub(super) fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
         let names = checked(path)?;
         let Some((name, above)) = names.split_last() else {
@@ -269,7 +268,7 @@ impl Batch<'_, '_> {
         Ok(Some((at, name.to_vec())))
     }
 
-    /// Where `path` is; its directories are made as needed.
+    /// Returns the directory and name of `path`, and creates missing directories.
     pub(super) fn make_spot(&mut self, path: &Path) -> Result<Spot, Refusal> {
         let names = checked(path)?;
         let Some(name) = names.last() else {
@@ -279,8 +278,8 @@ impl Batch<'_, '_> {
         Ok((self.make_dirs(parent)?, name.to_vec()))
     }
 
-    /// The directory at `path`, made with all above it as needed. What stands in the way and is
-    /// no directory is replaced: the change says that there is one.
+    /// Returns the directory at `path`, and creates it and its parents as needed. Entries of other
+    /// types in its path are replaced, because the change states that a directory exists.
     pub(super) fn make_dirs(&mut self, path: &Path) -> Result<DirId, Refusal> {
         if let Some(dir) = self.known_dirs.get(path) {
             return Ok(*dir);
@@ -309,7 +308,7 @@ impl Batch<'_, '_> {
         Ok(dir)
     }
 
-    /// Forgets what an entry stood for. The entry's row is the caller's to remove or overwrite.
+    /// Releases the object of an entry. The caller removes or overwrites the row of the entry.
     pub(super) fn release(&mut self, dir: DirId, name: &[u8], entry: &Entry) -> Result<(), Fault> {
         match entry {
             Entry::Dir(gone) => {
@@ -338,7 +337,7 @@ impl Batch<'_, '_> {
                         waiting.push(*below);
                     }
                     Entry::File(file) => self.unlink(*file, dir, name)?,
-                    // Their counts go with the directory.
+                    // Their counts are removed with the directory.
                     Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }
@@ -348,7 +347,7 @@ impl Batch<'_, '_> {
     }
 }
 
-/// The names of the path of a change.
+/// Returns the names in the path of a change.
 fn checked(path: &Path) -> Result<Vec<&[u8]>, Refusal> {
     match names(path) {
         Some(names) => Ok(names.collect()),

@@ -1,11 +1,11 @@
 //! Fields of a fixed number of bits, packed without gaps, low bits first.
 
-/// The number of bits that `value` needs, 0 for 0.
+/// Returns the number of bits that `value` needs, 0 for 0.
 pub(crate) const fn width(value: u64) -> u32 {
     u64::BITS - value.leading_zeros()
 }
 
-/// The number of bytes that `bits` bits fill.
+/// Returns the number of bytes that `bits` bits fill.
 pub(crate) const fn bytes(bits: usize) -> usize {
     bits.div_ceil(8)
 }
@@ -36,7 +36,7 @@ impl<'a> Writer<'a> {
         self.held = held % u64::BITS;
         if held >= u64::BITS {
             self.out.extend_from_slice(&self.pending.to_le_bytes());
-            // What had no room; a field that filled the word leaves nothing.
+            // The bits that did not fit. A field that filled the word exactly leaves none.
             self.pending = value.checked_shr(width - self.held).unwrap_or(0);
         }
     }
@@ -48,7 +48,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The field of `width` ≤ 64 bits that begins at bit `at`; bits past the end are zero.
+/// Returns the field of `width` ≤ 64 bits that begins at bit `at`. Bits past the end are zero.
 pub(crate) fn get(bytes: &[u8], at: usize, width: u32) -> u64 {
     let field = (u128::from_le_bytes(window(bytes, at / 8)) >> (at % 8)) as u64;
     if width == 64 {
@@ -58,12 +58,12 @@ pub(crate) fn get(bytes: &[u8], at: usize, width: u32) -> u64 {
     }
 }
 
-/// The 64 bits that begin at byte `8 * word`; bytes past the end are zero.
+/// Returns the 64 bits that begin at byte `8 * word`. Bits past the end are zero.
 pub(crate) fn word(bytes: &[u8], word: usize) -> u64 {
     u64::from_le_bytes(window(bytes, word * 8))
 }
 
-/// The `N` bytes from `first` on, zeros past the end.
+/// Returns `N` bytes from `first` on, with zeros past the end.
 fn window<const N: usize>(bytes: &[u8], first: usize) -> [u8; N] {
     let rest = bytes.get(first..).unwrap_or_default();
     if let Some(whole) = rest.first_chunk() {

@@ -1,11 +1,11 @@
-//! Rows of `inodes`: which files neighbouring inode numbers are.
+//! Rows of `inodes`: the files with neighbouring inode numbers.
 //!
 //! ```text
 //! ( │ number & 31 u8 │ file - the file before, zigzag │ )*      ascending; 0 is before the first
 //! ```
-//! File systems give out numbers one after another, so of files that were written together a row
-//! has nearly all 32. In a row of its own each would cost 14 bytes in pages that are two thirds
-//! full; here it costs three or four, as neighbours were mostly found one after another, too.
+//! File systems assign consecutive numbers, so files that were written together are mostly in one
+//! row of 32. A row for each file would take 14 bytes, in pages that are two thirds full. Here a
+//! file takes three or four, because neighbours also have neighbouring file ids.
 
 use resemble_core::FileId;
 
@@ -13,20 +13,20 @@ use super::Malformed;
 use super::rows::FsNumber;
 use super::varint::{Reader, put_signed};
 
-/// Numbers of a row.
+/// The inode numbers in a row.
 const SPAN: u64 = 32;
 
-/// The key of the row that an inode number is in.
+/// Returns the key of the row of an inode number.
 pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
-/// The first number behind those of a row.
+/// Returns the first number behind those of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
     row.saturating_add(1).saturating_mul(SPAN)
 }
 
-/// Calls `found` with each number, less those of the rows before, and its file.
+/// Calls `found` with each number, relative to the first of the row, and its file.
 fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed> {
     let mut reader = Reader(row);
     let mut before = 0;
@@ -43,7 +43,7 @@ fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed>
     Ok(())
 }
 
-/// The file with an inode number, in the row of the number.
+/// Looks up the file with an inode number in the row of that number.
 pub(crate) fn file(row: &[u8], ino: u64) -> Result<Option<FileId>, Malformed> {
     let mut file = None;
     each(row, |low, of| {
@@ -54,7 +54,7 @@ pub(crate) fn file(row: &[u8], ino: u64) -> Result<Option<FileId>, Malformed> {
     Ok(file)
 }
 
-/// All files of a row.
+/// Returns all files of a row.
 #[cfg(any(debug_assertions, feature = "testing"))]
 pub(crate) fn files(row: &[u8]) -> Result<Vec<FileId>, Malformed> {
     let mut files = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn files(row: &[u8]) -> Result<Vec<FileId>, Malformed> {
     Ok(files)
 }
 
-/// The row in which a number has this file, or none; empty if it has no number any more.
+/// Returns the row in which a number has this file, or none. It is empty if no number is left.
 pub(crate) fn with(row: &[u8], ino: u64, file: Option<FileId>) -> Result<Vec<u8>, Malformed> {
     let mut files = Vec::with_capacity(SPAN as usize + 1);
     each(row, |low, of| {

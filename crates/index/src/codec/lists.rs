@@ -1,4 +1,4 @@
-//! Chunk lists and signatures, cut into parts that fill a page.
+//! Chunk lists and signatures, split into parts that fill a page.
 //!
 //! ```text
 //! chunk list, part:   run*
@@ -7,13 +7,13 @@
 //!                     count fields of `width` bits, low bits first, zero-padded │
 //! ```
 //!
-//! A chunk costs 18 bytes: lengths of 64 to 8191 take two varint bytes, and a run of one ordinary
-//! chunk (almost all are) has no count. Fingerprints keep their order, which is evidence, and so
-//! cannot be delta coded; but a signature of level `k` has `k - 3` leading zero bits in each of its
-//! 40, and the part's width leaves them out.
+//! A chunk takes 18 bytes. Lengths of 64 to 8191 take two varint bytes, and a run of one ordinary
+//! chunk (almost all are) has no count. Fingerprints keep their order, which is evidence, so they
+//! cannot be delta coded. But each fingerprint of a signature of level `k` has `k - 3` leading zero
+//! bits of 40, and the part's width omits them.
 //!
-//! Parts are at most [`PART`] bytes: with the key and redb's offsets that fills a 4096-byte page,
-//! and a list of gigabytes is read and written page by page.
+//! Parts are at most [`PART`] bytes, which fill a 4096-byte page with the key and redb's offsets.
+//! So a list of gigabytes is read and written page by page.
 
 use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signature};
 
@@ -24,12 +24,12 @@ use super::{Malformed, bits};
 /// for one pair, 8 of key and 4 of offset.
 pub(crate) const PART: usize = 4072;
 
-/// Hash, and two varints of at most 10 bytes.
+/// A hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
-/// Whether no part follows this one of a chunk list or signature: one is begun when the one before
-/// is full. What is more than nearly half full may be the last part, too: of fingerprints of one
-/// bit no part has more.
+/// Returns true if no part follows this one of a chunk list or signature, because it is less than
+/// about half full. Every part but the last is fuller: with fingerprints of one bit, a part reaches
+/// its maximum count at half a page. If false, a part may follow.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }
@@ -85,10 +85,10 @@ pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
     })
 }
 
-/// Bytes of a signature part before its fields: level, width, repeats, and a count below 2^14.
+/// The bytes of a signature part before its fields: level, width, repeats, and a count below 2^14.
 const SIGNATURE_HEAD: usize = 5;
 
-/// The bit of `width` that says that the repeats are known.
+/// The bit of `width` that is set if the repeats are known.
 const KNOWN: u8 = 0x80;
 
 /// Calls `part` with each part of the signature in order; not at all if it has no fingerprints
@@ -102,7 +102,7 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // The widest of all that are left is a little too wide at worst, and always enough.
+        // The widest fingerprint of all that are left: always enough, and hardly too wide.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))
@@ -138,12 +138,12 @@ pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result
     Ok(())
 }
 
-/// What a part of a signature begins with.
+/// The fields at the beginning of a signature part.
 pub(crate) struct PartHead {
     level: u8,
     width: u32,
     repeats: Option<Repeats>,
-    /// Fingerprints in it.
+    /// The number of fingerprints in the part.
     pub(crate) count: u16,
 }
 
@@ -163,7 +163,7 @@ impl PartHead {
     }
 }
 
-/// Calls `found` with each fingerprint of one part, in order; returns what it begins with.
+/// Calls `found` with each fingerprint of one part, in order, and returns the head of the part.
 pub(crate) fn each_fingerprint(
     part: &[u8],
     found: impl FnMut(Fingerprint),
@@ -245,7 +245,7 @@ mod tests {
         ) {
             let mask = if wide == 64 { u64::MAX } else { (1 << wide) - 1 };
             let fingerprints: Vec<_> = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
-            // Nothing is kept of a text without words.
+            // The repeats of a text without words are not stored.
             let repeats = repeats.filter(|_| level > 0 || !fingerprints.is_empty()).map(Repeats);
             let signature = Signature { level, fingerprints, repeats };
             let mut back = Signature::default();

@@ -1,8 +1,8 @@
-//! Bytes of the rows: pure functions from values to bytes and back.
+//! The bytes of rows: pure functions from values to bytes and back.
 //!
-//! Numbers are LEB128 varints unless a table says otherwise; whatever is of variable length and
-//! needs no length of its own stands last. Decoding never panics and never trusts a length: a row
-//! that does not decode is [`Malformed`], and the reader of the index learns that it is damaged.
+//! Numbers are LEB128 varints unless a table says otherwise. A field of variable length comes last
+//! if it has no length of its own. Decoding never panics and never trusts a length. A row that does
+//! not decode is [`Malformed`], and the reader reports a damaged index.
 
 pub(crate) mod bits;
 pub(crate) mod inodes;
@@ -14,7 +14,7 @@ pub mod varint;
 
 use crate::fault::Fault;
 
-/// A row that does not decode: which kind.
+/// The kind of a row that does not decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 

@@ -15,7 +15,7 @@
 //! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
 //! skipped_parts: ( │ length │ path │ length │ reason │ )*
 //! ```
-//! All numbers not given a width are varints. In `files`, dir and name are the file's first name.
+//! Numbers without a width are varints. In `files`, dir and name are the file's first name.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
@@ -31,7 +31,7 @@ use crate::rows::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FsNumber(pub(crate) u16);
 
-/// A file's row as stored.
+/// The row of a file as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredFile {
     pub(crate) fs: FsNumber,
@@ -47,7 +47,7 @@ pub(crate) struct StoredFile {
     pub(crate) name: Vec<u8>,
 }
 
-/// A content's row as stored.
+/// The row of a content as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredContent {
     pub(crate) digest: ContentDigest,
@@ -55,16 +55,16 @@ pub(crate) struct StoredContent {
     pub(crate) kind: ContentKind,
     pub(crate) level: u8,
     pub(crate) chunk_runs: u64,
-    /// Chunks, repeats counted.
+    /// The number of chunks, with repeats.
     pub(crate) chunks: u64,
     pub(crate) fingerprints: u32,
     pub(crate) files: u32,
-    /// Rows of `part_of`.
+    /// The number of rows in `part_of`.
     pub(crate) uses: u32,
     pub(crate) look: Look,
-    /// Rows of `parts`.
+    /// The number of rows in `parts`.
     pub(crate) parts: u32,
-    /// Whether it has a row in `skipped_parts`.
+    /// True if it has a row in `skipped_parts`.
     pub(crate) skipped: bool,
     pub(crate) words: Option<WordsDigest>,
     pub(crate) date: Option<DocumentDate>,
@@ -230,7 +230,7 @@ impl StoredFile {
     }
 }
 
-/// The value of an entry.
+/// Encodes an entry.
 pub(crate) fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     out.clear();
     match entry {
@@ -261,7 +261,7 @@ pub(crate) fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     }
 }
 
-/// The entry of such a value.
+/// Decodes an entry.
 pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
     let mut reader = Reader(bytes);
     let mut entry = || {
@@ -279,20 +279,20 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
     entry().ok_or(Malformed("entries"))
 }
 
-/// The value of the counts of a directory.
+/// Encodes the gap counts of a directory.
 pub(crate) fn encode_gaps(counts: &GapCounts, out: &mut Vec<u8>) {
     out.clear();
     put_value(out, counts);
 }
 
-/// The counts of such a value.
+/// Decodes the gap counts of a directory.
 pub(crate) fn decode_gaps(bytes: &[u8]) -> Result<GapCounts, Malformed> {
     let mut reader = Reader(bytes);
     let counts = reader.value().and_then(|counts| reader.end(counts));
     counts.ok_or(Malformed("gaps"))
 }
 
-/// The value of a part.
+/// Encodes a part.
 pub(crate) fn encode_part(part: &PartRow, out: &mut Vec<u8>) {
     out.clear();
     out.push(part.role as u8);
@@ -304,7 +304,7 @@ pub(crate) fn encode_part(part: &PartRow, out: &mut Vec<u8>) {
     out.extend_from_slice(&part.name);
 }
 
-/// The part of such a value.
+/// Decodes a part.
 pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
     let mut reader = Reader(bytes);
     let mut part = || {
@@ -325,7 +325,7 @@ pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
     part().ok_or(Malformed("parts"))
 }
 
-/// The value of what was skipped.
+/// Encodes skipped members.
 pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
     out.clear();
     for part in skipped {
@@ -333,7 +333,7 @@ pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
     }
 }
 
-/// What was skipped, of such a value.
+/// Decodes skipped members.
 pub(crate) fn decode_skipped(bytes: &[u8]) -> Result<Vec<SkippedPart>, Malformed> {
     let mut reader = Reader(bytes);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! LEB128 varints: seven bits a byte, low bits first, the top bit says that more follow.
+//! LEB128 varints: seven bits in a byte, low bits first. The top bit is set if more bytes follow.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use serde::{Deserialize, Serialize};
@@ -18,42 +18,42 @@ pub fn put_date(out: &mut Vec<u8>, date: DocumentDate) {
     out.push(date.source as u8);
 }
 
-/// Appends a signed value, zigzag coded: small magnitudes stay short.
+/// Appends a signed value with zigzag coding, so that small magnitudes take few bytes.
 pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// Appends a value as postcard has it: numbers are such varints, texts and lists have their length
-/// in front, an enum its number.
+/// Appends a value in the postcard format. Its numbers are such varints, its texts and lists have a
+/// length in front, and an enum has its number.
 pub fn put_value(out: &mut Vec<u8>, value: &impl Serialize) {
     let written = postcard::to_io(value, out);
     debug_assert!(written.is_ok(), "a vector takes everything");
 }
 
-/// Reads values off the front of a slice. Every method answers `None` when the bytes run out or
-/// a number does not fit its type.
+/// Reads values from the front of a slice. Every method returns `None` if the bytes run out or a
+/// number does not fit its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(
-    /// What is left.
+    /// The remaining bytes.
     pub &'a [u8],
 );
 
 impl<'a> Reader<'a> {
-    /// A value that [`put_value`] appended.
+    /// Reads a value that [`put_value`] appended.
     pub fn value<T: Deserialize<'a>>(&mut self) -> Option<T> {
         let (value, rest) = postcard::take_from_bytes(self.0).ok()?;
         self.0 = rest;
         Some(value)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
     }
 
-    /// A number of up to 64 bits.
+    /// Reads a number of up to 64 bits.
     pub fn u64(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -70,37 +70,37 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A number of up to 32 bits.
+    /// Reads a number of up to 32 bits.
     pub fn u32(&mut self) -> Option<u32> {
         self.u64()?.try_into().ok()
     }
 
-    /// A number of up to 16 bits.
+    /// Reads a number of up to 16 bits.
     pub fn u16(&mut self) -> Option<u16> {
         self.u64()?.try_into().ok()
     }
 
-    /// A signed number, zigzag coded.
+    /// Reads a signed number with zigzag coding.
     pub fn i64(&mut self) -> Option<i64> {
         let coded = self.u64()?;
         Some((coded >> 1).cast_signed() ^ -(coded & 1).cast_signed())
     }
 
-    /// The next `count` bytes.
+    /// Reads `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// The next `N` bytes.
+    /// Reads `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    /// What [`put_date`] wrote.
+    /// Reads a date that [`put_date`] appended.
     pub fn date(&mut self) -> Option<DocumentDate> {
         Some(DocumentDate {
             seconds: self.i64()?,
@@ -108,12 +108,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Everything that is left.
+    /// Reads the remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
-    /// `value` if nothing is left over.
+    /// Returns `value` if no bytes remain.
     pub fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
