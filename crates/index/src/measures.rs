@@ -38,14 +38,14 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // They were not written, so the index is without a file; drop them and start again.
+        // They were never written, so the index has no file. Start again with an empty set.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }
         new.insert(key, found);
     }
 
-    /// Returns all of them, in the order of the table.
+    /// Returns all new measures in the order of the table.
     pub(crate) fn sorted(&self) -> Vec<(PairKey, Proven)> {
         let mut all: Vec<_> = self
             .0
@@ -57,7 +57,7 @@ impl NewMeasures {
         all
     }
 
-    /// Removes those that are written now.
+    /// Removes the measures that were written.
     pub(crate) fn remove(&self, written: &[(PairKey, Proven)]) {
         let mut new = self.0.lock();
         for (key, _) in written {
@@ -69,7 +69,7 @@ impl NewMeasures {
     }
 }
 
-/// A table of them.
+/// A table of measures.
 pub(crate) type MeasuresTable = ReadOnlyTable<u128, MeasuresValue>;
 
 /// Returns the measure under this key, in this unit. A damaged row or page is treated as missing.

@@ -1,10 +1,10 @@
 //! Opens an index, and sets files aside that cannot be used.
 //!
-//! The index is derived data: the remedy for any fault of the file is to read the contents again. A
-//! file may be not redb's, damaged, or written by another version or with other parameters. It is
-//! then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. It replaces an
-//! older one, so that at most one is kept. The caller receives the reason and reports it. Only what
-//! needs a decision is an error: a file in use, a full disk, missing permissions.
+//! The index is derived data: the remedy for any fault of the file is to read the contents again.
+//! The file may not be redb's, may be damaged, or may have another version or other parameters. It
+//! is then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. It replaces
+//! an older one, so that at most one is kept. The caller receives the reason and reports it. Only
+//! conditions that need a decision are errors: a file in use, a full disk, missing permissions.
 //!
 //! Another boilerplate limit does not require reading contents again: the keys are counted again.
 
@@ -137,7 +137,7 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // Checked in any case, because bytes that were read may not be those written.
+        // Checked even if loading succeeded, because bytes that were read may not be those written.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }
@@ -207,7 +207,7 @@ impl Index {
     }
 }
 
-/// The contents of a store.
+/// The result of looking into a store.
 enum Found {
     Nothing,
     Index { limit: u32 },
@@ -255,7 +255,7 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
 
 /// Creates the tables that an older index of this format does not have.
 fn complete(store: &Store) -> Result<(), Fault> {
-    // A file that has the table that was added last has all of them.
+    // Tables were added in order, so a file with the newest one has all.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }

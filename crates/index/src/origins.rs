@@ -1,19 +1,19 @@
-//! When contents were first seen, and as what.
+//! The origin of a content: when and under which name it was first seen.
 //!
-//! A row is written with the change that brings a content, and goes with the content: it takes no
-//! reading, and needs no bound of its own. It has a name in a directory and no path. So a directory
-//! that is renamed takes the name along, and of one that is gone, or watched no more, nothing is
-//! known any more without a row being looked for.
+//! A row is written by the change that adds a content, and deleted with the content. So it needs no
+//! extra reading and no limit of its own. It has a name in a directory instead of a path. So a
+//! renamed directory keeps the origins in it. If the directory is removed or no longer watched, its
+//! origins become unknown without a search for their rows.
 
 use resemble_core::DirId;
 
 use crate::codec::Malformed;
 use crate::codec::varint::{self, Reader};
 
-/// When and as what a content was first seen.
+/// When and under which name a content was first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     pub(crate) time: i64,
     pub(crate) dir: DirId,
     pub(crate) name: Vec<u8>,

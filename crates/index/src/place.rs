@@ -1,4 +1,4 @@
-//! Where an index is, and whether it is sound there.
+//! The location of an index, and its health.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::Fault;
 use crate::health::Health;
 
-/// A file, or nowhere.
+/// A file, or memory.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     file: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In a file.
+    /// Makes the place of an index in a file.
     pub(crate) fn file(path: &Path, health: Arc<Health>) -> Self {
         Self {
             file: Some(path.to_path_buf()),
@@ -26,17 +26,17 @@ impl Place {
         }
     }
 
-    /// The file; `None`: it is in memory.
+    /// Returns the file; `None` if the index is in memory.
     pub(crate) fn as_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// For messages.
+    /// Returns the path for messages.
     pub(crate) fn path(&self) -> &Path {
         self.as_file().unwrap_or(Path::new("(in memory)"))
     }
 
-    /// Bytes that it takes on disk now, without what was never written of the file; 0 in memory.
+    /// Returns its bytes on disk, without parts of the file that were never written; 0 in memory.
     pub(crate) fn bytes(&self) -> io::Result<u64> {
         match &self.file {
             Some(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
@@ -44,13 +44,13 @@ impl Place {
         }
     }
 
-    /// What a fault means to those who asked. Damage is noted.
+    /// Converts a fault to a reader's error, and records damage.
     pub(crate) fn read_error(&self, fault: Fault) -> ReadError {
         self.note(&fault);
         fault.into_read(self.path())
     }
 
-    /// What a fault means to those who wrote. Damage is noted.
+    /// Converts a fault to a writer's error, and records damage.
     pub(crate) fn apply_error(&self, fault: Fault) -> ApplyError {
         self.note(&fault);
         fault.into_apply(self.path())
@@ -63,14 +63,14 @@ impl Place {
     }
 }
 
-/// Renames the file (or the folder that is in its place), over an older one that was set aside;
-/// answers the new name.
+/// Renames the file, or the folder in its place, to its name when set aside. That replaces an older
+/// one. Returns the new name.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");
     let to = PathBuf::from(name);
     match std::fs::rename(path, &to) {
-        // A file and a folder do not take each other's place.
+        // A file cannot replace a folder, nor a folder a file, so remove the older one first.
         Err(_) if path.symlink_metadata().is_ok() => {
             let removed = std::fs::remove_file(&to).or_else(|_| std::fs::remove_dir(&to));
             removed.and_then(|()| std::fs::rename(path, &to))?;

@@ -22,8 +22,8 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// The result of `stat` when a file was last checked. Equal results mean "not changed" (with the
-/// limits that docs/design.md names: writers through mmap).
+/// The result of `stat` when a file was last checked. Equal results mean an unchanged file, except
+/// for writers through mmap (see docs/design.md).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileStat {
     /// The file system.
@@ -43,18 +43,18 @@ pub struct FileStat {
 /// The state of a regular file: its content, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileState {
-    /// Read, and the stat before and after reading was the same and old enough to trust.
+    /// Read. The stat was equal before and after, and old enough to trust.
     Settled(ContentId),
-    /// Read, but it changed while being read or so recently that it must be read again.
+    /// Read, but the file changed during the read or so recently that it must be read again.
     Unsettled(ContentId),
-    /// Could not be opened or read: the errno.
+    /// It could not be opened or read: the errno.
     Unreadable(i32),
     /// Left out on purpose; the reason is a short word: `size`, `ignored`, `path-too-long` …
     Skipped(String),
 }
 
 impl FileState {
-    /// The content, if the file has been read.
+    /// Returns the content, if the file was read.
     pub const fn content(&self) -> Option<ContentId> {
         match self {
             Self::Settled(content) | Self::Unsettled(content) => Some(*content),
@@ -68,7 +68,7 @@ impl FileState {
 pub struct FileRow {
     /// Its id.
     pub id: FileId,
-    /// The stat that belongs to its state.
+    /// The stat of the file in this state.
     pub stat: FileStat,
     /// Its content, if it has one.
     pub state: FileState,
@@ -79,22 +79,22 @@ pub struct FileRow {
 pub struct ContentRow {
     /// Its id.
     pub id: ContentId,
-    /// Digest of the whole.
+    /// The digest of its bytes.
     pub digest: ContentDigest,
     /// Size in bytes.
     pub size: ByteLen,
     /// Text, binary or empty.
     pub kind: ContentKind,
-    /// Sampling level of the fingerprints that have postings; the signature has some of these.
+    /// The sampling level of its fingerprints with postings; the signature has some of these.
     pub level: u8,
-    /// Number of those fingerprints.
+    /// The number of fingerprints with postings.
     pub fingerprints: u32,
-    /// Number of runs in its chunk list.
+    /// The number of runs in its chunk list.
     pub chunk_runs: u64,
-    /// Number of files that have it.
+    /// The number of files that have it.
     pub files: u32,
-    /// Number of places in containers that have it as a part. In a snapshot it is never 0 together
-    /// with `files`.
+    /// The number of places in containers that have it as a part. In a snapshot it is never 0
+    /// together with `files`.
     pub uses: u32,
     /// The result of searching it for parts.
     pub look: Look,
@@ -113,7 +113,7 @@ pub struct ContentRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// It was not searched, or not to the end. A program that takes files apart must read its files
+    /// It was not searched, or not completely. A program that takes files apart must read its files
     /// again.
     #[default]
     Unseen = 0,
@@ -156,34 +156,34 @@ pub enum PartRole {
 pub struct PartRow {
     /// Its role.
     pub role: PartRole,
-    /// The part that contains it, by its place in the list; `None`: the content itself. A part
+    /// The part that contains it, by its position in the list; `None`: the content itself. A part
     /// follows the one that contains it.
     pub parent: Option<u32>,
-    /// Its name there: any bytes.
+    /// Its name there, as raw bytes.
     pub name: Vec<u8>,
     /// Its content; `None`: it is empty, or could not be stored.
     pub content: Option<ContentId>,
 }
 
-/// Something in a content that was not taken apart.
+/// A member of a content that was not taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPart {
-    /// The names that lead there, joined by `!`; empty for the content itself.
+    /// The names that lead to it, joined by `!`; empty for the content itself.
     pub path: Vec<u8>,
     /// The reason, in words.
     pub reason: String,
 }
 
 impl SkippedPart {
-    /// The prefix of the reason of something that was left out on purpose.
+    /// The prefix of the reasons for omitting something on purpose.
     pub const ON_PURPOSE: &'static str = "left out on purpose: ";
 
-    /// Returns whether it was left out on purpose, so that nothing is missing.
+    /// Returns whether it was omitted on purpose, so that nothing is missing.
     pub fn is_on_purpose(&self) -> bool {
         self.reason.starts_with(Self::ON_PURPOSE)
     }
 
-    /// Represents this many parts that are not named.
+    /// Makes an entry for `count` skipped parts without names.
     pub fn and_more(count: u64) -> Self {
         Self {
             path: Vec::new(),
@@ -191,7 +191,7 @@ impl SkippedPart {
         }
     }
 
-    /// Returns how many parts it represents, if they are not named.
+    /// Returns the number of parts without names that it represents.
     pub fn is_more(&self) -> Option<u64> {
         let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.path.is_empty())
@@ -215,16 +215,16 @@ pub enum SpecialKind {
     Other = 4,
 }
 
-/// One name in a directory of the index.
+/// An entry of a directory in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A directory.
     Dir(DirId),
     /// A regular file (each hard link is an entry of the same file).
     File(FileId),
-    /// A symbolic link and its target, raw.
+    /// A symbolic link with its raw target.
     Symlink(Vec<u8>),
-    /// A pipe, socket or device: named, never opened.
+    /// A pipe, socket or device, which is never opened.
     Special(SpecialKind),
     /// Something that was not read; a directory has no entries below it.
     Gap(Gap),
@@ -235,7 +235,7 @@ pub enum Entry {
 pub enum Gap {
     /// Its type could not be determined: the errno.
     Failed(i32),
-    /// Its root leaves it out, with everything below.
+    /// An option of its root excludes it, with everything below.
     LeftOut(LeftOutRule),
 }
 
@@ -283,20 +283,20 @@ impl GapCounts {
     }
 }
 
-/// Whole-index figures for `status`.
+/// Figures of the whole index for `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes of the index file on disk (0 in memory).
     pub index_bytes: u64,
-    /// Contents.
+    /// Number of contents.
     pub contents: u64,
-    /// Chunks in all chunk lists, repetitions counted.
+    /// Chunks in all chunk lists, with repeats.
     pub chunks: u64,
     /// Fingerprints in all signatures.
     pub fingerprints: u64,
-    /// Files, hard links once.
+    /// Files; hard links count once.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of all files.
     pub file_bytes: u64,
     /// Files that could not be read.
     pub unreadable_files: u64,
@@ -312,7 +312,7 @@ pub struct Totals {
     pub skipped: u64,
 }
 
-/// The treatment of a file that is not an index, or a damaged one.
+/// The result of setting aside a file that is damaged or not an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
     /// The new path of the old file.

@@ -1,17 +1,17 @@
-//! The tables by name and type: the whole layout of the file, explained row by row in
-//! `docs/index-format.md` (a test holds the two together).
+//! The tables by name and type: the whole layout of the file. `docs/index-format.md` explains each
+//! row; a test compares both.
 
 use crate::fault::Fault;
 pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
-/// `dir, name` → entry.
+/// Key: directory, name. Value: entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
-/// Directory's parent and name.
+/// Parent and name of a directory.
 pub(crate) type DirValue = (u32, &'static [u8]);
-/// A further name of a file: file, dir, name.
+/// A further name of a file: file, directory, name.
 pub(crate) type NameKey = (u32, u32, &'static [u8]);
-/// First and last content, chunk postings, fingerprint postings.
+/// First and last content, number of chunk postings, number of fingerprint postings.
 pub(crate) type SegmentValue = (u32, u32, u64, u64);
 /// Flags, containment of a in b and of b in a, resemblance, shared bytes.
 pub(crate) type MeasuresValue = (u8, u64, u64, u64, u64);
@@ -20,9 +20,9 @@ pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
 pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::new("directories");
 pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
-/// Directory → the errno of the listing that failed.
+/// Maps a directory to the errno of its failed listing.
 pub(crate) const UNLISTED: TableDefinition<u32, i32> = TableDefinition::new("unlisted");
-/// Directory → how many of its names were not looked at, by reason.
+/// Maps a directory to its gap counts, by reason.
 pub(crate) const GAPS: TableDefinition<u32, &[u8]> = TableDefinition::new("gaps");
 pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
 pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
@@ -37,27 +37,27 @@ pub(crate) const SKIPPED_PARTS: TableDefinition<u32, &[u8]> = TableDefinition::n
 pub(crate) const DIGESTS: TableDefinition<(u32, u32), ()> = TableDefinition::new("digests");
 pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("chunk_lists");
-/// Where the chunk list of a content is, if that is not its own id.
+/// Maps a content to the id under which its chunk list is stored, if that is not its own.
 pub(crate) const CHUNK_LIST_OF: TableDefinition<u32, u32> = TableDefinition::new("chunk_list_of");
 pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("signatures");
 pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
-/// Segment and first rank → some of its contents in the order of their ranks.
+/// Maps a segment and its first rank to a part of its contents, in the order of their ranks.
 pub(crate) const ORDERS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("orders");
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
-/// Who has the chunk postings of a dead content.
+/// Maps a dead content to the heir that has its chunk postings.
 pub(crate) const HEIRS: TableDefinition<u32, &[u8]> = TableDefinition::new("heirs");
 pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
-/// Names that went, in that order.
+/// Departed names, in the order of their departures.
 pub(crate) const DEPARTURES: TableDefinition<u64, &[u8]> = TableDefinition::new("departures");
-/// When and as what a content was first seen.
+/// Maps a content to its origin.
 pub(crate) const ORIGINS: TableDefinition<u32, &[u8]> = TableDefinition::new("origins");
 pub(crate) const MEASURES: TableDefinition<u128, MeasuresValue> = TableDefinition::new("measures");
 pub(crate) const OLDER_MEASURES: TableDefinition<u128, MeasuresValue> =
     TableDefinition::new("older_measures");
 
-/// The names of all tables but those of the segments.
+/// The names of all tables except those of the segments.
 pub const TABLES: [&str; 28] = [
     "meta",
     "file_systems",
@@ -93,21 +93,21 @@ pub const TABLES: [&str; 28] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum PostingKind {
-    /// Keys are [`resemble_core::ChunkHash::posting_key`]s: of every chunk that is not constant
-    /// and has at least [`resemble_core::Params::WINDOW`] bytes (others are no evidence).
+    /// Keys are [`resemble_core::ChunkHash::posting_key`]s. Only chunks that are not constant and
+    /// have at least [`resemble_core::Params::WINDOW`] bytes are evidence.
     Chunk = 0,
     /// Keys are [`resemble_core::Fingerprint`] values.
     Fingerprint = 1,
 }
 
 impl PostingKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Chunk, Self::Fingerprint];
 }
 
 /// The rows of `meta`.
 pub(crate) mod meta {
-    /// The params id, as `Params` prints it.
+    /// The params id in the text form of `Params`.
     pub(crate) const PARAMS: &str = "params";
     /// See [`crate::state::Counters`].
     pub(crate) const COUNTERS: &str = "counters";
@@ -115,12 +115,12 @@ pub(crate) mod meta {
     pub(crate) const FILE_SUMS: &str = "file_sums";
     /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
-    /// u64 LE: bytes on disk when nothing of them was unused. 0 or no row: all are used as long as
-    /// no commit follows.
+    /// u64 LE: bytes on disk when the file had no unused pages. If 0 or missing, the file has none,
+    /// unless a commit follows.
     pub(crate) const COMPACT: &str = "compact_bytes";
 }
 
-/// The name of the table that has a segment's postings of one kind.
+/// Returns the name of the table with a segment's postings of one kind.
 pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
     match kind {
         PostingKind::Chunk => format!("chunk_postings/{segment}"),
@@ -128,12 +128,12 @@ pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
     }
 }
 
-/// The table of such a name.
+/// Returns the definition of a posting table by its name.
 pub(crate) fn postings_table(name: &str) -> TableDefinition<'_, BlockKey, &'static [u8]> {
     TableDefinition::new(name)
 }
 
-/// Makes every table, so that readers find all of them.
+/// Creates all tables, so that readers can open all of them.
 pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(META)?;
     txn.open_table(FILE_SYSTEMS)?;
@@ -166,5 +166,5 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A posting table open for reading.
+/// A posting table, open for reading.
 pub(crate) type PostingTable = ReadOnlyTable<BlockKey, &'static [u8]>;

@@ -1,13 +1,13 @@
-//! A view of one commit: everything that can be asked of an index.
+//! A view of one commit, for all queries of an index.
 //!
-//! A [`Snapshot`] is a read transaction with its tables opened, and the sets that go with that
-//! commit, behind one `Arc`: cloning costs nothing, any number of threads may ask at once, and no
-//! commit ever waits for a reader or shows through. **Take a fresh one for each question and drop
-//! it after the answer**: while one lives, no page that it can see is used again, so the file
-//! grows with every commit, and [`crate::Index::close`] cannot compact.
+//! A [`Snapshot`] is a read transaction with its tables opened, and the sets of that commit, behind
+//! one `Arc`. Cloning is cheap, any number of threads may read at once, and no commit waits for a
+//! reader. **Take a new one for each question and drop it after the answer.** While one exists,
+//! none of its pages can be reused, so the file grows with every commit, and
+//! [`crate::Index::close`] cannot compact it.
 //!
-//! No question panics on a damaged file: whatever the store does, the answer is
-//! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
+//! No question panics on a damaged file; it returns [`ReadError::Damaged`]. Callbacks run outside
+//! of that protection.
 
 pub(crate) mod departed;
 mod footprint;
@@ -41,13 +41,13 @@ use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
-    /// These belong to the reader and not to the index.
+    /// The reader's templates; they do not belong to the index.
     templates: Arc<Templates>,
-    /// Neither: whether the reader still wants it.
+    /// The reader's stop flag.
     stop: StopFlag,
-    /// What the question looks at, if its answer is to be kept.
+    /// The reads of the question, if its answer is to be cached.
     noted: Option<footprint::Notes>,
-    /// With whose eyes it is looked at; `None`: everything is seen.
+    /// The access of the caller; `None` if the view is unrestricted.
     eyes: Option<Arc<seen::Eyes>>,
 }
 
@@ -75,16 +75,16 @@ pub(crate) struct Inner {
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
     pub(crate) departures: ReadOnlyTable<u64, &'static [u8]>,
     pub(crate) origins: ReadOnlyTable<u32, &'static [u8]>,
-    /// The newer generation and the older one.
+    /// The newer and the older generation.
     pub(crate) measures: [MeasuresTable; 2],
     pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// The only owner. It stands below the tables, which must be dropped first.
+    /// The only owner of the store. Declared after the tables, because they must be dropped first.
     _store: Option<Store>,
 }
 
-/// A segment with its tables; a kind without postings has none.
+/// A segment with its tables. A kind without postings has none.
 pub(crate) struct OpenSegment {
     pub(crate) row: Segment,
     pub(crate) chunks: Option<PostingTable>,
@@ -142,7 +142,7 @@ impl Snapshot {
                 order: sets.orders.get(&row.id).cloned(),
             });
         }
-        // Merged ones have newer ids than what they are older than: order by content.
+        // Ids of merged segments are newer than those of their neighbours, so sort by content.
         segments.sort_unstable_by_key(|segment| segment.row.first);
         let inner = Inner {
             place,
@@ -180,7 +180,7 @@ impl Snapshot {
         Ok(Self::sharing(Arc::new(inner)))
     }
 
-    /// The same view as another one, for another reader.
+    /// Makes another view of the same commit, for another reader.
     pub(crate) fn sharing(inner: Arc<Inner>) -> Self {
         Self {
             inner,
@@ -191,32 +191,32 @@ impl Snapshot {
         }
     }
 
-    /// The same view for questions that take these templates for no evidence.
+    /// Sets templates, which are no evidence in questions to this view.
     ///
-    /// The index itself answers as before: templates are the user's decisions about what to make of
-    /// it. They travel with the view because every question has one, and all of them must agree.
+    /// The index itself is unchanged: templates are the user's decisions. They are part of the view
+    /// because every question has one, and all questions must use the same templates.
     #[must_use]
     pub fn with_templates(self, templates: Arc<Templates>) -> Self {
         Self { templates, ..self }
     }
 
-    /// What is no evidence in the questions asked of this view; nothing unless
-    /// [`Self::with_templates`] said so.
+    /// Returns the templates that are no evidence in this view; none unless
+    /// [`Self::with_templates`] set them.
     pub fn templates(&self) -> &Arc<Templates> {
         &self.templates
     }
 
-    /// The same view for a question that may be cancelled: from the moment `stop` is set, every
-    /// look at this view fails with [`ReadError::Stopped`].
+    /// Makes the view cancellable: once `stop` is set, every read of it fails with
+    /// [`ReadError::Stopped`].
     ///
-    /// Whatever a question does, it looks into the index all the time, so nearly all of its loops
-    /// end by this alone. Those that work on what they have in memory ask [`Self::stop`].
+    /// Questions read the index in nearly all of their loops, so this alone ends them. Loops that
+    /// only use memory check [`Self::stop`].
     #[must_use]
     pub fn with_stop(self, stop: StopFlag) -> Self {
         Self { stop, ..self }
     }
 
-    /// What cancels the question; never set unless [`Self::with_stop`] said so.
+    /// Returns the flag that cancels the question; never set unless by [`Self::with_stop`].
     pub const fn stop(&self) -> &StopFlag {
         &self.stop
     }
@@ -228,7 +228,8 @@ impl Snapshot {
         self.look(|| question(&self.inner))
     }
 
-    /// Every look goes through here, the single steps of long ones too.
+    /// Runs one read. All reads use this, including the single steps of long ones, so that the stop
+    /// flag ends them.
     fn look<T>(&self, look: impl FnOnce() -> Result<T, Fault>) -> Result<T, ReadError> {
         self.stop.go_on()?;
         guarded(look).map_err(|fault| self.blame(fault))
@@ -242,7 +243,7 @@ impl Snapshot {
         self.inner.place.path()
     }
 
-    /// The number of the commit that this is a view of.
+    /// Returns the generation of its commit.
     pub fn generation(&self) -> u64 {
         self.inner.counters.generation
     }

@@ -1,11 +1,10 @@
-//! Checking an index against itself, and measuring its tables: for tests, which is why no program
-//! has it.
+//! Checks an index against itself, and measures its tables. Only tests use this.
 //!
-//! The rows say most things twice: an entry names a file and the file its name, a content counts
-//! its files and the files name their content, forward lists and postings hold the same keys. A
-//! [`Snapshot::check`] goes through all rows once and compares. Postings are compared without
-//! sorting or holding them: the sum of a hash of every (kind, key, content) is the same over the
-//! forward lists as over the segments, or something is missing, doubled or left over.
+//! The rows contain most facts twice. An entry names a file and the file its name; a content counts
+//! its files and the files name their content; forward lists and postings contain the same keys.
+//! [`Snapshot::check`] reads all rows once and compares them. Postings are compared without sorting
+//! or storing them: the sum of a hash of every (kind, key, content) must be equal over the forward
+//! lists and over the segments.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -36,12 +35,12 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, FileSums, near};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition};
 
-/// Believes, on this thread, whatever a file holds: shows that a test would find damage.
+/// Disables block checks on this thread, to show that a test would find damage.
 pub fn set_unverified(unverified: bool) {
     crate::checked::UNVERIFIED.set(unverified);
 }
 
-/// Whether the store in a file opens without a walk through all of it, whatever its size.
+/// Returns whether the store in a file opens without reading all of it.
 pub fn opens_without_repair(path: &Path) -> bool {
     let file = File::options().read(true).write(true).open(path);
     let file = file.ok().and_then(|file| FileBackend::new(file).ok());
@@ -54,19 +53,19 @@ pub fn opens_without_repair(path: &Path) -> bool {
     })
 }
 
-/// The size of one table.
+/// The size of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableSize {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Pages of 4096 bytes.
+    /// Number of pages of 4096 bytes.
     pub pages: u64,
     /// Bytes of keys and values.
     pub stored: u64,
 }
 
 impl Index {
-    /// The size of every table, segments too, by name.
+    /// Returns the size of every table by name, including those of segments.
     pub fn table_sizes(&self) -> Result<Vec<(String, TableSize)>, ReadError> {
         let sizes = guarded(|| {
             let txn = self.store.read()?;
@@ -78,8 +77,8 @@ impl Index {
         sizes.map_err(|fault: Fault| self.place.read_error(fault))
     }
 
-    /// Reads the whole file and compares every page with the store's own checksum as well.
-    /// `false`: something was wrong; set the file aside. Fails while a snapshot is alive.
+    /// Reads the whole file and compares every page with the store's own checksum as well. Returns
+    /// `false` if the file is damaged and must be set aside. Fails while a snapshot is alive.
     pub fn verify(&mut self) -> Result<bool, ApplyError> {
         self.latest.lock().take();
         let verified = guarded(|| match self.store.database_mut()?.check_integrity() {
@@ -102,8 +101,8 @@ fn size(txn: &ReadTransaction, name: &str) -> Result<TableSize, Fault> {
 }
 
 impl Snapshot {
-    /// Goes through all rows and answers what contradicts what, one sentence each, at most a
-    /// hundred; nothing for a sound index. Takes about as long as reading the file.
+    /// Reads all rows and returns the contradictions, one sentence each, at most a hundred. A sound
+    /// index has none. It takes about as long as reading the file.
     pub fn check(&self) -> Result<Vec<String>, ReadError> {
         self.ask(|inner| {
             let mut check = Check {
@@ -134,7 +133,7 @@ impl Check<'_> {
         }
     }
 
-    /// Entries against directories and files, both ways.
+    /// Compares entries with directories and files, both ways.
     fn names(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut dirs = 0;
@@ -195,7 +194,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The gaps among the entries against their counts, and directories without a listing.
+    /// Compares the gaps among the entries with their counts, and checks unlisted directories.
     fn gaps(&mut self, counted: &HashMap<u32, GapCounts>) -> Result<(), Fault> {
         let inner = self.inner;
         let mut rows = HashMap::new();
@@ -216,7 +215,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Files against their first names, inodes and contents.
+    /// Compares files with their first names, inodes and contents.
     fn files(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut settled = 0;
@@ -265,7 +264,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Contents against digests, files, lists and totals.
+    /// Compares contents with digests, files, lists and totals.
     fn contents(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let (mut chunks, mut fingerprints, mut parts) = (0, 0, 0);
@@ -343,7 +342,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Parts against containers, what they hold, and where that says it is.
+    /// Compares parts with their containers and with the contents' places as parts.
     fn parts(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut held = 0;
@@ -381,7 +380,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Postings against forward lists; boilerplate against postings.
+    /// Compares postings with forward lists, and boilerplate with postings.
     fn postings(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut previous = None;
@@ -403,7 +402,7 @@ impl Check<'_> {
             self.expect(held, || format!("the dead content {id} is in no segment"));
         }
         let mut forward = [Sum::default(); 2];
-        // Fingerprints have more postings than signatures have samples.
+        // A text has more fingerprint postings than samples in its signature.
         let mut posted_prints = 0;
         let mut sampled = HashSet::new();
         for row in inner.contents.range::<u32>(..)? {
@@ -457,10 +456,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Known counts against those that more contents have than [`near`] says.
+    /// Compares known counts with the counts of all keys that are [`near`] the limit.
     fn counts(&mut self, counted: &Boilerplate) {
         let (sets, limit) = (&self.inner.sets, self.inner.boilerplate_limit);
-        // What was born since all keys were counted may have made others near.
+        // Contents that are new since all keys were counted may have brought other keys near the
+        // limit.
         let births = self.inner.counters.uncounted_births;
         for kind in PostingKind::ALL {
             for key in sets.known_keys(kind) {
@@ -490,7 +490,7 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
-    /// Heirs against contents and the dead, lists against those that have them.
+    /// Compares heirs with contents and the dead, and chunk lists with their contents.
     fn heirs(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let heirs = &inner.sets.heirs;
@@ -522,7 +522,7 @@ impl Check<'_> {
     }
 }
 
-/// The sum of the hashes of a set of postings, the same in any order.
+/// The sum of the hashes of a set of postings, independent of their order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,

@@ -1,10 +1,10 @@
-//! A file that is read as a store and never written.
+//! A backend for reading a store without ever writing its file.
 //!
-//! redb writes to whatever it opens: that it is open, and what a crash left to be put in order; its
-//! read-only opening refuses a file that was not closed. Here both stay in memory, over the bytes
-//! of the file: with the allocator's state in every commit (rule 1 of [`crate::store`]) that is the
-//! header and no more. So the last commit can be read from a full disk, a read-only file system and
-//! beside others who read it.
+//! redb writes to every file that it opens: a mark that it is open, and repairs after a crash. Its
+//! read-only mode refuses a file that was not closed. Here both writes stay in memory, over the
+//! bytes of the file. Every commit has the allocator's state (rule 1 of [`crate::store`]), so they
+//! change only the header. So the last commit can be read from a full disk or a read-only file
+//! system, and while other readers have the file open.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,10 +13,10 @@ use std::ops::Bound;
 use parking_lot::RwLock;
 use redb::{BackendError, StorageBackend};
 
-/// Bytes of what is held in memory at a time.
+/// The size of a page in memory.
 const PAGE: u64 = 4096;
 
-/// The file, and what would have been written.
+/// The file with the pages that were changed in memory.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     file: Box<dyn StorageBackend>,
@@ -25,11 +25,11 @@ pub(crate) struct Unwritten {
 
 #[derive(Debug)]
 struct Over {
-    /// The length that the store believes in.
+    /// The length of the file for the store.
     len: u64,
-    /// So much of the file is still part of it; zeros follow.
+    /// The number of bytes of the file that are still in use; zeros follow.
     of_file: u64,
-    /// Pages that were written, by number.
+    /// Changed pages by number.
     pages: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl Unwritten {
         })
     }
 
-    /// The bytes without the pages over them.
+    /// Reads the bytes of the file without the changed pages.
     fn below(&self, over: &Over, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let there = over.of_file.saturating_sub(offset).min(out.len() as u64);
         let (from_file, zeros) = out.split_at_mut(there as usize);
@@ -58,7 +58,8 @@ impl Unwritten {
     }
 }
 
-/// The pages that a range touches: number, and where in the page and in the range.
+/// Returns the pages that a range touches: the number, the offset in the page, and the part of the
+/// range.
 fn pages(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let end = offset + len as u64;
     (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
@@ -92,7 +93,7 @@ impl StorageBackend for Unwritten {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut over = self.over.write();
         let cut = over.pages.split_off(&(len / PAGE));
-        // A page that the end lies in is kept up to there.
+        // The page with the new end is kept up to that end.
         if let Some(mut page) = cut.into_iter().next().filter(|(page, _)| page * PAGE < len) {
             page.1[(len % PAGE) as usize..].fill(0);
             over.pages.insert(page.0, page.1);
@@ -127,7 +128,7 @@ impl StorageBackend for Unwritten {
         self.file.close()
     }
 
-    /// A reader only keeps writers away, whatever lock the store asks for.
+    /// Takes a shared lock, whatever lock the store requests: a reader only keeps writers away.
     fn try_lock_range(&self, from: Bound<u64>, to: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(from, to)
     }
@@ -154,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A write at a place, or another length.
+    /// A write, or a change of the length.
     #[derive(Clone, Debug)]
     enum Step {
         Write(u64, Vec<u8>),

@@ -1,28 +1,29 @@
 //! Blocks of postings: Elias-Fano coded keys, each with the list of the contents that have it.
 //!
 //! A block is a run of postings `(key, content)` in ascending order. Its redb key is its first
-//! posting; the keys in it are relative to that posting's key. A content is a number: its id in
-//! some segments, its rank in others ([`super::order`]).
+//! posting, and its keys are relative to that posting's key. A content is a number: its id in some
+//! segments, its rank in others ([`super::order`]).
 //!
 //! ```text
 //! │ keys n u16 │ low bits l u8 │ number bits w u8 │ shift k u8 │ least u32 │ bytes of gaps u16 │
 //! │ n low parts, l bits each │ n first contents - least, w bits each │
 //! │ a u16 for each 64 keys after the first │ gaps │ high parts, unary │
 //! ```
-//! (little endian; each region of bits is padded to a byte.) The high part of key `i`, `h = (key -
-//! first) >> l`, is written as a one at bit `h + i`. So the ones are the keys and the zeros step
+//! (Little endian; each region of bits is padded to a byte.) The high part of key `i`, `h = (key -
+//! first) >> l`, is written as a one at bit `h + i`. So each one is a key, and each zero increments
 //! `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971; Vigna, "Quasi-succinct
 //! indices", WSDM 2013). It is within half a bit of the information content of random keys. Unlike
-//! delta codes, it can be searched without decoding what precedes: count zeros by the word, then
+//! delta codes, it can be searched without decoding what precedes: count zeros word by word, then
 //! compare the few low parts of that `h`.
 //!
-//! *Gaps* has for each key the further contents of its list and then a zero bit. A further content
-//! is a one and the difference to the previous number, less one, in the exponential Golomb code
-//! with `k` low bits. That is: the difference shifted by `k`, plus one, has `b + 1` bits; then
-//! follow `b` zeros, a one, the low `b` of these bits, and the `k` bits that were shifted out. The
-//! region before has the places in the gaps where the lists of keys 64, 128, … begin.
+//! *Gaps* has for each key the further contents of its list, followed by a zero bit. A further
+//! content is a one, then the difference to the previous number, less one. The difference is
+//! written in the exponential Golomb code with `k` low bits. The difference shifted by `k`, plus
+//! one, has `b + 1` bits. Its code is `b` zeros, a one, the low `b` of these bits, and the `k` bits
+//! that were shifted out. The region before the gaps has the positions in them where the lists of
+//! keys 64, 128, … begin.
 //!
-//! The blocks of one segment are cut greedily so that each fills a page (see [`BLOCK`]).
+//! The blocks of one segment are filled greedily, each up to a page (see [`BLOCK`]).
 
 use std::ops::ControlFlow;
 
@@ -32,13 +33,13 @@ use crate::codec::bits;
 /// A key, and a content that has it.
 pub(crate) type Posting = (u64, u32);
 
-/// The most bytes of a block: a 4096-byte leaf less its header (4), one key (12) and one offset
-/// (4), less a little.
+/// The maximum number of bytes of a block. A leaf has 4096 bytes, less its header (4), one key
+/// (12), one offset (4) and a small reserve.
 pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// One in this many keys has the place of its list.
+/// The position of a list is stored for one in this many keys.
 const STRIDE: usize = 64;
 
 /// Counts the gaps by their number of bits.
@@ -76,7 +77,7 @@ const fn gap_bits(gap: u32, shift: u32) -> usize {
 pub(crate) struct Builder {
     /// The first posting of each list.
     heads: Vec<Posting>,
-    /// The gaps of all lists, one list after the other.
+    /// The gaps of all lists in sequence.
     gaps: Vec<u32>,
     /// The end of each list's gaps.
     ends: Vec<usize>,
@@ -88,7 +89,7 @@ pub(crate) struct Builder {
     fixed: usize,
     /// Bits of the gaps.
     gap_bits: usize,
-    /// The shift of the block before, which is similar.
+    /// The shift of the block before, which is usually similar.
     shift: u32,
 }
 
@@ -182,14 +183,14 @@ impl Builder {
         Some(first)
     }
 
-    /// Writes the gaps; returns the shift that was used and the places where the lists of keys 64,
-    /// 128, … begin.
+    /// Writes the gaps. Returns their shift and the positions where the lists of keys 64, 128, …
+    /// begin.
     fn write_gaps(&mut self, out: &mut Vec<u8>) -> (u32, Vec<u16>) {
         let mut widths = Gaps::NONE;
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The room was reserved for the other shift.
+        // The space was reserved for the other shift.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -237,12 +238,12 @@ fn size(keys: usize, span: u64, low: u32, wide: u32) -> usize {
         + bits::bytes((span >> low) as usize + keys)
 }
 
-/// Counts the lists whose places are stored.
+/// Counts the lists with stored positions.
 const fn starts(keys: usize) -> usize {
     keys.saturating_sub(1) / STRIDE
 }
 
-/// A block to read.
+/// A parsed block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block<'a> {
     first: u64,

@@ -1,15 +1,15 @@
-//! The order in which a large segment has its contents.
+//! The order of contents in a large segment.
 //!
-//! Lists of near-copies name the same contents again and again. If those stand beside each other, a
-//! list is its first member and some ones; but ids come in the order in which files were found, and
-//! copies may lie anywhere. So where it makes a segment smaller its postings name contents by their
-//! *rank*, and the segment has the ids in the order of the ranks.
+//! Lists of near-copies contain the same contents again and again. If these are adjacent, a list is
+//! its first member and a few ones. But ids are assigned in the order in which files were found,
+//! and copies may be anywhere. So if it makes a segment smaller, its postings identify contents by
+//! *rank*. The segment stores the ids in the order of the ranks.
 //!
-//! 1. **The order comes from a sample of the lists.** Going through it, a content that was not met
-//!    before is put behind the one of its list that was, or else at the end. A thirty-second of the
-//!    postings is enough, as near-copies have dozens of keys in common. What stands in no list of
-//!    several follows by id.
-//! 2. **Only readers and writers of blocks know of it**: what they take and return are ids.
+//! 1. **The order is computed from a sample of the lists.** A new content is inserted after a
+//!    member of its list that is in the order already, or else at the end. A thirty-second of the
+//!    postings is enough, because near-copies have dozens of keys in common. Contents that share no
+//!    sampled list follow by id.
+//! 2. **Only readers and writers of blocks use ranks**: they take and return ids.
 
 use super::block::{Gaps, Posting};
 use crate::codec::lists::PART;
@@ -18,25 +18,25 @@ use crate::fault::Fault;
 use crate::schema;
 use crate::store::{ReadTransaction, WriteTransaction};
 
-/// A longer list says little about who belongs together.
+/// The maximum length of a list in the sample; longer lists show little about similarity.
 const LONGEST: usize = 32;
 
-/// Bytes in front of the fields of a part: its width.
+/// The bytes before the fields of a part: the width of the fields.
 const HEAD: usize = 1;
 
-/// Lists of the first keys of a segment: the contents of those that say who belongs together.
+/// Contents of the lists in the sample of a segment that show which contents are similar.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<u32>,
-    /// Where each list ends.
+    /// The end of each list.
     ends: Vec<usize>,
     key: Option<u64>,
-    /// Postings that were seen, those in no list too.
+    /// Counts the postings that were seen, including those in no list.
     seen: u64,
 }
 
 impl Sample {
-    /// Adds the next posting; they come in order.
+    /// Adds the next posting, in key order.
     pub(crate) fn push(&mut self, (key, id): Posting) {
         if self.key != Some(key) {
             self.end();
@@ -66,18 +66,19 @@ impl Sample {
     }
 }
 
-/// The ids of a range in an order of their own.
+/// A permutation of the ids in a range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     first: u32,
-    /// By rank; every id of the range is in it once.
+    /// Ids by rank; every id of the range occurs once.
     ids: Vec<u32>,
-    /// By id, from the first one on.
+    /// Ranks by id, from the first id on.
     ranks: Vec<u32>,
 }
 
 impl Order {
-    /// An order of the ids from `first` to `last`, if a segment with `postings` is smaller by it.
+    /// Computes an order of the ids from `first` to `last`. `None` unless it makes a segment with
+    /// `postings` postings smaller.
     pub(crate) fn of(first: u32, last: u32, mut sample: Sample, postings: u64) -> Option<Self> {
         sample.end();
         let order = Self::from_ids(first, chained(first, last, &sample)?)?;
@@ -120,7 +121,7 @@ impl Order {
         self.ranks.get(at as usize).copied()
     }
 
-    /// Names the contents of whole lists by their ids, and puts each list in order.
+    /// Replaces ranks by ids in whole lists, and sorts each list.
     pub(crate) fn restore(&self, postings: &mut [Posting]) -> Result<(), Malformed> {
         for list in postings.chunk_by_mut(|a, b| a.0 == b.0) {
             for posting in &mut *list {
@@ -135,7 +136,7 @@ impl Order {
         bits::width(self.ids.len().saturating_sub(1) as u64).max(1)
     }
 
-    /// How many ids a part has.
+    /// Returns the number of ids in a part.
     fn part(&self) -> usize {
         (PART - HEAD) * 8 / self.width() as usize
     }
@@ -166,7 +167,7 @@ impl Order {
         Ok(())
     }
 
-    /// The order of a segment of the ids from `first` to `last`, if it has one.
+    /// Loads the order of a segment with the ids from `first` to `last`, if it has one.
     pub(crate) fn load(
         txn: &ReadTransaction,
         segment: u32,
@@ -181,7 +182,7 @@ impl Order {
             if !(1..=32).contains(&width) {
                 return Err(malformed.into());
             }
-            // The last byte may have room for one more.
+            // The padding of the last byte can look like one more id.
             let left = (last.saturating_sub(first) as usize + 1).saturating_sub(ids.len());
             let count = left.min(fields.len() * 8 / usize::from(width));
             let id = |at| bits::get(fields, at * usize::from(width), width.into()) as u32;
@@ -195,14 +196,14 @@ impl Order {
     }
 }
 
-/// All ids from `first` to `last`, those that share lists beside each other; `None` if the sample
-/// has no list of several.
+/// Returns all ids from `first` to `last`, with those that share lists next to each other; `None`
+/// if the sample has no list of several contents.
 fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
-    /// No content follows, and no content was met.
+    /// The end of the chain, or no content yet.
     const NONE: u32 = u32::MAX;
     const UNMET: u32 = u32::MAX - 1;
     let count = (last.checked_sub(first)? as usize).checked_add(1)?;
-    // Numbers are those of the range, from 0 on.
+    // Numbers are relative to `first`.
     let mut following = vec![UNMET; count];
     let (mut head, mut tail) = (NONE, NONE);
     for list in sample.lists() {
@@ -246,7 +247,7 @@ fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    /// 400 families of five contents, which stand 400 ids apart, and have ten keys in common.
+    /// Returns 400 families of five contents. The members are 400 ids apart and share ten keys.
     fn families() -> Vec<Posting> {
         let family = |key: u64| (0..5).map(move |of| (key, 10 + of * 400 + key as u32 % 400));
         (0..4000).flat_map(family).collect()
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn an_order_that_does_not_pay_is_none() {
         assert_eq!(Order::of(10, 2009, sample(&families()), 5000), None);
-        // They are neighbours as it is.
+        // The members are neighbours already.
         let near: Vec<_> = (0..4000)
             .flat_map(|key| (0..5).map(move |of| (key, of + 5 * (key as u32 % 400))))
             .collect();

@@ -1,19 +1,19 @@
-//! Which segments to merge.
+//! The choice of the segments to merge.
 //!
-//! When a batch would leave more than [`MOST`] segments, the shortest run of newest ones is merged
-//! whose predecessor is at least as large as the merged one (if there is no such predecessor,
-//! all). With `s` slots, `n` equal batches rewrite each posting about `(s! n)^(1/s)` times: 16
-//! times for 100,000 batches and 8 slots, never in the first 8; and a tiny batch after a large
-//! one never touches the large one until the tiny ones have grown to its size.
+//! When a batch would leave more than [`MOST`] segments, a run of the newest ones is merged. It is
+//! the shortest run whose predecessor is at least as large as the whole run; without such a
+//! predecessor, all are merged. With `s` slots, `n` equal batches rewrite each posting about `(s!
+//! n)^(1/s)` times. That is 16 times for 100,000 batches and 8 slots, and never for the first 8.
+//! Tiny batches after a large one do not touch the large one until they have grown to its size.
 
-/// The most segments that a batch leaves.
+/// The maximum number of segments after a batch.
 pub(crate) const MOST: usize = 8;
 
-/// The most that a batch of a bulk load leaves: they are merged once, when it ends.
+/// The maximum after a batch of a bulk load, which merges them once at its end.
 pub(crate) const MOST_IN_BULK: usize = 64;
 
-/// `sizes` are the postings of the segments, oldest first. Answers where the run to merge into
-/// one begins, `None` if nothing is to be merged.
+/// Returns the start of the run to merge into one segment; `None` if none is to be merged. `sizes`
+/// are the numbers of postings of the segments, oldest first.
 pub(crate) fn merge_from(sizes: &[u64], most: usize) -> Option<usize> {
     if sizes.len() <= most {
         return None;

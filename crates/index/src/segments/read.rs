@@ -1,4 +1,4 @@
-//! Reading segments: one key, many ascending keys, everything in order.
+//! Reading segments: one key, many ascending keys, or everything in order.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::heirs::Live;
 use crate::schema::BlockKey;
 use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 
-/// Looks up keys in one segment. Ascending keys are cheapest: a key that lies in the block of the
-/// one before needs no descent.
+/// Looks up keys in one segment. Ascending keys are cheapest: a key in the same block as the one
+/// before needs no descent from the root.
 pub(crate) struct Lookup<'a> {
     postings: Postings<'a>,
     cursor: Option<BlockCursor<'a>>,
-    /// The block before the cursor's gap.
+    /// The block before the cursor.
     current: Option<(BlockKey, BlockGuard<'a>)>,
-    /// The first posting of the block after the gap, `None` at the end.
+    /// The first posting of the block after the cursor, `None` at the end.
     following: Option<BlockKey>,
 }
 
-/// How many blocks a look-up steps over before it descends from the root again.
+/// The number of blocks that a look-up steps over before it descends from the root again.
 const STEPS: usize = 2;
 
 impl<'a> Lookup<'a> {
@@ -37,8 +37,9 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Appends the content ids of `key`, the dead ones too; ascending, unless the segment has an
-    /// order. `false` if `enough` says so of what was found so far (asked between blocks).
+    /// Appends the content ids of `key`, including dead ones. They ascend, unless the segment has
+    /// an order. Returns `false` if `enough`, called between blocks, returned true for the ids
+    /// found so far.
     pub(crate) fn find(
         &mut self,
         key: u64,
@@ -56,7 +57,7 @@ impl<'a> Lookup<'a> {
                     }
                 }
             }
-            // A long list goes on in the following blocks.
+            // A long list continues in the following blocks.
             if self.following.is_none_or(|first| first.0 > key) {
                 return Ok(true);
             }
@@ -67,8 +68,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Makes the last block that begins below `key` the current one; if none does, there is no
-    /// current one and the first block follows.
+    /// Moves to the last block that begins below `key`. If there is none, no block is current and
+    /// the first block follows.
     fn seek(&mut self, key: u64) -> Result<(), Fault> {
         let mut steps = 0;
         while self
@@ -108,7 +109,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Whether a segment has a posting: that of a dead content, too.
+/// Returns whether a segment has a posting, even one of a dead content.
 pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fault> {
     let content = match postings.order {
         Some(order) => order.rank(id),
@@ -126,8 +127,8 @@ pub(crate) fn has(postings: Postings<'_>, (key, id): Posting) -> Result<bool, Fa
     Ok(Block::parse(first.value().0, block.value())?.has(key, content)?)
 }
 
-/// Looks up ascending keys in several segments, oldest first, and leaves out the dead without
-/// heirs.
+/// Looks up ascending keys in several segments, oldest first. Dead contents without heirs are left
+/// out.
 pub(crate) struct Lists<'a> {
     lookups: Vec<Lookup<'a>>,
     raw: Vec<u32>,
@@ -146,7 +147,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// The live contents of `key`, ascending; `None` if they are more than `most`.
+    /// Returns the live contents of `key`, ascending; `None` if there are more than `most`.
     pub(crate) fn get(
         &mut self,
         key: u64,
@@ -156,7 +157,7 @@ impl<'a> Lists<'a> {
         self.live.clear();
         for lookup in &mut self.lookups {
             self.raw.clear();
-            // If none of them is dead, there are too many already.
+            // Dead contents are left out of the count.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
                 let found = raw.iter().filter_map(|&content| who.of(key, content));
@@ -178,10 +179,10 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// All postings of one segment in order, some blocks at a time.
+/// Reads all postings of one segment in order, a few blocks at a time.
 pub(crate) struct Scan {
     blocks: crate::store::BlockRange,
-    /// A block that was looked at and not yet decoded.
+    /// A block that was read but not yet decoded.
     ahead: Option<(KeyGuard<'static>, BlockGuard<'static>)>,
     order: Option<Arc<Order>>,
 }
@@ -195,8 +196,9 @@ impl Scan {
         })
     }
 
-    /// Appends the postings of the next block, and of those in which its last list goes on if only
-    /// the whole list can be put in order; `false` at the end.
+    /// Appends the postings of the next block; returns `false` at the end. If the segment has an
+    /// order, only whole lists can be sorted, so the blocks that continue the last list are
+    /// appended, too.
     pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
         let from = out.len();
         if !self.decode_block(out)? {

@@ -1,4 +1,4 @@
-//! What went from a path.
+//! The departures of paths.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use crate::departures::{Departed, Departure};
 use crate::error::ReadError;
 use crate::store::ReadableTable;
 
-/// A path is followed through this many renames.
+/// The maximum number of renames that are followed for a path.
 const RENAMES: usize = 32;
 
-/// All departures that are known, in their order: read once for all paths of a question.
+/// All known departures in order, read once for all paths of a question.
 #[derive(Debug)]
 pub struct DepartureLog {
     rows: Vec<Departure>,
-    /// The departures of each name, ascending.
+    /// The numbers of each name's departures, ascending.
     of_name: HashMap<PathBuf, Vec<usize>>,
 }
 
 impl Snapshot {
-    /// The departures that are known.
+    /// Returns the known departures.
     pub fn departures(&self) -> Result<DepartureLog, ReadError> {
         self.note_outside();
         let rows = self.ask(|inner| {
@@ -38,9 +38,9 @@ impl Snapshot {
         Ok(DepartureLog { rows, of_name })
     }
 
-    /// Whether the departure of this path may be shown. In a view with the eyes of a caller, only
-    /// if the caller can list the folder of the path now. The places it leads to must be asked for
-    /// in this view as well.
+    /// Returns whether the departure of this path may be shown. In a restricted view that requires
+    /// that the caller can list the folder of the path now. The targets must be checked in this
+    /// view as well.
     pub fn shows_departure(&self, path: &Path) -> Result<bool, ReadError> {
         let Some(eyes) = &self.eyes else {
             return Ok(true);
@@ -52,9 +52,10 @@ impl Snapshot {
 }
 
 impl DepartureLog {
-    /// When a path went, in seconds since 1970, and where its file went last, through all renames
-    /// since: by the last departure, and by the last one of the name itself if a directory above it
-    /// went later, which may have been without it. Empty: nothing is known.
+    /// Returns the times at which a path departed, in seconds since 1970, each with its last target
+    /// through all later renames. The first one is the last departure of the path. The second is
+    /// the last departure of the name itself, if a directory above it departed later, perhaps
+    /// without it. Empty if nothing is known.
     pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
         let last = self.leading(path, 0).map(|(_, last)| last).max();
         let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
@@ -65,8 +66,8 @@ impl DepartureLog {
             .collect()
     }
 
-    /// The first and the last departure, from this number on, that took the path away: of the name
-    /// itself, and of each directory above it.
+    /// Returns the first and the last departure, from number `from` on, that removed the path.
+    /// There is one pair for the name itself, and one for each directory above it.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {
@@ -77,7 +78,7 @@ impl DepartureLog {
         })
     }
 
-    /// Where a path went by a departure, and since.
+    /// Follows a departure of a path through later renames.
     fn followed(&self, mut number: usize, path: &Path) -> Option<(i64, Departed)> {
         let time = self.rows[number].time;
         let mut departed = self.rows[number].leads(path)?;
@@ -93,7 +94,7 @@ impl DepartureLog {
             let next = self.rows[later].leads(&to.path)?;
             let file = to.file;
             (number, departed) = (later, next);
-            // A directory that took the file along has no number of it.
+            // The departure of a directory has no file id.
             if let Some(to) = departed.to.as_mut().filter(|_| content.is_some()) {
                 to.file = file;
             }

@@ -1,4 +1,4 @@
-//! What a question looks at, for answers that are kept.
+//! The footprint of a question: the parts of the index that it reads, for cached answers.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use crate::footprint::{Footprint, Noted};
 use crate::rows::FileState;
 
 impl Snapshot {
-    /// The same view for one question whose answer is to be kept: it takes note of what the
-    /// question looks at.
+    /// Makes a view that records the reads of one question, so that its answer can be cached.
     #[must_use]
     pub fn noting(self) -> Self {
         Self {
@@ -20,22 +19,21 @@ impl Snapshot {
         }
     }
 
-    /// What the question has looked at; `None`: no note was taken, or it was too much.
+    /// Returns the footprint of the question; `None` if it was not recorded, or is too large.
     ///
-    /// It knows of a file which content it has and what it is called, and not its
-    /// [`crate::FileStat`].
+    /// For a file it covers the content and the names, but not the [`crate::FileStat`].
     pub fn footprint(&self) -> Option<Footprint> {
         let noted = self.noted.as_ref()?.lock();
         noted.footprint(&self.inner.commits, self.generation())
     }
 
-    /// Whether all that an answer depends on is in this view as it was then.
+    /// Returns whether everything that an answer depends on is unchanged in this view.
     pub fn is_untouched(&self, footprint: &mut Footprint) -> bool {
         footprint.stands(&self.inner.commits, self.generation())
     }
 
-    /// The question depends on something that the index does not know, such as whether a file can
-    /// be read just now: its answer has no footprint.
+    /// Records that the question depends on something outside the index, for example whether a file
+    /// can be read now. Its answer then has no footprint.
     pub fn note_outside(&self) {
         self.note(Noted::anything);
     }
@@ -44,7 +42,8 @@ impl Snapshot {
         self.note(|noted| noted.content(content));
     }
 
-    /// A file that was looked up, and its state: while it has the content, that is touched with it.
+    /// Records the look-up of a file. A change of the file touches its content, so the content is
+    /// recorded.
     pub(super) fn note_file(&self, state: Option<&FileState>) {
         match state.and_then(FileState::content) {
             Some(content) => self.note_content(content),
@@ -63,5 +62,5 @@ impl Snapshot {
     }
 }
 
-/// Shared by the threads of a question.
+/// Reads of a question, shared by its threads.
 pub(super) type Notes = Arc<Mutex<Noted>>;

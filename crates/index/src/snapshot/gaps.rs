@@ -1,10 +1,9 @@
-//! What was not looked at: directories that could not be listed, and names that were left out or
-//! could not be looked at.
+//! Gaps: directories that could not be listed, and names that were omitted or could not be checked.
 //!
-//! A caller who may list a directory sees that a name of it is missing in an answer, and no other
-//! may learn that it is there. So a view with the eyes of a caller has the gaps of the directories
-//! that the caller can list now, and a directory that could not be listed if the caller can list
-//! the one above it.
+//! A caller who may list a directory may learn that a name in it is missing from an answer. No
+//! other caller may learn that the name exists. So a restricted view has only the gaps of
+//! directories that the caller can list now. It has an unlisted directory only if the caller can
+//! list its parent.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,38 +22,38 @@ use crate::store::ReadableTableMetadata;
 /// A directory that could not be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlistedDir {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// What the kernel said.
+    /// The errno of the kernel.
     pub errno: i32,
 }
 
 /// The gaps among the names of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirGaps {
-    /// The directory.
+    /// The path of the directory.
     pub dir: PathBuf,
-    /// How many there are.
+    /// The number of gaps by reason.
     pub counts: GapCounts,
 }
 
-/// How many paths are looked at together with somebody's eyes.
+/// The number of paths in one access check.
 const BATCH: usize = 1024;
 
 impl Snapshot {
-    /// Why a directory could not be listed when it was looked at last; `None`: it was listed.
+    /// Returns the errno of the directory's last listing; `None` if it succeeded.
     pub fn unlisted(&self, dir: DirId) -> Result<Option<i32>, ReadError> {
         self.note_outside();
         self.ask(|inner| inner.unlisted(dir))
     }
 
-    /// Whether there is any directory that could not be listed.
+    /// Returns whether any directory could not be listed.
     pub fn has_unlisted(&self) -> Result<bool, ReadError> {
         self.note_outside();
         self.ask(|inner| Ok(!inner.unlisted.is_empty()?))
     }
 
-    /// The directories at and below these paths that could not be listed, by path.
+    /// Returns the directories at and below these paths that could not be listed, by path.
     pub fn unlisted_within(&self, bases: &[PathBuf]) -> Result<Vec<UnlistedDir>, ReadError> {
         self.note_outside();
         let mut found = self.ask(|inner| {
@@ -76,7 +75,7 @@ impl Snapshot {
         self.of_listable(found, above)
     }
 
-    /// The directories at and below these paths that have names which were not looked at, by path.
+    /// Returns the directories at and below these paths with gaps among their names, by path.
     pub fn gaps_within(&self, bases: &[PathBuf]) -> Result<Vec<DirGaps>, ReadError> {
         self.note_outside();
         let mut found = self.ask(|inner| {
@@ -97,8 +96,8 @@ impl Snapshot {
         self.of_listable(found, |gaps: &DirGaps| gaps.dir.clone())
     }
 
-    /// The names of a directory that are gaps, in the order of their bytes. For directories that
-    /// [`Self::gaps_within`] gave.
+    /// Returns the names of a directory that are gaps, in the order of their bytes. The directory
+    /// must be one that [`Self::gaps_within`] returned.
     pub fn gaps_of(&self, dir: &Path) -> Result<Vec<(PathBuf, Gap)>, ReadError> {
         self.note_outside();
         let listed = self.ask(|inner| match inner.entry(dir)? {
@@ -112,7 +111,8 @@ impl Snapshot {
         Ok(gaps.collect())
     }
 
-    /// Whether nothing is known at a path because it, or something above it, was not looked at.
+    /// Returns whether nothing is known at a path because the path, or a directory above it, was
+    /// not read.
     pub fn is_in_gap(&self, path: &Path) -> Result<bool, ReadError> {
         self.note_outside();
         if let Some(eyes) = &self.eyes
@@ -137,7 +137,7 @@ impl Snapshot {
         })
     }
 
-    /// Those whose directory the caller may list; all of them in a view of everything.
+    /// Returns the items whose directory the caller may list; all of them in an unrestricted view.
     fn of_listable<T>(
         &self,
         found: Vec<T>,
@@ -175,7 +175,7 @@ impl Inner {
     }
 }
 
-/// Which directories lie at or below some paths. Each is looked up once.
+/// Decides which directories are at or below some paths. Each directory is looked up once.
 struct Below<'a> {
     inner: &'a Inner,
     known: HashMap<DirId, bool>,
@@ -199,7 +199,7 @@ impl<'a> Below<'a> {
                 break *known;
             }
             way.push(at);
-            // Until it ends, nothing of a circle is known.
+            // A cycle in a damaged file would never end without this.
             self.known.insert(at, false);
             let row = self.inner.directories.get(at.0)?;
             let row = row.ok_or_else(|| Fault::damaged("a gap is in an unknown directory"))?;

@@ -11,7 +11,7 @@ use crate::segments::read::Lists;
 use crate::store::ReadOnlyTable;
 
 impl Snapshot {
-    /// The chunks of a content; none for an unknown one.
+    /// Returns the chunks of a content; none for an unknown content.
     pub fn chunks(&self, content: ContentId) -> Result<ChunkList, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -20,7 +20,7 @@ impl Snapshot {
         self.ask(|inner| inner.chunks(content))
     }
 
-    /// The signature of a content; an empty one for an unknown one.
+    /// Returns the signature of a content; an empty one for an unknown content.
     pub fn signature(&self, content: ContentId) -> Result<Signature, ReadError> {
         self.note_content(content);
         if !self.sees_content(content)? {
@@ -29,9 +29,9 @@ impl Snapshot {
         self.ask(|inner| inner.signature(content))
     }
 
-    /// Calls `found` with the position of each key that any live content has, and those contents,
-    /// ascending. `keys` should be ascending (neighbours share a page; other orders are right but
-    /// slower). Calls come in the order of the keys.
+    /// Calls `found` for each key that any live content has, with its position and those contents,
+    /// ascending. Calls are in the order of the keys. Ascending keys are fastest, because
+    /// neighbours share a page.
     pub fn postings(
         &self,
         kind: PostingKind,
@@ -41,9 +41,9 @@ impl Snapshot {
         self.postings_up_to(kind, keys, u32::MAX, found)
     }
 
-    /// As [`Snapshot::postings`], but keys that more than `most` live contents have are left out,
-    /// at the cost of a look-up in memory if they are boilerplate, and of reading about `most`
-    /// postings otherwise.
+    /// Like [`Snapshot::postings`], without keys that more than `most` live contents have. Omitting
+    /// a key costs a look-up in memory if it is boilerplate, and otherwise reading about `most`
+    /// postings.
     pub fn postings_up_to(
         &self,
         kind: PostingKind,
@@ -68,9 +68,9 @@ impl Snapshot {
             return Ok(());
         }
         for (index, &key) in keys.iter().enumerate() {
-            // The counts are exact unless a bulk load is going on.
+            // The counts are exact except during a bulk load.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
-                // As long as it is boilerplate, nothing but its count can change that.
+                // While the key is boilerplate, only its count can change this result.
                 if most > inner.boilerplate_limit {
                     self.note_list(kind, key, &[]);
                 }
@@ -79,7 +79,7 @@ impl Snapshot {
             let live = self.look(|| lists.get(key, most as usize, who))?;
             match live {
                 Some(contents) => self.note_list(kind, key, contents),
-                // Who is in it is not known.
+                // The list was too long to read, so its contents cannot be recorded.
                 None => self.note_outside(),
             }
             if let Some(contents) = live
@@ -111,8 +111,8 @@ impl Inner {
     }
 }
 
-/// Takes the parts of a list in order. Nearly all lists have one, and to find that takes half as
-/// long as to find where a range of keys begins and ends.
+/// Reads the parts of a list in order. Nearly all lists have one part. Checking that first takes
+/// half as long as finding both ends of a range of keys.
 fn each_part(
     parts: &ReadOnlyTable<(u32, u32), &'static [u8]>,
     list: u32,

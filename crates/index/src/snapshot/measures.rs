@@ -1,4 +1,4 @@
-//! Measures that are stored.
+//! Stored measures.
 
 use resemble_core::ContentDigest;
 use resemble_core::similarity::proof::Proven;

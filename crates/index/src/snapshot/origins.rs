@@ -1,4 +1,4 @@
-//! When contents were first seen, and as what.
+//! The origins of contents in a view.
 
 use std::path::PathBuf;
 
@@ -10,22 +10,22 @@ use crate::error::ReadError;
 use crate::origins::Origin;
 use crate::rows::{Entry, Gap};
 
-/// When and as what a content was first seen.
+/// When and under which path a content was first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstSeen {
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     pub time: i64,
-    /// The name that it had, in the directory as that is called now.
+    /// Its first name, in the current path of the directory.
     pub path: PathBuf,
 }
 
 impl Snapshot {
-    /// When and as what a content was first seen. Not known of a content whose directory is gone,
-    /// or whose name is left out by now.
+    /// Returns when and under which path a content was first seen. `None` if its directory is gone,
+    /// or its name is left out now.
     ///
-    /// Nothing is known in a view with the eyes of a caller. There the first name may be one that
-    /// the caller must not know of, and silence about it would say as much: that somebody had what
-    /// this caller holds.
+    /// A restricted view returns `None` for every content. The first name may be one that the
+    /// caller may not see. Hiding only such names would reveal that someone else had the content
+    /// first.
     pub fn first_seen(&self, content: ContentId) -> Result<Option<FirstSeen>, ReadError> {
         self.note_outside();
         if self.is_partial() {

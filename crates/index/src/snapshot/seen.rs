@@ -27,10 +27,10 @@ use crate::error::ReadError;
 use crate::rows::Entry;
 use crate::segments::read::Lists;
 
-/// The files or contents that are checked together.
+/// The number of files or contents in one access check.
 const BATCH: usize = 1024;
 
-/// The most checks of files and contents that are remembered; then all are checked again.
+/// The maximum number of remembered checks. Beyond it all are forgotten.
 const MOST: usize = 4 << 20;
 
 /// The access of a caller, with the checks so far.
