@@ -1,6 +1,6 @@
-//! Sets of small numbers, such as ids of contents.
+//! Sets of small numbers, for example content ids.
 
-/// A set of numbers, one bit each up to the greatest.
+/// A set of numbers, stored as one bit for each number up to the greatest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitSet {
     words: Vec<u64>,
@@ -8,14 +8,14 @@ pub struct BitSet {
 }
 
 impl BitSet {
-    /// Whether a number is in it.
+    /// Returns whether the set contains a number.
     #[inline]
     pub fn has(&self, number: u32) -> bool {
         let word = self.words.get(number as usize / 64).copied().unwrap_or(0);
         word >> (number % 64) & 1 == 1
     }
 
-    /// Puts a number in.
+    /// Adds a number.
     #[inline]
     pub fn insert(&mut self, number: u32) {
         let index = number as usize / 64;
@@ -27,7 +27,7 @@ impl BitSet {
         self.words[index] |= bit;
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub fn remove(&mut self, number: u32) {
         if let Some(word) = self.words.get_mut(number as usize / 64) {
             let bit = 1 << (number % 64);
@@ -36,17 +36,17 @@ impl BitSet {
         }
     }
 
-    /// How many numbers are in it.
+    /// Counts the numbers in the set.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is no number in it.
+    /// Returns whether the set is empty.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Its numbers, ascending.
+    /// Returns the numbers in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
             (0..64)

@@ -3,40 +3,40 @@
 //!
 //! # Definition
 //!
-//! A position p of a file is the number of bytes before it. The chunk under way starts at l, the
-//! last cut. At each p in turn, with H the hash of the 64 bytes before p:
+//! A position p of a file is the number of bytes before it. The current chunk starts at l, the last
+//! cut. At each p in turn, with H the hash of the 64 bytes before p:
 //!
 //! ```text
-//! p - l < Tmin              go on
-//! H mod D' = D'-1           p is the backup (the last one wins)
+//! p - l < Tmin              continue
+//! H mod D' = D'-1           p is the backup, and replaces an earlier one
 //! H mod D  = D-1            cut at p
-//! p - l < Tmax              go on
+//! p - l < Tmax              continue
 //! otherwise                 cut at the backup if there is one, else at p
 //! ```
 //!
-//! A cut forgets the backup. What follows the last cut is the last chunk. [`oracle`] is this text
-//! as a program and nothing else; everything faster is tested against it.
+//! A cut clears the backup. The bytes after the last cut are the last chunk. [`oracle`] implements
+//! exactly this definition; every faster version is tested against it.
 //!
-//! # Choices where the paper leaves one
+//! # Choices that the paper leaves open
 //!
-//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut lies within its chunk, and
-//!    a chunk depends on nothing before it: two files that agree in one cut and in the bytes after
-//!    it agree in the next cut.
-//! 2. *Hash*: that of [`crate::hash::rolling`]; TTTD's H is its high 32 bits. The same pass then
-//!    serves the fingerprints.
+//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut is within its chunk, and a
+//!    chunk does not depend on the bytes before it. Two files that share a cut and the bytes after
+//!    it share the next cut.
+//! 2. *Hash*: that of [`crate::hash::rolling`]; the H of TTTD is its high 32 bits. So one pass
+//!    serves the fingerprints, too.
 //! 3. *D = 2·D'*, so one test finds both kinds of match.
 //!
 //! # The fast path
 //!
-//! In two stages, after SS-CDC (Ni et al., SYSTOR 2019): a scan of all windows, with no regard to
-//! chunks, reports the rare matches of D' and D; then the [`Picker`] walks those with Tmin and
-//! Tmax. Where windows are wanted for fingerprints too, none may be left out. Where they are not
-//! ([`cut`], [`Chunker::update`]), the first Tmin bytes of a chunk are passed over, as usual, and
-//! matches of D alone are looked for: one chunk of a hundred reaches Tmax without any, and in that
-//! the last match of D' is looked for from behind.
+//! The scan has two stages, after SS-CDC (Ni et al., SYSTOR 2019). First all windows are scanned,
+//! regardless of chunks, for the rare matches of D' and D. Then the [`Picker`] applies Tmin and
+//! Tmax to them. If the windows are also needed for fingerprints, none may be skipped. Otherwise
+//! ([`cut`], [`Chunker::update`]) the first Tmin bytes of a chunk are skipped, as usual, and only
+//! matches of D are searched. One chunk in a hundred reaches Tmax without any. In that chunk the
+//! last match of D' is searched backwards.
 //!
-//! A cut at the backup does not go back: between the backup and where Tmax was reached there is no
-//! match of either divisor, so a second look would find nothing there.
+//! A cut at the backup never rescans the bytes after it. No position between the backup and Tmax
+//! matches either divisor.
 
 pub mod oracle;
 mod picker;
@@ -47,25 +47,26 @@ use crate::hash::rolling::{Divisor, Matcher, RollingPlatform, Scanner};
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
 
-/// One chunk, or several equal ones in a row within a hole.
+/// A chunk, or several consecutive equal chunks within a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where the (first) chunk starts.
+    /// The start of the first chunk.
     pub start: u64,
-    /// Bytes of each.
+    /// The length of each chunk in bytes.
     pub len: u32,
-    /// How many: more than one only from [`Chunker::zeros`].
+    /// The number of chunks. Only [`Chunker::zeros`] returns more than one.
     pub count: u64,
 }
 
 impl Cut {
-    /// Where the (last) chunk ends.
+    /// Returns the end of the last chunk.
     pub const fn end(&self) -> u64 {
         self.start + self.len as u64 * self.count
     }
 }
 
-/// The length of the first chunk of `data`; all of `data` if it has no cut. 0 if it is empty.
+/// Returns the length of the first chunk of `data`: all of `data` if it has no cut, 0 if it is
+/// empty.
 ///
 /// ```
 /// use resemble_core::{chunk, params::ChunkParams};
@@ -79,9 +80,9 @@ impl Cut {
 /// }
 /// ```
 pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
-    // No later byte has a say in where the first chunk ends.
+    // Bytes after Tmax cannot change the end of the first chunk.
     let data = &data[..data.len().min(params.max as usize)];
-    // The windows that end at Tmin and behind it.
+    // The windows that end at or after Tmin.
     let skipped = params.min as usize - Params::WINDOW;
     let windows = data.get(skipped..).unwrap_or_default();
     let matcher = Matcher::new(params.backup_divisor, RollingPlatform::detect());
@@ -92,10 +93,9 @@ pub fn cut(data: &[u8], params: &ChunkParams) -> usize {
     end.map_or(data.len(), |window| params.min as usize + window)
 }
 
-/// Cuts a file, handed over in pieces of any size, into chunks.
+/// Cuts a file into chunks; its bytes arrive in pieces of any size.
 ///
-/// The chunks are those of the file's bytes, however they were divided into pieces. Memory is
-/// constant: no byte is kept but the last 63.
+/// The chunks do not depend on the pieces. Memory is constant: only the last 63 bytes are kept.
 #[derive(Clone, Debug)]
 pub struct Chunker {
     scanner: Scanner,
@@ -103,28 +103,28 @@ pub struct Chunker {
     params: ChunkParams,
 }
 
-/// Where a chunker stands in the bytes around it, wherever in a file that is: two that stand alike
-/// cut alike from there on.
+/// The state of a chunker, independent of its position. Two chunkers with equal states cut equal
+/// following bytes alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkerStanding {
     last_bytes: Box<[u8]>,
-    /// Bytes of the chunk under way.
+    /// The number of bytes in the current chunk.
     since_cut: u64,
-    /// Where in it the backup is.
+    /// The offset of the backup in it.
     backup: Option<u64>,
 }
 
 impl Chunker {
-    /// A chunker at the start of a file.
+    /// Makes a chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
-        // Samples are not asked for here, so there are as few as possible.
+        // Samples are not needed here, so the level allows as few as possible.
         Self::with(
             Scanner::with(params.backup_divisor, 63, RollingPlatform::detect()),
             params,
         )
     }
 
-    /// A chunker that reports the samples of the windows too.
+    /// Makes a chunker that also reports the samples of the windows.
     pub(crate) fn sampling(params: &Params) -> Self {
         Self::with(Scanner::new(params), &params.chunk)
     }
@@ -137,17 +137,17 @@ impl Chunker {
         }
     }
 
-    /// Bytes handed over since the start of the file.
+    /// Returns the number of bytes taken since the start of the file.
     pub const fn position(&self) -> u64 {
         self.scanner.position()
     }
 
-    /// Where the chunk under way starts.
+    /// Returns the start of the current chunk.
     pub const fn start(&self) -> u64 {
         self.picker.start()
     }
 
-    /// Where the chunker stands.
+    /// Returns the state of the chunker.
     pub(crate) fn standing(&self) -> ChunkerStanding {
         let start = self.start();
         ChunkerStanding {
@@ -157,7 +157,7 @@ impl Chunker {
         }
     }
 
-    /// Starts again within a file, where another chunker stood.
+    /// Resumes within a file in the state of another chunker.
     pub(crate) fn go_on(&mut self, position: u64, standing: &ChunkerStanding) {
         self.scanner.go_on(position, &standing.last_bytes);
         let start = position - standing.since_cut;
@@ -165,15 +165,15 @@ impl Chunker {
         self.picker.go_on(start, backup);
     }
 
-    /// Starts again with another file.
+    /// Restarts with another file.
     pub fn reset(&mut self) {
         self.scanner.reset();
         self.picker = Picker::new(&self.params);
     }
 
-    /// Takes the next bytes; `sink` gets the chunks that are complete now.
+    /// Takes the next bytes; `sink` receives the chunks that are complete now.
     ///
-    /// Where the scan can stop soon, it goes from match to match of D and leaves out the first Tmin
+    /// If the matcher can stop early, this jumps between matches of D and skips the first Tmin
     /// bytes of each chunk. It reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();
@@ -196,7 +196,7 @@ impl Chunker {
         });
         scanner.pass(bytes);
         let end = scanner.position();
-        // Where the next window ends, none of which matters before Tmin.
+        // The end of the next window; windows before Tmin do not matter.
         let mut next = start + Params::WINDOW as u64;
         loop {
             picker.advance(end.min(next - 1), &mut |end| ends.cut(end));
@@ -204,7 +204,7 @@ impl Chunker {
             if next > end {
                 return;
             }
-            // At Tmax the chunk ends in any case.
+            // The chunk ends at Tmax at the latest.
             let last = end.min(picker.start() + max);
             let windows = (next - start) as usize - Params::WINDOW..(last - start) as usize;
             let windows = &bytes[windows];
@@ -221,14 +221,14 @@ impl Chunker {
         }
     }
 
-    /// Takes `count` zero bytes: what [`Self::update`] does with that many, in time that does not
-    /// depend on `count`.
+    /// Takes `count` zero bytes. The chunks are those of [`Self::update`], in time independent of
+    /// `count`.
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Cut)) {
         self.scan_zeros(count, sink, &mut |_| {});
     }
 
-    /// The end of the file: `sink` gets the last chunk, if there is one. The chunker then stands
-    /// at the start of the next file.
+    /// Ends the file; `sink` receives the last chunk, if there is one. The chunker is then at the
+    /// start of the next file.
     pub fn finish(&mut self, sink: &mut impl FnMut(Cut)) {
         let (start, end) = (self.start(), self.position());
         if start < end {
@@ -241,12 +241,12 @@ impl Chunker {
         self.reset();
     }
 
-    /// From the next call on reports samples of this level and above only.
+    /// Reports only samples of this level and above from now on.
     pub(crate) fn raise_level(&mut self, level: u8) {
         self.scanner.raise_level(level);
     }
 
-    /// [`Self::update`] with the samples, in the order of their windows.
+    /// Like [`Self::update`], with samples, in the order of their windows.
     pub(crate) fn scan(
         &mut self,
         bytes: &[u8],
@@ -271,12 +271,12 @@ impl Chunker {
         picker.advance(scanner.position(), &mut |end| ends.cut(end));
     }
 
-    /// [`Self::zeros`] with the samples: those of the windows that reach into the bytes before.
+    /// Like [`Self::zeros`], with the samples of the windows that begin before the zeros.
     ///
-    /// All windows within a hole have one hash. If it matches neither divisor, every chunk that
-    /// starts in the hole ends at Tmax; if it matches D', so it does too, for the position at Tmax
-    /// is then the backup; if it matches D, it ends at Tmin. So once a chunk has started in the
-    /// hole with 63 zeros before the scan's position, all that follow are known.
+    /// All windows within a hole have one hash. If it matches D, every chunk that starts in the
+    /// hole ends at Tmin. Otherwise it ends at Tmax; if the hash matches D', Tmax is also the
+    /// backup. So once a chunk has started in the hole after 63 zeros, all chunks that follow are
+    /// known.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,
@@ -286,7 +286,7 @@ impl Chunker {
         let (hole, end) = (self.position(), self.position() + count);
         self.scan_some_zeros(count.min(Params::WINDOW as u64), sink, sample);
         while self.position() < end && (self.start() < hole || self.picker.has_backup()) {
-            // The chunk under way ends within these, or the hole does.
+            // The current chunk, or the hole, ends within these bytes.
             let most = self.start() + u64::from(self.params.max) - self.position();
             self.scan_some_zeros(most.min(end - self.position()), sink, sample);
         }
@@ -307,7 +307,8 @@ impl Chunker {
         }
     }
 
-    /// Takes fewer zeros than a few chunks have, one by one if their window is a match.
+    /// Takes zeros for at most a few chunks. If their window is a match, they are processed one by
+    /// one.
     fn scan_some_zeros(
         &mut self,
         count: u64,
@@ -333,7 +334,7 @@ impl Chunker {
     }
 }
 
-/// Turns the ends of chunks into chunks.
+/// Converts ends of chunks to chunks.
 struct Ends<'s, S> {
     start: u64,
     sink: &'s mut S,

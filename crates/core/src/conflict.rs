@@ -1,8 +1,8 @@
-//! The names that sync programs give to conflicts.
+//! The names that sync programs give to conflicting files.
 //!
-//! A program that finds a file changed on two sides keeps both: one under its name, the other one
-//! under a name that says so. Only what the programs document is known here, in English, and with
-//! the date or the hash that they write: `report (1).txt` is a copy like any other.
+//! If a file was changed on two sides, a sync program keeps both, and marks one by its name. Only
+//! the forms that the programs document are recognised: in English, with the date or the hash that
+//! they write. `report (1).txt` is an ordinary copy.
 //!
 //! | program | name |
 //! |---|---|
@@ -13,10 +13,10 @@
 //! | ownCloud | `NAME_conflict-20240131-101112.EXT` |
 //! | `OneDrive` | `NAME-DESKTOP-1A2B3C4.EXT` |
 //!
-//! `OneDrive` appends the name of the computer and nothing else. It is known only in the form that
-//! Windows makes up, and only together with the original ([`SyncProgram::needs_original`]).
+//! `OneDrive` appends only the name of the computer. It is recognised only in the form of Windows'
+//! default names, and only if the original exists ([`SyncProgram::needs_original`]).
 
-/// A program that names conflicts.
+/// A program that renames conflicting files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SyncProgram {
@@ -29,7 +29,7 @@ pub enum SyncProgram {
 }
 
 impl SyncProgram {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syncthing => "Syncthing",
@@ -41,23 +41,23 @@ impl SyncProgram {
         }
     }
 
-    /// Whether the name alone says too little: the original must lie beside it.
+    /// Returns whether the name alone is ambiguous, so that the original must exist beside it.
     pub const fn needs_original(self) -> bool {
         matches!(self, Self::OneDrive)
     }
 }
 
-/// A name of a conflict.
+/// A parsed name of a conflicting file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConflictName {
-    /// The name of the file that both were.
+    /// The name of the original file.
     pub original: Vec<u8>,
-    /// What named it.
+    /// The program that gave the name.
     pub program: SyncProgram,
 }
 
 impl ConflictName {
-    /// Reads the name of a file, without its folder; `None` if no program names a conflict so.
+    /// Parses a file name without its folder; `None` if no program uses such a name.
     pub fn of(name: &[u8]) -> Option<Self> {
         let (stem, extension) = split(name);
         let found = syncthing(stem)
@@ -71,10 +71,9 @@ impl ConflictName {
     }
 }
 
-/// A name before its last point, and the rest with the point. In front of that the programs put
-/// what they add.
+/// Splits a name before its last point. The programs insert their suffix there.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
-    // What is added may have a point itself, if the original has none.
+    // The inserted suffix may contain a point itself, if the original has none.
     let point = name.iter().rposition(|byte| *byte == b'.');
     match point.map(|at| name.split_at(at)) {
         Some((_, extension)) if is_added(&extension[1..]) => (name, b""),
@@ -87,7 +86,7 @@ fn is_added(extension: &[u8]) -> bool {
     extension.starts_with(b"sync-conflict-") || extension.starts_with(b"variant-")
 }
 
-/// What stands before the last `marker` and after it.
+/// Returns the parts before and after the last `marker`.
 fn around<'n>(stem: &'n [u8], marker: &[u8]) -> Option<(&'n [u8], &'n [u8])> {
     let at = stem
         .windows(marker.len())
@@ -143,7 +142,7 @@ fn one_drive(stem: &[u8]) -> Option<(&[u8], SyncProgram)> {
 
 const DATE_TIME: &[u8] = b"00000000-000000";
 
-/// Whether a text has digits where the form has zeros, and its other bytes elsewhere.
+/// Returns whether a text has the form: a digit for each zero, and equal bytes elsewhere.
 fn looks_like(text: &[u8], form: &[u8]) -> bool {
     let fits = |(byte, form): (&u8, &u8)| match form {
         b'0' => byte.is_ascii_digit(),

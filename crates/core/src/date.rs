@@ -1,14 +1,14 @@
-//! The dates that documents state of themselves.
+//! The dates that documents state about themselves.
 //!
-//! A copy, a download and a restored backup have new times; what a document says of itself goes
-//! with its bytes. So it is kept with the content, and says which version is the newest where all
-//! versions state one.
+//! A copy, a download and a restored backup have new file times, but the date in a document is part
+//! of its bytes. So it is stored with the content. If all versions have one, it shows which is the
+//! newest.
 
-/// The year, the month and the day that begins this many days after 1970 does. The algorithm is
-/// Howard Hinnant's `civil_from_days`, which is exact for every day of the proleptic Gregorian
-/// calendar.
+/// Returns the year, month and day of the day that begins this many days after 1970-01-01. The
+/// algorithm is Howard Hinnant's `civil_from_days`, which is exact for every day of the proleptic
+/// Gregorian calendar.
 pub const fn civil(days: i64) -> (i64, i64, i64) {
-    // Days since 0000-03-01: leap days fall on the end of a year that starts in March.
+    // Count days from 0000-03-01, so that leap days are at the end of a year.
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -24,65 +24,65 @@ pub const fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// When a document says that it was written last, or first if it says no more.
+/// The date of a document's last change or, if that is missing, of its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentDate {
     /// Seconds since 1970, UTC. A date without a zone is taken for UTC.
     pub seconds: i64,
-    /// What says so.
+    /// The property that states it.
     pub source: DateSource,
 }
 
-/// The property of a document that states its date. The numbers are those that are stored.
+/// The property of a document that states its date. The numbers are the stored ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DateSource {
-    /// Core properties of Microsoft Office (ISO 29500).
+    /// Core properties of Microsoft Office (ISO 29500): last change.
     OfficeModified = 0,
-    /// The same, of a document without a later date.
+    /// Core properties of Microsoft Office: creation, if there is no last change.
     OfficeCreated = 1,
-    /// `meta.xml` of Open Document.
+    /// `meta.xml` of Open Document: last change.
     OpenModified = 2,
-    /// The same, of a document without a later date.
+    /// `meta.xml` of Open Document: creation, if there is no last change.
     OpenCreated = 3,
-    /// The information dictionary of PDF.
+    /// The information dictionary of a PDF: last change.
     PdfModified = 4,
-    /// The same, of a document without a later date.
+    /// The information dictionary of a PDF: creation, if there is no last change.
     PdfCreated = 5,
-    /// The XMP packet of a PDF without a date in its dictionary.
+    /// The XMP packet of a PDF without a date in its dictionary: last change.
     XmpModified = 6,
-    /// The same, of a document without a later date.
+    /// The XMP packet of such a PDF: creation, if there is no last change.
     XmpCreated = 7,
     /// The header of a mail.
     MailDate = 8,
-    /// Exif of a picture: when the file was changed.
+    /// Exif of a picture: last change of the file.
     ExifModified = 9,
-    /// The same, of a picture without a later date: when it was taken.
+    /// Exif of a picture without a last change: when it was taken.
     ExifTaken = 10,
-    /// The same, of a picture without the others: when it was made digital.
+    /// Exif of a picture without the other dates: when it was digitized.
     ExifDigitized = 11,
-    /// The head of a web page, by the Open Graph protocol.
+    /// The head of a web page, last change: the Open Graph protocol.
     ArticleModified = 12,
-    /// The same, by the terms of Dublin Core.
+    /// The head of a web page, last change: Dublin Core terms.
     TermsModified = 13,
-    /// The same, by the microdata of schema.org.
+    /// The head of a web page, last change: schema.org microdata.
     SchemaModified = 14,
-    /// The same, as the server would state it.
+    /// The head of a web page, last change: the name that the HTTP header has.
     PageModified = 15,
-    /// The head of a web page without a later date, by the Open Graph protocol.
+    /// The head of a web page without a last change, publication: the Open Graph protocol.
     ArticlePublished = 16,
-    /// The same, by the terms of Dublin Core.
+    /// The head of such a web page, publication: Dublin Core terms.
     TermsCreated = 17,
-    /// The same, by the elements of Dublin Core.
+    /// The head of such a web page, publication: Dublin Core elements.
     ElementsDate = 18,
-    /// The same, by the microdata of schema.org.
+    /// The head of such a web page, publication: schema.org microdata.
     SchemaPublished = 19,
-    /// The same, without a vocabulary.
+    /// The head of such a web page, publication: without a vocabulary.
     PageDate = 20,
 }
 
 impl DateSource {
-    /// All of them, by their numbers.
+    /// All sources, by number.
     pub const ALL: [Self; 21] = [
         Self::OfficeModified,
         Self::OfficeCreated,
@@ -107,17 +107,18 @@ impl DateSource {
         Self::PageDate,
     ];
 
-    /// Those of web pages, the best first: when it was changed, else when it was written.
+    /// Returns the sources in web pages, best first: those of the last change, then those of
+    /// publication.
     pub fn of_pages() -> &'static [Self] {
         &Self::ALL[Self::ArticleModified as usize..]
     }
 
-    /// The source with this number.
+    /// Returns the source with this number.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The name of the property, as its format has it.
+    /// Returns the name of the property in its format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OfficeModified => "dcterms:modified",

@@ -87,7 +87,8 @@ impl ChunkList {
         ]
     }
 
-    /// Returns where a content has bytes that another one does not have, in whole runs of chunks.
+    /// Returns the ranges of a content's bytes that another one does not have, in whole runs of
+    /// chunks.
     ///
     /// Runs at their old positions are compared first, so that edits in place cost one pass. Only
     /// the others are looked up by their hash.

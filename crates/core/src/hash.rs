@@ -1,4 +1,4 @@
-//! The three hashes of the product, each for its own purpose.
+//! The three hashes of resemble, each with its own purpose.
 //!
 //! | hash | of what | for what |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | [`md5_many`] | every chunk | the chunk's name |
 //! | [`content`] | the whole content | identity |
 //!
-//! None is keyed: two indexes of one tree have the same values. Only the last is meant to resist
-//! crafted collisions, and only it ever decides that two files are identical.
+//! None is keyed: two indexes of one tree have the same values. Only the last one resists crafted
+//! collisions, and only it decides that two files are identical.
 //!
 //! # Processors
 //!

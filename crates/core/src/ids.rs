@@ -1,6 +1,6 @@
-//! The newtypes that cross crate boundaries.
+//! The newtypes that the crates share.
 //!
-//! Each has only the operations that mean something: lengths add, ids do not.
+//! Each has only the meaningful operations: lengths can be added, ids cannot.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ impl ByteLen {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// The number itself.
+    /// Returns the number itself.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -53,7 +53,7 @@ impl fmt::Display for ByteLen {
     }
 }
 
-/// A content record of one index: the bytes of one or more files. Never reused within an index.
+/// A content of one index: the bytes of one or more files. Never reused within an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub u32);
 
@@ -171,9 +171,9 @@ pub struct Score(
 );
 
 impl Score {
-    /// All of it.
+    /// The share of everything.
     pub const ONE: Self = Self::of(1.0);
-    /// None of it.
+    /// The share of nothing.
     pub const ZERO: Self = Self::of(0.0);
     /// The greatest score of contents that are not identical; only identical ones have 1.
     pub const ALL_BUT_IDENTICAL: Self = Self::of(0.999_999);
@@ -188,7 +188,7 @@ impl Score {
         Self::of(if value > 0.0 { value.min(1.0) } else { 0.0 })
     }
 
-    /// The share as a fraction.
+    /// Returns the share as a fraction.
     pub const fn get(self) -> f64 {
         f64::from_bits(self.0.get() - 1)
     }
@@ -200,7 +200,7 @@ impl Score {
         if identical {
             return 100;
         }
-        // 0.29 * 100.0 is 28.999…: the tiny lift keeps a fraction that prints as 0.290000 at 29.
+        // 0.29 * 100.0 is 28.999…; adding a little keeps a fraction that prints as 0.290000 at 29.
         ((self.get() * 100.0 + 1e-7).floor() as u8).min(99)
     }
 }

@@ -1,7 +1,7 @@
 //! `resemble-core`: bytes in, values out.
 //!
-//! Everything that decides *what* resemble answers lives here and is pure: no I/O, no clock, no
-//! environment, no printing. The way through the crate follows one file:
+//! Everything that decides *what* resemble answers is in this crate, and is pure: no I/O, no clock,
+//! no environment, no printing. The modules follow the path of a file:
 //!
 //! ```text
 //! bytes ──► chunk (cut points, TTTD) ──► hash (MD5, many at a time) ──┐
@@ -11,7 +11,7 @@
 //! Digest of a, Digest of b ──► similarity: resemblance, containments, shared bytes, relation
 //! ```
 //!
-//! The measures and their words are those of `docs/design.md`, section "Words".
+//! `docs/design.md`, section "Words", defines the measures and their terms.
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod bits;

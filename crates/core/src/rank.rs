@@ -1,17 +1,18 @@
 //! The order of answers.
 //!
-//! Lists come out the same on every machine, whatever order the index produced them in: score
-//! down, then the share of the asked file, then resemblance, then the raw bytes of the path. A
-//! locale has no say, and nothing is left to ties, since no two rows have equal paths.
+//! Lists have the same order on every machine, in whatever order the index returned them. They are
+//! sorted by score, by the share of the queried file, and by resemblance, all descending. Then the
+//! raw bytes of the path decide, independent of the locale. No two rows have equal paths, so there
+//! are no ties.
 
 use std::cmp::Ordering;
 
 use crate::ids::Score;
 use crate::similarity::Measures;
 
-/// Compares two rows (score, measures, raw path bytes): `Less` stands first.
+/// Compares two rows (score, measures, raw path bytes); `Less` sorts first.
 ///
-/// "Too small to judge" stands after every figure.
+/// Rows that are too small to judge sort last.
 pub fn compare(a: (Score, &Measures, &[u8]), b: (Score, &Measures, &[u8])) -> Ordering {
     b.0.cmp(&a.0)
         .then_with(|| b.1.a_in_b.cmp(&a.1.a_in_b))

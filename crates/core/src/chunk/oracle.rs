@@ -1,12 +1,12 @@
-//! TTTD by its definition, for tests: slow, and too plain to be wrong.
+//! TTTD by its definition, for tests: slow, and too simple to be wrong.
 //!
-//! Nothing here is shared with the fast path but the definition of the window's hash, which is
-//! computed anew at every byte. The text of [`crate::chunk`] stands beside each line.
+//! It shares only the definition of the window's hash with the fast path, and computes it anew at
+//! every byte. Each line has the text of [`crate::chunk`] as a comment.
 
 use crate::hash::rolling::hash_window;
 use crate::params::{ChunkParams, Params};
 
-/// The lengths of the chunks of `data`; none if it is empty.
+/// Returns the lengths of the chunks of `data`; none if it is empty.
 pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
     chunks_by(data.len(), params, |p| {
         let window = data[..p].last_chunk::<{ Params::WINDOW }>()?;
@@ -14,8 +14,8 @@ pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
     })
 }
 
-/// The same for any function from positions 1..=`size` to H, so that matches can be put where a
-/// test wants them. `None`: no window ends there yet, no match.
+/// The same for any function from positions 1..=`size` to H, so that tests can choose the matches.
+/// `None`: no window ends at this position, so it does not match.
 pub fn chunks_by(
     size: usize,
     params: &ChunkParams,

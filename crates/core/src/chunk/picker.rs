@@ -1,16 +1,16 @@
-//! From hash matches to cut points: the part of TTTD that is serial.
+//! Chooses cut points among hash matches: the serial part of TTTD.
 
 use crate::params::ChunkParams;
 
 /// Chooses cut points among the positions whose window hash matches D' (a *hit*; *main* if it
-/// matches D too), handed over in rising order.
+/// matches D, too). Hits arrive in ascending order.
 ///
-/// A position is the number of bytes before it; the window of a hit ends there. Cuts come out as
-/// positions, in rising order, each exactly once and as soon as it is certain.
+/// A position is the number of bytes before it; the window of a hit ends there. Cuts are positions
+/// in ascending order. Each is reported once, as soon as it is certain.
 ///
-/// Invariant: `start` is the last cut, `backup` the last hit at least Tmin and at most Tmax after
-/// it. A cut at the backup never needs the bytes after it looked at again: no hit lies between
-/// the backup and the place where Tmax was reached, or it would be the backup (D') or have cut (D).
+/// Invariant: `start` is the last cut, and `backup` is the last hit from Tmin to Tmax after it. A
+/// cut at the backup never needs the bytes after it again. A hit between the backup and Tmax would
+/// be the backup (D') or would have cut (D).
 #[derive(Clone, Copy, Debug)]
 pub struct Picker {
     min: u64,
@@ -20,7 +20,7 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// A picker at the start of a file.
+    /// Makes a picker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
         Self {
             min: u64::from(params.min),
@@ -30,28 +30,28 @@ impl Picker {
         }
     }
 
-    /// Where the chunk under way starts: the last cut.
+    /// Returns the start of the current chunk: the last cut.
     pub const fn start(&self) -> u64 {
         self.start
     }
 
-    /// The last hit that may become a cut.
+    /// Returns the last hit that may become a cut.
     pub(super) const fn backup(&self) -> Option<u64> {
         self.backup
     }
 
-    /// Starts again within a file, in the chunk that starts here.
+    /// Resumes within a file, in a chunk that starts at `start`.
     pub(super) const fn go_on(&mut self, start: u64, backup: Option<u64>) {
         self.start = start;
         self.backup = backup;
     }
 
-    /// Whether a cut at Tmax would be at a backup.
+    /// Returns whether a cut at Tmax would be at a backup.
     pub(super) const fn has_backup(&self) -> bool {
         self.backup.is_some()
     }
 
-    /// Takes the next hit. `main`: it matches D, not only D'.
+    /// Takes the next hit. `main` is true if it matches D, too.
     #[inline]
     pub fn hit(&mut self, at: u64, main: bool, cuts: &mut impl FnMut(u64)) {
         self.advance(at - 1, cuts);
@@ -65,7 +65,7 @@ impl Picker {
         }
     }
 
-    /// Says that all hits up to and including position `to` have been handed over.
+    /// Declares that all hits up to and including position `to` have arrived.
     #[inline]
     pub fn advance(&mut self, to: u64, cuts: &mut impl FnMut(u64)) {
         while to.saturating_sub(self.start) >= self.max {
@@ -80,8 +80,8 @@ impl Picker {
         cuts(at);
     }
 
-    /// Moves the start of the chunk under way on by `bytes` without a look: for the caller who
-    /// knows that cuts fall there. Only valid right after a cut.
+    /// Moves the start of the current chunk by `bytes`, for a caller that knows the cuts there.
+    /// Only valid right after a cut.
     pub(super) fn skip(&mut self, bytes: u64) {
         debug_assert!(self.backup.is_none(), "skipping inside a chunk");
         self.start += bytes;

@@ -1,24 +1,24 @@
-//! The strongest links that hold a component together, and the order they put it in.
+//! The strongest links that connect a component, and the order of its contents.
 //!
-//! A **maximum spanning forest** keeps of every component the links without which it would fall
-//! apart at a higher threshold: of n contents n - 1 links, however many there are. It is found by
-//! Borůvka's rounds (each tree takes its best link outwards) since these read the links in the
-//! order of the nodes and hold a few words for each node, where other ways hold or sort the links.
+//! A **maximum spanning forest** keeps the links of each component without which it would fall
+//! apart at a higher threshold. For n contents these are n - 1 links. It is computed by Borůvka's
+//! rounds, in which each tree takes its best link outwards. They read the links in the order of the
+//! nodes and store a few words for each node. Other algorithms store or sort the links.
 //!
-//! A **chain** is a tree of it put in order: by time, and where times say nothing along the tree
-//! from one end of its longest path, the closest neighbour first. Each step but the first has one
-//! link to a step before it in the tree. So a text that drifted until its first and last version
-//! share nothing comes out as its history, with branches where it branched.
+//! A **chain** is a tree of the forest in order. The order is by time. Where times are equal, it
+//! follows the tree from one end of its longest path, with the closest neighbour first. Each step
+//! but the first has one link to an earlier step. So a text whose first and last version share
+//! nothing is shown as its history, with branches.
 
 use super::{Network, Tie, UnionFind};
 
 /// A link of a forest, seen from one end.
 pub type Edge = (u32, Tie);
 
-/// The maximum spanning forest of `nodes` (ascending), which is a union of whole components. The
-/// links come in no order worth mentioning, but in the same one always.
+/// Returns the maximum spanning forest of `nodes` (ascending), which must be a union of whole
+/// components. The order of the links is deterministic.
 pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec<Edge>, N::Error> {
-    // Strictly ordered, so that no two trees can choose each other by different links.
+    // A strict order, so that no two trees can choose each other by different links.
     let rank = |from: u32, tie: &Tie| {
         let ends = (from.min(tie.to), from.max(tie.to));
         (tie.score, tie.shared, std::cmp::Reverse(ends))
@@ -55,24 +55,24 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
     }
 }
 
-/// One content of a chain.
+/// A content in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The link that leads to it, as the content that it comes from sees it; none for the first.
+    /// The link to it from the content before, from that content's side; `None` for the first.
     pub from: Option<Edge>,
 }
 
-/// The contents of one component in order.
+/// The contents of a component in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// At least one.
+    /// The steps in order, at least one.
     pub steps: Vec<Step>,
 }
 
-/// Puts every tree of a forest in order. `nodes` are ascending and hold both ends of each edge; one
-/// without an edge is a chain of one. Chains come by their least node.
+/// Orders every tree of a forest. `nodes` are ascending and include both ends of each edge; a node
+/// without an edge is a chain of one. Chains are sorted by their least node.
 pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<Chain> {
     let trees = Trees::new(nodes, edges);
     let mut seen = vec![false; nodes.len()];
@@ -104,11 +104,11 @@ pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<C
     chains
 }
 
-/// The edges by node; nodes go by their place in the list.
+/// The edges of each node. Nodes are identified by their position in the list.
 struct Trees<'n> {
     nodes: &'n [u32],
     starts: Vec<usize>,
-    /// Best first.
+    /// The links of each node, best first.
     ties: Vec<Tie>,
 }
 
@@ -137,8 +137,8 @@ impl<'n> Trees<'n> {
             .filter_map(|tie| Some((self.nodes.binary_search(&tie.to).ok()?, tie)))
     }
 
-    /// All nodes of a tree from `start` on, depth first, the best link of a node first; each with
-    /// the edge that leads to it.
+    /// Returns all nodes of a tree from `start` on, each with the edge that leads to it. The order
+    /// is depth first, best link first.
     fn walk(&self, start: usize) -> Vec<(usize, Option<Edge>)> {
         let mut walk = Vec::new();
         let mut open = vec![(start, None)];
@@ -154,13 +154,13 @@ impl<'n> Trees<'n> {
         walk
     }
 
-    /// The two ends of a path of a tree with the most steps.
+    /// Returns the two ends of a longest path of a tree.
     fn longest_path(&self, of: usize) -> [usize; 2] {
         let one = self.farthest(of);
         [one, self.farthest(one)]
     }
 
-    /// A node with the most steps to `start`; of several the least.
+    /// Returns the node with the most steps to `start`; the least of several.
     fn farthest(&self, start: usize) -> usize {
         let mut level = vec![(start, usize::MAX)];
         loop {

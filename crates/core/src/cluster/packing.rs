@@ -1,6 +1,6 @@
-//! Gathering small problems into few that fit.
+//! Packs small problems into few that fit.
 
-/// Items in bins.
+/// The result of packing items into bins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The bin of each item.
@@ -9,18 +9,18 @@ pub struct Packing {
     pub weights: Vec<u64>,
 }
 
-/// Packs items into bins of at most `capacity`, first fit, heaviest first (the "standard
-/// bin-packing algorithm" of Forman, Eshghi & Chiocchetti 2005, section 2.5, step 5). An item that
-/// is heavier than the capacity gets a bin to itself. Uses at most 11/9 of the fewest bins, and one
-/// more.
+/// Packs items into bins of at most `capacity`: first fit, heaviest first. This is the "standard
+/// bin-packing algorithm" of Forman, Eshghi & Chiocchetti 2005, section 2.5, step 5. An item
+/// heavier than the capacity gets its own bin. It uses at most 11/9 of the minimum number of bins,
+/// plus one.
 ///
-/// Equal weights keep the order of the items. A tree of the free room finds the first bin that
-/// fits: n items take n log n steps, however many bins there are.
+/// Equal weights keep the order of the items. A tree of free capacities finds the first bin that
+/// fits, so n items take O(n log n) steps.
 pub fn first_fit_decreasing(weights: &[u64], capacity: u64) -> Packing {
     let mut order: Vec<u32> = (0..weights.len() as u32).collect();
     order.sort_by_key(|&item| std::cmp::Reverse(weights[item as usize]));
     let leaves = weights.len().next_power_of_two();
-    // A bin that nothing has been put into has all its room; nothing heavier than that asks.
+    // Unused bins start with full capacity; heavier items never search the tree.
     let mut free = vec![capacity; 2 * leaves];
     let mut packing = Packing {
         bin_of: vec![0; weights.len()],

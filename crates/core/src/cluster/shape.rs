@@ -1,25 +1,26 @@
-//! What a group looks like.
+//! The shape of a group.
 
 use super::Tie;
 
-/// The kinds of the "Type" column of Forman, Eshghi & Chiocchetti 2005, figure 5, made precise, and
-/// two more.
+/// The kinds in the "Type" column of Forman, Eshghi & Chiocchetti 2005, figure 5, defined exactly,
+/// and two more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Two files that share, neither just a part of the other.
+    /// Two files that share content; neither is contained in the other.
     Pair,
-    /// Files of which one holds the others.
+    /// Two files, one of which contains the other.
     Contains,
-    /// At least three, all near the centre.
+    /// At least three files, all nearly equal to the centre.
     Versions,
-    /// The centre holds most of several others, and of most of the members, without being in them.
+    /// The centre contains several others, and more than half of them, without being contained in
+    /// them.
     Archive,
     /// Anything else.
     Family,
 }
 
 impl Shape {
-    /// The shape of a group by the links of its centre to the other members, at least one.
+    /// Returns the shape of a group by the links of its centre to the other members, at least one.
     pub fn of(ties: &[Tie]) -> Self {
         let held = |tie: &Tie| tie.back >= Some(Tie::MOSTLY) && !tie.is_near();
         if let [tie] = ties {

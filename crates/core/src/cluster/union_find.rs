@@ -1,25 +1,25 @@
-//! Connected components of a graph whose edges come one by one.
+//! Connected components of a graph whose edges arrive one by one.
 
 /// Disjoint sets of the numbers `0..len` (the union-find of Forman, Eshghi & Chiocchetti 2005,
 /// sections 2.3 and 2.5).
 ///
-/// Roots are joined under the lesser one and paths are halved on the way. Joining by size would
-/// bound the time a little better, but needs a second word for each node, and this way the root
-/// *is* the least member: the name of a set depends on its members, not on the order of the edges.
+/// Roots are joined under the lesser one, and paths are halved during a search. Joining by size
+/// would be slightly faster, but needs a second word for each node. Here the root *is* the least
+/// member, so the name of a set does not depend on the order of the edges.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parents: Vec<u32>,
 }
 
 impl UnionFind {
-    /// Every node by itself.
+    /// Makes a set for each node.
     pub fn new(len: u32) -> Self {
         Self {
             parents: (0..len).collect(),
         }
     }
 
-    /// The least member of a node's set.
+    /// Returns the least member of a node's set.
     pub fn find(&mut self, node: u32) -> u32 {
         let mut at = node;
         loop {
@@ -33,16 +33,16 @@ impl UnionFind {
         }
     }
 
-    /// Joins the sets of two nodes; whether they were two.
+    /// Joins the sets of two nodes; returns whether they were different.
     pub fn union(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parents[a.max(b) as usize] = a.min(b);
         a != b
     }
 
-    /// For every node the least member of its set.
+    /// Returns the least member of its set for every node.
     pub fn into_least(mut self) -> Vec<u32> {
-        // A parent is never greater than its child, so it is final when the child is looked at.
+        // A parent is never greater than its child, so its own parent is final already.
         for node in 0..self.parents.len() {
             self.parents[node] = self.parents[self.parents[node] as usize];
         }

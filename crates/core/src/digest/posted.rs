@@ -1,4 +1,4 @@
-//! Which fingerprints have posting lists, of a content and of what it was before.
+//! The fingerprints of a content that have posting lists, and how they change with it.
 
 use super::Digest;
 use crate::ids::Fingerprint;
@@ -6,9 +6,9 @@ use crate::ids::Fingerprint;
 /// Fingerprints with posting lists that only one of two contents has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FingerprintEdit {
-    /// The content before had these, ascending.
+    /// Fingerprints of the old content only, ascending.
     pub gone: Vec<Fingerprint>,
-    /// The content now has these, ascending.
+    /// Fingerprints of the new content only, ascending.
     pub new: Vec<Fingerprint>,
 }
 
@@ -17,7 +17,7 @@ pub struct FingerprintEdit {
 pub struct PostedFingerprints(Box<[u32]>);
 
 impl PostedFingerprints {
-    /// Those of a content.
+    /// Returns the posted fingerprints of a content.
     pub fn of(digest: &Digest) -> Self {
         // A fingerprint has 32 bits.
         let mut all: Vec<u32> = digest.posted().map(|print| print.0 as u32).collect();
@@ -26,12 +26,13 @@ impl PostedFingerprints {
         Self(all.into_boxed_slice())
     }
 
-    /// Bytes of memory that they take.
+    /// Returns the bytes of memory that they take.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
 
-    /// How these become those of the content now; `None` if that is more than half of those.
+    /// Returns the edit that turns these into the fingerprints `now`; `None` if it has more than
+    /// half as many as `now`.
     pub fn edit(&self, now: &Self) -> Option<FingerprintEdit> {
         let fingerprint = |bits| Fingerprint(u64::from(bits));
         let mut edit = FingerprintEdit::default();

@@ -1,18 +1,17 @@
 //! MD5 (RFC 1321) of many messages at a time.
 //!
-//! One MD5 is a chain of 64 steps a block, each waiting for the one before, and no processor makes
-//! that faster than 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of messages that wait
-//! for nothing: in a vector of 32-bit lanes each lane hashes its own, and two or three vectors take
-//! turns so that one works while another waits. The digests are those of one at a time, whatever
-//! the platform.
+//! One MD5 is a chain of 64 dependent steps for each block, and no processor makes that faster than
+//! 0.7 to 0.8 GB/s. But the chunks of a file are hundreds of independent messages. Each 32-bit lane
+//! of a vector hashes its own message. Two or three vectors take turns, so that one proceeds while
+//! another waits. The digests do not depend on the platform.
 //!
-//! * `lanes` gives the messages to lanes, and a lane that is done its next one.
-//! * `avx2` (8 lanes a vector) and `avx512` (16) take all lanes some blocks further; `kernel` has
+//! * `lanes` distributes the messages to lanes; a finished lane takes the next message.
+//! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by some blocks; `kernel` has
 //!   the steps and `constants` the numbers that they share.
-//! * `portable` is the crate `md-5`: the fallback, the choice for two or three messages, and
-//!   what the tests compare the others with.
+//! * `portable` is the crate `md-5`. It is the fallback, hashes two or three messages, and is the
+//!   reference in tests.
 //!
-//! A thousand chunks of TTTD's lengths on one core of a Zen 5 server part
+//! Speed for a thousand chunks of TTTD's lengths on one core of a Zen 5 server
 //! (`benches/benches/hash.rs`), MB/s: portable 680, AVX2 4000, AVX-512 11300.
 
 #[cfg(target_arch = "x86_64")]
@@ -34,12 +33,12 @@ use crate::ids::ChunkHash;
 
 /// Appends the MD5 of each message to `out`, in order.
 ///
-/// Best with hundreds of messages of hundreds of bytes; right with any.
+/// Fastest with hundreds of messages of hundreds of bytes; correct with any.
 pub fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
     Md5Platform::detect().md5_many(messages, out);
 }
 
-/// The instructions MD5 uses. Which one is no part of any result.
+/// The instructions that MD5 uses. They do not change any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Md5Platform {
     /// One message at a time.
@@ -53,7 +52,7 @@ pub enum Md5Platform {
 }
 
 impl Md5Platform {
-    /// The fastest this processor has.
+    /// Returns the fastest that this processor has.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(platform) = Self::avx512().or_else(Self::avx2) {
@@ -62,19 +61,19 @@ impl Md5Platform {
         Self::Portable
     }
 
-    /// AVX2, if this processor has it.
+    /// Returns AVX2, if this processor has it.
     #[cfg(target_arch = "x86_64")]
     pub fn avx2() -> Option<Self> {
         avx2::is_available().then_some(Self::Avx2)
     }
 
-    /// AVX-512, if this processor has it.
+    /// Returns AVX-512, if this processor has it.
     #[cfg(target_arch = "x86_64")]
     pub fn avx512() -> Option<Self> {
         avx512::is_available().then_some(Self::Avx512)
     }
 
-    /// Every platform this processor has.
+    /// Returns every platform that this processor has.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
@@ -86,7 +85,7 @@ impl Md5Platform {
     ///
     /// # Panics
     ///
-    /// If the processor has not got the platform's instructions.
+    /// If the processor does not have the platform's instructions.
     pub fn md5_many(self, messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
         match self {
             Self::Portable => portable::md5_many(messages, out),

@@ -1,8 +1,8 @@
-//! Texts and binaries are distinguished by their first bytes.
+//! Distinguishes texts from binaries by their first bytes.
 
 use crate::digest::ContentKind;
 
-/// What the first bytes have shown so far.
+/// The properties of the first bytes so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KindFinder {
     looked_at: usize,
@@ -26,7 +26,7 @@ impl KindFinder {
         }
     }
 
-    /// Whether it is known to be text; `whole`: nothing comes behind what was looked at.
+    /// Returns whether the content is known to be text. `whole` is true if no bytes follow.
     pub(super) const fn is_text(self, whole: bool) -> bool {
         (whole || self.looked_at >= ContentKind::LOOKED_AT) && !self.nul
     }

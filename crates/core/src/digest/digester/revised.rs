@@ -14,7 +14,7 @@ pub(super) struct Revised {
     /// The known stretch that may be next, and its old position.
     pub(super) at: usize,
     was_at: u64,
-    /// The distance by which it has moved back, if it still exists; more than 0 after an insertion.
+    /// The distance by which it has moved back, if it still exists; positive after an insertion.
     shift: i64,
     /// The shift behind the first stretch that differs, if it is probably another one.
     pub(super) shift_ahead: Option<i64>,

@@ -1,11 +1,11 @@
-//! Eight lanes a vector with AVX2.
+//! MD5 with AVX2: eight lanes in a vector.
 //!
-//! 1. *The four functions* of RFC 1321 in the forms with the fewest instructions after the newest
-//!    word, x, is there.
-//! 2. *Two vectors* of lanes take turns, while the sixteen registers last: a step is a chain of
-//!    instructions of which each waits for the one before.
-//! 3. *Words to lanes*: the eight lanes' half blocks are eight rows of eight words, wanted as
-//!    columns.
+//! 1. *The four functions* of RFC 1321 are written so that the fewest instructions follow the
+//!    newest word, x.
+//! 2. *Two vectors* of lanes take turns, as far as the sixteen registers allow, because each
+//!    instruction of a step waits for the one before.
+//! 3. *Words to lanes*: the eight lanes' half blocks are eight rows of eight words, which are
+//!    transposed to columns.
 #![allow(unsafe_code)]
 #![allow(clippy::many_single_char_names)] // those of RFC 1321
 
@@ -23,17 +23,17 @@ use super::kernel::kernel;
 use super::lanes::{self, LaneState};
 use super::portable;
 
-/// Lanes a vector.
+/// The lanes in a vector.
 const WIDTH: usize = 8;
 
-/// Whether this processor has all that the kernel uses.
+/// Returns whether this processor has all instructions of the kernel.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
 pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
     match messages.len() {
-        // Fewer are faster one by one.
+        // Fewer messages are faster one by one.
         0..=2 => portable::md5_many(messages, out),
         3..=8 => lanes::md5_many(messages, out, compress::<1, 8>),
         _ => lanes::md5_many(messages, out, compress::<2, 16>),
@@ -77,7 +77,7 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
                 _mm256_add_epi32(sum, f)
             }
             G => {
-                // No bit is in both, so the halves can be added apart; one does not need x.
+                // No bit is in both halves, so they can be added separately; one does not need x.
                 let sum = _mm256_add_epi32(sum, _mm256_andnot_si256(z, y));
                 _mm256_add_epi32(sum, _mm256_and_si256(x, z))
             }
@@ -96,7 +96,7 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
     }
 }
 
-/// Word k of half block number `piece` of each input, for each k.
+/// Returns word k of half block number `piece` of each input, for each k.
 ///
 /// # Safety
 ///
@@ -110,7 +110,7 @@ unsafe fn columns(inputs: &[&[u8]; WIDTH], piece: usize) -> [__m256i; WIDTH] {
         // alignment.
         *row = unsafe { _mm256_loadu_si256(input.as_ptr().add(piece * BLOCK / 2).cast()) };
     }
-    // Four by four within the halves of the vectors…
+    // Transposes four by four within the halves of the vectors…
     let mut halves = [[_mm256_setzero_si256(); 4]; 2];
     for (halves, rows) in halves.iter_mut().zip(rows.as_chunks::<4>().0) {
         let low = _mm256_unpacklo_epi32(rows[0], rows[1]);

@@ -1,11 +1,11 @@
-//! Sixteen lanes a vector with AVX-512.
+//! MD5 with AVX-512: sixteen lanes in a vector.
 //!
-//! 1. *The four functions* of RFC 1321 are one instruction each: any function of three bits is
-//!    `vpternlog` with the truth table as its operand. So is the rotation.
-//! 2. *Several vectors* of lanes take turns: a step is four instructions of which each waits for
-//!    the one before, and the processor can start several at a time.
-//! 3. *Words to lanes*: the sixteen lanes' blocks are sixteen rows of sixteen words, wanted as
-//!    columns.
+//! 1. *The four functions* of RFC 1321 are one instruction each: `vpternlog` computes any function
+//!    of three bits from its truth table. The rotation is one instruction, too.
+//! 2. *Several vectors* of lanes take turns. Each of the four instructions of a step waits for the
+//!    one before, and the processor can start several at a time.
+//! 3. *Words to lanes*: the sixteen lanes' blocks are sixteen rows of sixteen words, which are
+//!    transposed to columns.
 #![allow(unsafe_code)]
 #![allow(clippy::many_single_char_names)] // those of RFC 1321
 
@@ -22,17 +22,17 @@ use super::kernel::kernel;
 use super::lanes::{self, LaneState};
 use super::portable;
 
-/// Lanes a vector.
+/// The lanes in a vector.
 const WIDTH: usize = 16;
 
-/// Whether this processor has all that the kernel uses.
+/// Returns whether this processor has all instructions of the kernel.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
 }
 
 pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
     match messages.len() {
-        // Fewer are faster one by one.
+        // Fewer messages are faster one by one.
         0..=3 => portable::md5_many(messages, out),
         4..=16 => lanes::md5_many(messages, out, compress::<1, 16>),
         17..=32 => lanes::md5_many(messages, out, compress::<2, 32>),
@@ -70,14 +70,14 @@ fn step<const VECTORS: usize, const FUNCTION: i32, const LEFT: i32, const RIGHT:
     let sine = _mm512_set1_epi32(SINES[i].cast_signed());
     for v in 0..VECTORS {
         let function = _mm512_ternarylogic_epi32::<FUNCTION>(b[v], c[v], d[v]);
-        // The other three are there long before the function's value is.
+        // The other three are available long before the function's value.
         let sum = _mm512_add_epi32(_mm512_add_epi32(a[v], m[word(i)][v]), sine);
         let sum = _mm512_rol_epi32::<LEFT>(_mm512_add_epi32(sum, function));
         a[v] = _mm512_add_epi32(sum, b[v]);
     }
 }
 
-/// Word k of block number `piece` of each input, for each k.
+/// Returns word k of block number `piece` of each input, for each k.
 ///
 /// # Safety
 ///
@@ -91,7 +91,7 @@ unsafe fn columns(inputs: &[&[u8]; WIDTH], piece: usize) -> [__m512i; WIDTH] {
         // alignment.
         *row = unsafe { _mm512_loadu_si512(input.as_ptr().add(piece * BLOCK).cast()) };
     }
-    // Four by four within the quarters of the vectors…
+    // Transposes four by four within the quarters of the vectors…
     let mut quarters = [[_mm512_setzero_si512(); 4]; 4];
     for (quarters, rows) in quarters.iter_mut().zip(rows.as_chunks::<4>().0) {
         let low = _mm512_unpacklo_epi32(rows[0], rows[1]);

@@ -6,7 +6,7 @@ pub(super) const BLOCK: usize = 64;
 /// The state before the first block: A, B, C, D.
 pub(super) const INITIAL: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
-/// T: entry i is the whole part of 2^32·|sin(i+1)|.
+/// T: entry i is the integer part of 2^32·|sin(i+1)|.
 pub(super) const SINES: [u32; 64] = [
     0xd76a_a478,
     0xe8c7_b756,
@@ -74,7 +74,7 @@ pub(super) const SINES: [u32; 64] = [
     0xeb86_d391,
 ];
 
-/// The word of the block that step `i` takes.
+/// Returns the word of the block that step `i` uses.
 #[inline]
 pub(super) const fn word(i: usize) -> usize {
     match i / 16 {

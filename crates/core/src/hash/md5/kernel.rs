@@ -1,10 +1,10 @@
-//! What the kernels have in common: the 64 steps of RFC 1321, section 3.4, and their state.
+//! The part that the kernels share: the 64 steps of RFC 1321, section 3.4, and their state.
 
-/// Defines `compress`, which takes all lanes some blocks further, for one kind of vector.
+/// Defines `compress` for one kind of vector: it advances all lanes by some blocks.
 ///
-/// Where it is used there are `WIDTH`, the lanes of a vector; the functions `F`, `G`, `H` and `I`
-/// as `step` knows them; `step` itself; and `columns`, the words of one of the pieces of `WIDTH`
-/// words that blocks are read in, lane by lane.
+/// The module that uses it must define: `WIDTH`, the lanes of a vector; the functions `F`, `G`, `H`
+/// and `I` in the form that `step` takes; `step` itself; and `columns`, which reads `WIDTH` words
+/// of a block from each lane.
 macro_rules! kernel {
     (
         $feature:literal,
@@ -14,10 +14,10 @@ macro_rules! kernel {
         load = $load:ident,
         store = $store:ident
     ) => {
-        /// A word of the state, or of the blocks, of all lanes.
+        /// A word of the state, or of a block, in all lanes.
         type Word<const VECTORS: usize> = [$vector; VECTORS];
 
-        /// Takes all lanes `blocks` blocks further.
+        /// Advances all lanes by `blocks` blocks.
         fn compress<const VECTORS: usize, const LANES: usize>(
             state: &mut LaneState<LANES>,
             inputs: &[&[u8]; LANES],
@@ -34,7 +34,7 @@ macro_rules! kernel {
             inputs: &[&[u8]; LANES],
             blocks: usize,
         ) {
-            /// Pieces that a block is read in.
+            /// The number of pieces in which a block is read.
             const PIECES: usize = 16 / WIDTH;
             const { assert!(LANES == VECTORS * WIDTH) };
             assert!(

@@ -1,5 +1,5 @@
-//! The test of the hashes with AVX2, eight at a time. (The hashes themselves do not gain: a 64-bit
-//! product takes eight of its instructions, and gathering from the table is as slow as loading.)
+//! The test of the hashes with AVX2, eight at a time. The hashes themselves would not be faster: a
+//! 64-bit product takes eight of its instructions, and a gather is as slow as separate loads.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::{
@@ -11,12 +11,12 @@ use core::arch::x86_64::{
 
 use super::{BLOCK, Criteria};
 
-/// Whether this processor has all that the kernel uses.
+/// Returns whether this processor has all instructions of the kernel.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
-/// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
+/// Sets a bit for each hash that meets the criteria, or has H = 2^32-1.
 pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
@@ -35,12 +35,12 @@ fn matches_avx2(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u
     let eight = |hashes: &[u64; 8]| {
         let (halves, _) = hashes.as_chunks::<4>();
         let [low, high] = [0, 1].map(|k| _mm256_castsi256_ps(load(&halves[k])));
-        // The high halves: pairs from each in turn, and then in order.
+        // Takes the high halves: pairs from both vectors in turn, then in order.
         let high = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
         let high = _mm256_permute4x64_epi64::<0b11_01_10_00>(high);
-        // (H+1)·x as H·x + x.
+        // Computes (H+1)·x as H·x + x.
         let product = _mm256_add_epi32(_mm256_mullo_epi32(high, inverse), inverse);
-        // A shift by all 32 bits leaves nothing: right for a divisor that is odd.
+        // A shift by all 32 bits gives zero, as an odd divisor needs.
         let quotient = _mm256_or_si256(
             _mm256_srl_epi32(product, right),
             _mm256_sll_epi32(product, left),

@@ -2,7 +2,7 @@
 
 use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
-/// Finds where a chunk ends among windows.
+/// Finds the end of a chunk among windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matcher {
     criteria: Criteria,

@@ -3,13 +3,14 @@
 use super::table::{ENTERING, LEAVING, MULTIPLIER};
 use super::{BLOCK, CARRY, Criteria, WINDOW};
 
-/// Strips at a time: two to four are twice as fast as one, more do not fit the registers.
+/// The number of strips at a time. Two to four are twice as fast as one; more do not fit the
+/// registers.
 const LANES: usize = 3;
 
-/// Steps that all lanes take between two looks at the bounds of their slices.
+/// Steps of all lanes between two bounds checks of their slices.
 const STEPS: usize = 32;
 
-/// All window hashes of `bytes`, 63 fewer than bytes.
+/// Computes all window hashes of `bytes`, 63 fewer than bytes.
 pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
@@ -19,7 +20,8 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
         done = strip * LANES;
         strips(&bytes[..done + CARRY], &mut hashes[..done], strip);
     }
-    // The rest, or everything, in one strip: on from the last window, or from the first 63 bytes.
+    // The rest, or everything, is one strip. It continues from the last window, or begins with the
+    // first 63 bytes.
     let (mut hash, mut leaving) = match done.checked_sub(1) {
         Some(last) => (hashes[last], LEAVING[usize::from(bytes[last])]),
         None => (
@@ -37,7 +39,7 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     }
 }
 
-/// The hashes of `LANES` strips of `strip` windows each.
+/// Computes the hashes of `LANES` strips of `strip` windows each.
 fn strips(bytes: &[u8], hashes: &mut [u64], strip: usize) {
     let mut hash = [0; LANES];
     for i in 0..CARRY {
@@ -45,7 +47,7 @@ fn strips(bytes: &[u8], hashes: &mut [u64], strip: usize) {
             hash[lane] = enter(hash[lane], bytes[lane * strip + i]);
         }
     }
-    // What the byte that leaves next takes with it: of the window before the first, nothing.
+    // The contribution of the byte that leaves next; 0 before the first window.
     let mut left = [0; LANES];
     for start in (0..strip).step_by(STEPS) {
         let steps = |from| -> [&[u8]; LANES] {
@@ -72,9 +74,9 @@ fn enter(hash: u64, byte: u8) -> u64 {
         .wrapping_add(ENTERING[usize::from(byte)])
 }
 
-/// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
+/// Sets a bit for each hash that meets the criteria, or has H = 2^32-1.
 ///
-/// Without a branch: hits come at random, and each would cost a misprediction.
+/// It has no branch, because hits are random and each would cost a misprediction.
 pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     let inverse = criteria.inverse_32();
     let quotient_limit = criteria.quotient_limit_32();
@@ -84,7 +86,7 @@ pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &
         *bits = 0;
         for (i, &hash) in block.iter().enumerate() {
             let high = (hash >> 32) as u32;
-            // (H+1)·x as H·x + x.
+            // Computes (H+1)·x as H·x + x.
             let product = high.wrapping_mul(inverse).wrapping_add(inverse);
             let cut = product.rotate_right(criteria.shift) <= quotient_limit;
             let sample = high <= sample_limit;

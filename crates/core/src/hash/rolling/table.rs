@@ -5,18 +5,18 @@ use crate::ids::Fingerprint;
 
 use super::WINDOW;
 
-/// Where the table's random numbers start: `resemble` in ASCII.
+/// The seed of the table's random numbers: `resemble` in ASCII.
 pub const SEED: u64 = 0x7265_7365_6d62_6c65;
 
-/// B, by which the hash is multiplied for each byte that enters: a 64-bit multiplier for
+/// B, the multiplier of the hash for each byte that enters. It is a 64-bit multiplier for
 /// congruential generators with a good spectrum (Steele and Vigna, "Computationally easy,
 /// spectrally good multipliers for congruential pseudorandom number generators", 2021, table 6).
 ///
-/// Being 5 mod 8 it has the greatest order there is modulo 2^64, so no two places in a window weigh
-/// the same.
+/// It is 5 mod 8, so it has the maximum order modulo 2^64. So no two positions in a window have the
+/// same weight.
 pub const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 
-/// The divisor D' of the paper's parameters, which no window of equal bytes matches.
+/// The divisor D' of the paper's parameters. No window of equal bytes matches it.
 const PAPER_BACKUP_DIVISOR: u64 = 270;
 
 /// Σ B^i for i < 64: a window of 64 bytes c hashes to `ENTERING[c]` times this.
@@ -34,13 +34,13 @@ pub(super) const fn power(n: u32) -> u64 {
     MULTIPLIER.wrapping_pow(n)
 }
 
-/// T: what a byte adds to the hash when it enters the window.
+/// T: the value that a byte adds to the hash when it enters the window.
 ///
-/// Entry c is the next output of splitmix64 (Steele, Lea, Flood 2014) for which the window of 64
-/// bytes c is neither a sample nor a match of the paper's D'. About one output in eight is passed
-/// over for that. Samples: so that padding can never be a fingerprint, nor slow the scan down,
-/// without anybody asking. D': so that a run of equal bytes is cut into chunks of Tmax; with other
-/// divisors it may match at every position, which is as right, only shorter.
+/// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). It is the next one for which the
+/// window of 64 bytes c is neither a sample nor a match of the paper's D'. About one output in
+/// eight is skipped. So padding is never a fingerprint and does not slow down the scan, without a
+/// test. And a run of equal bytes is cut into chunks of Tmax. With other divisors it may match at
+/// every position; the chunks are then shorter, but correct.
 pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);
@@ -61,7 +61,7 @@ pub const ENTERING: [u64; 256] = {
     table
 };
 
-/// T·B^64: what a byte takes with it when it leaves, 64 bytes after it entered.
+/// T·B^64: the value that a byte subtracts when it leaves, 64 bytes after it entered.
 pub(super) const LEAVING: [u64; 256] = {
     let (mut table, mut byte) = ([0; 256], 0);
     while byte < 256 {

@@ -1,17 +1,17 @@
-//! Words that wait to be hashed and joined, and the hashes that come of it.
+//! The words that wait to be hashed and joined, and the hashes of their shingles.
 
 use crate::hash::shingles::{MOST_WORDS, WordEnd};
 
-/// Words that are joined at once.
+/// The number of words that are joined at once.
 pub(super) const ROOM: usize = 512;
 
-/// Blocks of which it is known where letters are, before their words are taken.
+/// The number of blocks whose letters are located before their words are taken.
 pub(super) const AHEAD: usize = 8;
 
-/// Vectors for all words of a block may be written where one word is wanted.
+/// Extra room, because vectors for all words of a block may be written where one word is needed.
 const BEYOND: usize = MOST_WORDS;
 
-/// Words of a text that wait, in order.
+/// The waiting words of a text, in order.
 ///
 /// Invariant between calls: there is room for the words of [`AHEAD`] blocks.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub(super) struct WordBuffer {
     pub(super) low: [u64; ROOM + BEYOND],
     pub(super) high: [u64; ROOM + BEYOND],
     pub(super) count: usize,
-    /// What `vbmi` remembers of blocks.
+    /// Blocks with long words, noted by `vbmi`.
     #[cfg(target_arch = "x86_64")]
     pub(super) long: [LongWords; ROOM],
 }
@@ -28,7 +28,7 @@ pub(super) struct WordBuffer {
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct LongWords {
-    /// Where it begins.
+    /// Its start.
     pub(super) at: usize,
     /// The number of its first word in the batch.
     pub(super) first: usize,
@@ -55,13 +55,13 @@ impl WordBuffer {
         }; ROOM],
     };
 
-    /// Whether the words must be joined before the next ones come.
+    /// Returns whether the words must be joined before the next ones are added.
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
         self.count + AHEAD * MOST_WORDS > ROOM
     }
 
-    /// The next word.
+    /// Adds a word.
     #[inline]
     pub(super) const fn push(&mut self, word: WordEnd) {
         let at = self.count % ROOM;
@@ -69,7 +69,7 @@ impl WordBuffer {
         self.count = at + 1;
     }
 
-    /// A word that waits.
+    /// Returns a waiting word.
     #[inline]
     pub(super) const fn get(&self, number: usize) -> WordEnd {
         WordEnd {
@@ -78,7 +78,7 @@ impl WordBuffer {
         }
     }
 
-    /// Another word instead of one that waits.
+    /// Replaces a waiting word.
     #[inline]
     pub(super) const fn set(&mut self, number: usize, word: WordEnd) {
         (self.low[number], self.high[number]) = (word.low, word.high);
