@@ -1,13 +1,13 @@
 //! Asks running work to end early.
 //!
 //! Long work checks a flag regularly: before a file is read, between two pieces of a large one, at
-//! each read of the index. The flag only asks. Work that finds it set returns what it has, or an
-//! error that says that it was stopped.
+//! each read of the index. The flag is only a request. Work that finds it set returns its result so
+//! far, or an error that says that it was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks work to end early. Clones are one flag.
+/// A request to end work early. Clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag {
     own: Arc<AtomicBool>,
@@ -15,7 +15,7 @@ pub struct StopFlag {
 }
 
 impl StopFlag {
-    /// Ends what runs now, and everything later until [`Self::clear`].
+    /// Requests the end of all current and later work, until [`Self::clear`].
     pub fn set(&self) {
         self.own.store(true, Ordering::Relaxed);
     }
@@ -25,7 +25,7 @@ impl StopFlag {
         self.own.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether to end.
+    /// Returns whether the work must end.
     pub fn is_set(&self) -> bool {
         let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         set(&self.own) || self.above.as_deref().is_some_and(set)

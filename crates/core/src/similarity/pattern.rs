@@ -1,21 +1,21 @@
 //! The order of shared and missing samples in a file.
 
-/// What the sequence of a file's samples looks like when each is either shared with the other file
-/// or missing there.
+/// The sequence of a file's samples, each either shared with the other file or missing there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// All samples.
+    /// The number of samples.
     pub(super) total: u64,
-    /// The shared ones.
+    /// The number of shared samples.
     pub(super) shared: u64,
-    /// Runs of missing samples between two shared ones.
+    /// The number of runs of missing samples between two shared ones.
     pub(super) breaks: u64,
-    /// The same, with those before the first and after the last shared sample; 0 if none is shared.
+    /// The same, including runs before the first and after the last shared sample; 0 if none is
+    /// shared.
     pub(super) runs: u64,
 }
 
 impl Pattern {
-    /// Reads the samples in order: whether each is shared.
+    /// Counts a sequence of samples; `true` is a shared one.
     pub(super) fn of(samples: impl IntoIterator<Item = bool>) -> Self {
         let mut pattern = Self::default();
         let mut is_missing = false;
@@ -32,7 +32,7 @@ impl Pattern {
         pattern
     }
 
-    /// All missing samples.
+    /// Counts the missing samples.
     pub(super) const fn missing(&self) -> u64 {
         self.total - self.shared
     }

@@ -1,36 +1,34 @@
-//! Exact answers, from the bytes of both files.
+//! Exact measures from the bytes of both files.
 //!
-//! [`cover`] and [`exact`] are the definitions of `docs/design.md` computed to the last byte;
-//! [`common_runs`] says *where* two files agree. All three take time linear in both sizes, whatever
-//! the bytes, and memory in proportion to the files up to a bound.
+//! [`cover`] and [`exact`] compute the definitions of `docs/design.md` to the last byte.
+//! [`common_runs`] returns *where* two files agree. All three take time linear in both sizes, for
+//! any bytes. Their memory is proportional to the files, up to a bound.
 //!
 //! # How bytes and windows are counted
 //!
-//! Everything [`cover`] and [`exact`] say of bytes follows from one question, asked of each 64-byte
-//! window of a file: does it occur in the other one, or earlier in the same? The covered bytes are
-//! those in windows that occur in the other file; a file's set of windows is as large as the number
-//! of those that do not occur earlier; the sets have in common those that occur in the other file
-//! and not earlier. `mark` answers it for all windows of a file at once, by a sparse index and
-//! comparisons of bytes; no answer rests on a hash.
+//! All figures of [`cover`] and [`exact`] follow from one question about each 64-byte window of a
+//! file. Does it occur in the other file, or earlier in the same file? The covered bytes are those
+//! in windows that occur in the other file. The size of a file's set is the number of windows that
+//! do not occur earlier. The common part of both sets are the windows that occur in the other file
+//! and not earlier. `mark` answers the question for all windows of a file at once, by a sparse
+//! index and comparisons of bytes. No result depends on a hash.
 //!
 //! # How runs are found
 //!
-//! 1. **Which windows of a are in b** is known as above, and where, by the same sparse index: the
-//!    places of the 33 blocks in a window, one of which is in the index, are verified on the bytes.
-//!    Windows of crowded blocks have a table of their own, made when one is met.
-//! 2. **Greedy in a.** From the first byte of a that is not yet reported, the first window that b
-//!    has too starts a run. Of the places in b where it occurs (the first few are remembered) the
-//!    one that agrees furthest is taken, so each run is maximal at its place. A following run may
-//!    begin inside the last 63 bytes of the one before; it is then reported without the bytes that
-//!    already were. So every byte of a is reported at most once, and together the runs cover
-//!    exactly what [`cover`] counts.
-//! 3. **Repetition costs nothing extra.** A window that occurs a million times remembers [`PLACES`]
-//!    places, and comparing them costs no more than a constant times the bytes that the best one
-//!    reports.
-//! 4. **Beyond [`DENSE`] bytes the index thins out**: only every 33rd window of 32 bytes is
-//!    indexed. Any run of 64 bytes holds one of these whole, so distinctive runs are all still
-//!    found; in stretches of b that repeat more often than [`PLACES`] times a run may be reported
-//!    in part.
+//! 1. **The windows of a that are in b** are found as above, and their places by the same sparse
+//!    index. One of the 33 blocks in a window is in the index, and its places are verified on the
+//!    bytes. Windows of crowded blocks have a table of their own, made on demand.
+//! 2. **Greedy in a.** From the first unreported byte of a, the first window that b has starts a
+//!    run. A few of its places in b are remembered. The place with the longest agreement is taken,
+//!    so each run is maximal there. The next run may begin inside the last 63 bytes of the one
+//!    before. The bytes that were reported already are then left out. So every byte of a is
+//!    reported at most once, and the runs cover exactly the bytes that [`cover`] counts.
+//! 3. **Repetition costs nothing extra.** Of a window that occurs a million times, [`PLACES`]
+//!    places are remembered. Comparing them costs at most a constant times the bytes that the best
+//!    one reports.
+//! 4. **Beyond [`DENSE`] bytes the index is sparse**: only every 33rd window of 32 bytes is
+//!    indexed. Any run of 64 bytes contains one of these, so all distinctive runs are still found.
+//!    If a part of b repeats more than [`PLACES`] times, a run there may be reported in part.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -57,31 +55,32 @@ pub use cover::cover;
 /// The least length of a run that counts: one window.
 pub const LEAST_RUN: usize = Params::WINDOW;
 
-/// How many places in b are compared for a window that occurs often.
+/// The number of places in b that are compared for a frequent window.
 pub const PLACES: usize = 8;
 
-/// Up to this size of the smaller file every window is indexed, and the runs are exact.
+/// The size of the smaller file up to which every window is indexed and the runs are exact.
 pub const DENSE: usize = 4 << 20;
 
-/// A stretch of equal bytes: `a[run.a] == b[run.b]`.
+/// A run of equal bytes: `a[run.a] == b[run.b]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonRun {
-    /// Where in the first file, in bytes.
+    /// The range in the first file, in bytes.
     pub a: Range<u64>,
-    /// Where in the second file; as long as `a`.
+    /// The range in the second file, with the same length.
     pub b: Range<u64>,
 }
 
-/// The runs of at least 64 bytes of `a` that `b` has too, in the order of `a`, each byte of `a` at
-/// most once. `b` is where one occurrence lies; bytes of `b` may be named repeatedly.
+/// Returns the runs of at least 64 bytes of `a` that `b` has, too, in the order of `a`. Each byte
+/// of `a` occurs at most once. `b` is the range of one occurrence; bytes of `b` may occur
+/// repeatedly.
 ///
-/// A run that overlaps the one before it is reported without the overlap, and may then be shorter
-/// than 64 bytes. See the module's text for files over [`DENSE`].
+/// A run that overlaps the one before is reported without the overlap, and may then be shorter than
+/// 64 bytes. The module describes files over [`DENSE`].
 pub fn common_runs(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
     common_runs_within(a, b, DENSE)
 }
 
-/// As [`common_runs`], with a limit other than [`DENSE`].
+/// Like [`common_runs`], with another limit than [`DENSE`].
 fn common_runs_within(a: &[u8], b: &[u8], dense: usize) -> Vec<CommonRun> {
     let least = a.len().min(b.len());
     if least < LEAST_RUN {
@@ -98,7 +97,7 @@ fn common_runs_within(a: &[u8], b: &[u8], dense: usize) -> Vec<CommonRun> {
 fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
     let mut runs: Vec<CommonRun> = Vec::new();
     let mut places = Vec::new();
-    let mut reported = 0usize; // bytes of a before this are done with
+    let mut reported = 0usize; // bytes of a before this were reported
     let mut at = 0;
     while let Some(next) = starts.next(at) {
         at = next;
@@ -108,7 +107,7 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
         let best = places
             .iter()
             .map(|&place| extend(a, b, at, place, S::WIDTH, floor))
-            // The first of the longest: a rule that does not depend on the table.
+            // Take the first of the longest, which does not depend on the table.
             .reduce(|best, run| if run.len > best.len { run } else { best });
         match best {
             Some(run) if run.len >= LEAST_RUN && run.a + run.len > reported => {
@@ -118,7 +117,7 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
                     b: (run.b + skip) as u64..(run.b + run.len) as u64,
                 });
                 reported = end;
-                // Windows that end within what is reported say nothing new.
+                // Windows that end within the reported bytes add nothing.
                 at = (at + 1).max(end + 1 - S::WIDTH);
             }
             _ => at += 1,
@@ -127,7 +126,8 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
     join(runs)
 }
 
-/// Runs that continue each other in both files are one: a run found again from its trimmed rest.
+/// Joins runs that continue each other in both files. The second was found from the rest of the
+/// first.
 fn join(runs: Vec<CommonRun>) -> Vec<CommonRun> {
     let mut joined: Vec<CommonRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -142,7 +142,7 @@ fn join(runs: Vec<CommonRun>) -> Vec<CommonRun> {
     joined
 }
 
-/// A run while it is being judged: `a[a..a + len] == b[b..b + len]`.
+/// A run that is being compared: `a[a..a + len] == b[b..b + len]`.
 #[derive(Clone, Copy)]
 struct Found {
     a: usize,
@@ -150,7 +150,7 @@ struct Found {
     len: usize,
 }
 
-/// The maximal run around equal windows at `at` and `place`, not reaching below `floor` in a.
+/// Returns the maximal run around equal windows at `at` and `place`, from `floor` on in a.
 fn extend(a: &[u8], b: &[u8], at: usize, place: usize, width: usize, floor: usize) -> Found {
     let back = common_suffix(&a[floor..at], &b[..place]);
     let on = common_prefix(&a[at + width..], &b[place + width..]);
@@ -161,7 +161,7 @@ fn extend(a: &[u8], b: &[u8], at: usize, place: usize, width: usize, floor: usiz
     }
 }
 
-/// How many bytes two strings have in common at their beginnings.
+/// Returns the length of the common prefix of two strings.
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let most = a.len().min(b.len());
     let ((a, last_a), (b, last_b)) = (a[..most].as_chunks(), b[..most].as_chunks());
@@ -175,7 +175,7 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     8 * a.len() + last.take_while(|(x, y)| x == y).count()
 }
 
-/// How many bytes two strings have in common at their ends.
+/// Returns the length of the common suffix of two strings.
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     let most = a.len().min(b.len());
     let (a, b) = (&a[a.len() - most..], &b[b.len() - most..]);
@@ -190,11 +190,11 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     8 * a.len() + first.take_while(|(x, y)| x == y).count()
 }
 
-/// The measures in bytes, computed and not estimated: containments by [`cover`], the resemblance on
-/// the sets of 64-byte windows. `shared_bytes` is the number of bytes of the smaller file in runs
-/// of at least 64 that the other file has too.
+/// Computes the exact measures in bytes: containments by [`cover`], the resemblance on the sets of
+/// 64-byte windows. `shared_bytes` counts the bytes of the smaller file in runs of at least 64 that
+/// the other file has, too.
 ///
-/// Like estimates, the shares are `None` if a file is too small to judge.
+/// As in estimates, the shares are `None` if a file is too small to judge.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     let CommonBytes {
         covered: (in_a, in_b),
@@ -222,12 +222,12 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     }
 }
 
-/// What two byte strings have in common, however small they are.
+/// The comparison of two byte strings of any size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
-    /// Bytes of a and of b in runs of at least 64 that the other has too.
+    /// Bytes of a and of b in runs of at least 64 that the other has, too.
     pub(super) covered: (usize, usize),
-    /// Shared over all of their 64-byte windows.
+    /// Shared over all 64-byte windows of both.
     pub(super) resemblance: f64,
 }
 

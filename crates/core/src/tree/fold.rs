@@ -1,18 +1,19 @@
 //! The topmost useful pairs.
 //!
-//! A copied tree makes a pair of every directory with its copy, and one of each with every
-//! directory above its copy. One row says it all: the topmost. But topmost alone would always name
-//! the roots. Two rules choose. *Below* means that each side of a pair is, or lies in, the same
-//! side of another. *Clearly better* is a figure that misses at most half of what the other misses,
-//! which itself misses more than a tenth: beside 95 % nothing is clearly better, beside 60 % are 80
-//! %, and beside those 90 %.
+//! A copied tree makes a pair of every directory with its copy, and a pair of each with every
+//! directory above its copy. One row is enough: the topmost. But the topmost pair alone would
+//! always be the roots. Two rules choose. *Below* means that each side of a pair is the same side
+//! of another pair, or is in it. *Clearly better* compares what is missing from two figures. The
+//! worse one misses more than a tenth, and the better one at most half of that. Nothing is clearly
+//! better than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
 //!
-//! 1. **Loose pairs go.** A pair is loose if one below it keeps nine tenths of its shared bytes
-//!    (seen from the side that lies in the other with the larger share), and is clearly better, or
-//!    clearly more alike, or more alike by a quarter. Alike is what both share over what both have
-//!    (Dice's coefficient, by bytes). `(a, /)` shares as much as `(a, /backup/a)`, and says less.
-//! 2. **Lower pairs fold.** From above, a pair goes if one that stays is above it, unless its
-//!    larger containment is clearly better than that one's.
+//! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
+//!    hold. First, the lower pair has nine tenths of its shared bytes, counted on the side of its
+//!    larger containment. Second, the lower pair is clearly better, or clearly more alike, or more
+//!    alike by a quarter. Alike is Dice's coefficient by bytes: the shared bytes of both over all
+//!    bytes of both. `(a, /)` shares as much as `(a, /backup/a)`, and is less precise.
+//! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
+//!    it, unless its larger containment is clearly better.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,7 @@ use super::forest::{Forest, Node};
 use super::holdings::Share;
 use super::pairs::Pair;
 
-/// The pairs that remain, in the order given. The pairs are distinct.
+/// Returns the remaining pairs, in the given order. The pairs must be distinct.
 pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
     let places: HashMap<(Node, Node), usize> = pairs
         .iter()
@@ -33,7 +34,7 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
             loose[upper] = loose[upper] || is_loose(&pairs[upper], pair);
         });
     }
-    // Whatever is above a pair has a lesser sum of depths.
+    // A pair above another has a lesser sum of depths.
     let mut order: Vec<usize> = (0..pairs.len()).filter(|&at| !loose[at]).collect();
     order.sort_by_key(|&at| forest.depth(pairs[at].a) + forest.depth(pairs[at].b));
     let mut stays = vec![false; pairs.len()];
@@ -49,8 +50,8 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
         .collect()
 }
 
-/// The places of the pairs above one. Sides in preorder stay so upwards, as long as neither holds
-/// the other.
+/// Finds the positions of the pairs above a pair. Ancestors keep the preorder of the two sides,
+/// unless one contains the other.
 fn above(
     forest: &Forest,
     places: &HashMap<(Node, Node), usize>,
@@ -66,7 +67,7 @@ fn above(
     }
 }
 
-/// Rule 1.
+/// Returns whether the upper pair is loose because of the lower one (rule 1).
 pub(super) fn is_loose(upper: &Pair, lower: &Pair) -> bool {
     let from_a = upper.a_in_b() >= upper.b_in_a();
     let kept = |pair: &Pair| u128::from(if from_a { pair.shared_a } else { pair.shared_b });
@@ -77,12 +78,12 @@ pub(super) fn is_loose(upper: &Pair, lower: &Pair) -> bool {
             || u64::from(more.millionths()) * 4 >= u64::from(less.millionths()) * 5)
 }
 
-/// Rule 2.
+/// Returns whether the lower pair is clearly better than the upper one (rule 2).
 pub(super) fn is_clearly_better(lower: &Pair, upper: &Pair) -> bool {
     is_clearly_more(lower.containment(), upper.containment())
 }
 
-/// What both sides share of what both have.
+/// Returns the shared bytes of both over all bytes of both.
 fn alike(pair: &Pair) -> Share {
     let shared = pair.shared_a.saturating_add(pair.shared_b);
     Share::of(shared, pair.bytes_a.saturating_add(pair.bytes_b))

@@ -1,7 +1,7 @@
-//! What each character is to a word, by Unicode's general categories.
+//! The role of each character in words, by Unicode's general categories.
 //!
-//! Asked for every character beyond ASCII, so the answers are kept: a page of 256 characters is
-//! made when the first of them is met.
+//! The classes of non-ASCII characters are cached by pages of 256. A page is made when the first of
+//! its characters is read.
 
 use std::sync::OnceLock;
 
@@ -9,24 +9,24 @@ use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// What a character does to the word under way.
+/// The effect of a character on the current word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It ends the word.
+    /// Ends the word.
     Separator,
-    /// It goes on with the word, or begins one: a letter, a digit, a connector such as `_`.
+    /// Continues or begins a word: a letter, a digit, a connector such as `_`.
     Letter,
-    /// It goes on with the word, whatever that is: an accent, a vowel sign.
+    /// Continues any word: an accent, a vowel sign.
     Mark,
-    /// It is a word by itself, with the marks that follow it: a letter or digit of a script that is
-    /// written without blanks.
+    /// Is a word by itself, with the marks that follow it: a letter or digit of a script without
+    /// blanks.
     Alone,
-    /// It is not seen, and changes nothing: a soft hyphen, a mark of direction.
+    /// Is invisible and changes nothing: a soft hyphen, a mark of direction.
     Invisible,
 }
 
-/// Where the letters and digits of scripts are that are written without blanks: Thai, Lao, Tibetan,
-/// Myanmar, Khmer, Han, Hiragana, Katakana.
+/// The ranges of letters and digits of the scripts that are written without blanks: Thai, Lao,
+/// Tibetan, Myanmar, Khmer, Han, Hiragana, Katakana.
 const WITHOUT_BLANKS: [(u32, u32); 19] = [
     (0x0e00, 0x0fff),
     (0x1000, 0x109f),
@@ -49,10 +49,10 @@ const WITHOUT_BLANKS: [(u32, u32); 19] = [
     (0x2_0000, 0x3_ffff),
 ];
 
-/// Characters of a page.
+/// The number of characters in a page.
 const PAGE: usize = 256;
 
-/// Unicode's `Default_Ignorable_Code_Point`: what no reader sees, wherever it is.
+/// Unicode's `Default_Ignorable_Code_Point`: characters that are never visible.
 const INVISIBLE: [(u32, u32); 17] = [
     (0xad, 0xad),
     (0x34f, 0x34f),
@@ -73,11 +73,11 @@ const INVISIBLE: [(u32, u32); 17] = [
     (0xe_0000, 0xe_0fff),
 ];
 
-/// What is known of a character: its role in the highest byte, [`JOINS`], and its lower case.
+/// The properties of a character: its role in the highest byte, [`JOINS`], and its lower case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class(u32);
 
-/// In normal form C it may be a part of the character before it, or another one.
+/// The bit for a character that normal form C may join to the one before, or replace.
 const JOINS: u32 = 1 << 31;
 
 impl Class {
@@ -92,13 +92,13 @@ impl Class {
         }
     }
 
-    /// Its lower case, of [`TWO_IN_LOWER_CASE`] the first of two.
+    /// Returns its lower case; for [`TWO_IN_LOWER_CASE`] the first character of two.
     #[inline]
     pub(crate) const fn lower(self) -> u32 {
         self.0 & 0x00ff_ffff
     }
 
-    /// Whether in normal form C it may be a part of the character before it, or another one.
+    /// Returns whether normal form C may join it to the character before, or replace it.
     #[inline]
     pub(crate) const fn joins(self) -> bool {
         self.0 & JOINS != 0
@@ -111,7 +111,7 @@ type Page = [u32; PAGE];
 static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
     [const { OnceLock::new() }; (char::MAX as usize + 1) / PAGE];
 
-/// The only character whose lower case is two: `İ`, an `i` and a dot above.
+/// The only character with two in lower case: `İ`, an `i` and a dot above.
 pub(crate) const TWO_IN_LOWER_CASE: (char, [char; 2]) = ('\u{130}', ['i', '\u{307}']);
 
 #[inline]
@@ -136,7 +136,7 @@ fn make_page(first: u32) -> Box<Page> {
     }))
 }
 
-/// The role of a character, as the highest byte of its entry.
+/// Returns the role of a character, as the highest byte of its entry.
 fn role_of(character: char) -> u8 {
     use GeneralCategory as C;
     let code = character as u32;
@@ -215,7 +215,7 @@ mod tests {
         {
             assert_eq!(class_of(upper).lower(), lower as u32, "{upper}");
         }
-        // One character alone has two in lower case, and these are what it says.
+        // Only one character has two in lower case, and they are these.
         for code in 0..=u32::from(char::MAX) {
             let Some(character) = char::from_u32(code) else {
                 continue;

@@ -1,23 +1,22 @@
 //! Normal form C, character by character.
 //!
-//! A character waits until the next one shows that nothing more belongs to it: a mark may change
-//! it, and a mark behind that may come between. What a text becomes is the same however it was
-//! written, and however its bytes come. It is what Unicode's annex 15 defines, but that more than
-//! [`MAX_MARKS`] marks in a row are taken apart, as its stream-safe form does: a text of marks
-//! alone needs no memory.
+//! A character waits until the next one shows that it is complete. A mark may change it, and other
+//! marks may come between both. The result does not depend on how a text was written, or on its
+//! pieces. It is normal form C of Unicode's annex 15, with one exception, as in its stream-safe
+//! form. A run of more than [`MAX_MARKS`] marks is split, so that a text of marks takes no memory.
 
 use smallvec::SmallVec;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};
 
-/// The most marks that wait behind one character.
+/// The maximum number of marks that wait behind a character.
 const MAX_MARKS: usize = 30;
 
-/// The character that waits, and the marks behind it.
+/// The waiting character, and the marks behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Composer {
     starter: Option<char>,
-    /// In canonical order, each with its combining class.
+    /// The marks in canonical order, each with its combining class.
     marks: SmallVec<[(u8, char); 2]>,
 }
 
@@ -26,13 +25,13 @@ impl Composer {
         self.starter.is_none() && self.marks.is_empty()
     }
 
-    /// The character that waits, if it is a single one without marks.
+    /// Returns the waiting character, if it is single and has no marks.
     pub(super) fn single(&self) -> Option<char> {
         self.starter.filter(|_| self.marks.is_empty())
     }
 
-    /// Takes the next character: `out` gets what nothing belongs to any more. `joins` is that of
-    /// its [`Class`](super::classes::Class).
+    /// Takes the next character; `out` receives the characters that are now complete. `joins` is
+    /// that of its [`Class`](super::classes::Class).
     #[inline]
     pub(super) fn push(&mut self, character: char, joins: bool, out: &mut impl FnMut(char)) {
         if joins {
@@ -47,10 +46,11 @@ impl Composer {
         }
     }
 
-    /// Takes a character that is a part of the one before, or is written otherwise in normal form.
+    /// Takes a character that belongs to the one before, or has another normal form.
     #[inline(never)]
     fn join(&mut self, character: char, out: &mut impl FnMut(char)) {
-        // Without a composition: its own marks and the next ones are put in order.
+        // Decompose the waiting character, so that its own marks and the next ones are sorted
+        // together.
         if let Some(starter) = self.single() {
             self.starter = None;
             decompose_canonical(starter, |part| self.put(part, out));
@@ -69,7 +69,7 @@ impl Composer {
             self.marks.insert(at, (class, part));
             return;
         }
-        // Two that are no marks may be one: the letters of a syllable of Korean.
+        // Two characters without marks may compose: the letters of a Korean syllable.
         self.compose_marks();
         let both = self.single().and_then(|starter| compose(starter, part));
         if both.is_none() {
@@ -78,14 +78,14 @@ impl Composer {
         self.starter = both.or(Some(part));
     }
 
-    /// Joins the character with those of its marks that make another one with it.
+    /// Composes the character with its marks as far as possible.
     fn compose_marks(&mut self) {
         let Some(starter) = &mut self.starter else {
             return;
         };
         let mut last = 0;
         self.marks.retain(|&mut (class, mark)| {
-            // A mark of its own class that stayed stands between.
+            // A remaining mark of the same class is between them.
             let both = compose(*starter, mark).filter(|_| last < class);
             match both {
                 Some(both) => *starter = both,
@@ -95,7 +95,7 @@ impl Composer {
         });
     }
 
-    /// Gives all that waits.
+    /// Passes on everything that waits.
     #[inline]
     pub(super) fn flush(&mut self, out: &mut impl FnMut(char)) {
         if !self.marks.is_empty() {
@@ -109,7 +109,7 @@ impl Composer {
         }
     }
 
-    /// Drops all that waits.
+    /// Drops everything that waits.
     pub(super) fn clear(&mut self) {
         self.starter = None;
         self.marks.clear();

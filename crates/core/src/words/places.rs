@@ -1,16 +1,16 @@
-//! Where the words of a text lie.
+//! The places of the words in a text.
 
 use std::ops::Range;
 
 use crate::words::sink::{Sink, is_letter};
 use crate::words::whole;
 
-/// Where each word of a text begins and ends in its bytes: as many words as are collected, in the
-/// same order.
+/// Returns the range of each word in the bytes of a text. They are as many as the collected words,
+/// in the same order.
 ///
-/// The bytes are handed over in pieces: letters of ASCII that follow each other, what separates
-/// words, or one character beyond ASCII. Pieces of any size make the same words. A letter lies in
-/// the piece that it was taken with, also if it waited for a mark, and in all pieces of its entity.
+/// The bytes are processed in pieces: consecutive ASCII letters, separators, or one non-ASCII
+/// character. The words do not depend on the pieces. A letter has the range of its piece, even if
+/// it waited for a mark, or of all pieces of its entity.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);
@@ -35,7 +35,7 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
         };
         let end = at + 1 + more;
         sink.character = if is_in_entity {
-            // What ends a name without being its end is no part of it.
+            // A byte that ends a name without a semicolon is not part of it.
             let is_part = is_letter(first) || first >= 128 || matches!(first, b';' | b'#');
             sink.character.start..if is_part { end } else { at }
         } else {
@@ -50,11 +50,11 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
 
 #[derive(Default)]
 struct PlaceSink {
-    /// The piece under way, from the beginning of its entity.
+    /// The current piece, from the start of its entity.
     character: Range<usize>,
-    /// Where the character is that waits.
+    /// The range of the waiting character.
     waiting: Option<Range<usize>>,
-    /// The word under way.
+    /// The current word.
     word: Option<Range<usize>>,
     words: Vec<Range<usize>>,
 }

@@ -1,8 +1,8 @@
-//! What takes the words of a text.
+//! The receiver of the words of a text.
 
 use crate::hash::shingles::{Runs, WINDOW, letters};
 
-/// What an ASCII byte is: 0 separates words, others are themselves in lower case.
+/// The lower case of each ASCII byte in words; 0 for a separator.
 pub(super) const FOLDED: [u8; 128] = {
     let mut table = [0u8; 128];
     let mut at = 0u8;
@@ -17,32 +17,32 @@ pub(super) const FOLDED: [u8; 128] = {
     table
 };
 
-/// Whether a byte of ASCII is a part of words.
+/// Returns whether an ASCII byte is part of words.
 pub(crate) const fn is_letter(byte: u8) -> bool {
     byte < 128 && FOLDED[byte as usize] != 0
 }
 
-/// Takes the words of a text, letter by letter.
+/// Receives the words of a text, letter by letter.
 pub(crate) trait Sink {
-    /// The next letter of a word, in lower case: its code point.
+    /// Takes the next letter of a word: the code point of its lower case.
     fn letter(&mut self, letter: u32);
 
-    /// The character under way waits for what may belong to it, until the next one waits or
-    /// [`Self::release`]; `joins`: it belongs to the one that waits already. Its letters come then.
+    /// The current character waits for parts of it, until the next one waits or [`Self::release`].
+    /// Its letters follow then. `joins` is true if it belongs to the one that waits already.
     fn hold(&mut self, _joins: bool) {}
 
-    /// No character waits any more.
+    /// Ends the waiting: all letters were passed on.
     fn release(&mut self) {}
 
-    /// The word, if one was begun, is over: something separates it from the next.
+    /// Ends the word, if one was begun, at a separator.
     fn end_word(&mut self);
 
-    /// The word, if one was begun, is over, and the next begins at once.
+    /// Ends the word, if one was begun; the next begins at once.
     fn break_word(&mut self) {
         self.end_word();
     }
 
-    /// A whole word of letters of ASCII, as in the file. No word is under way.
+    /// Takes a whole word of ASCII letters as in the file, while no word is open.
     fn ascii_word(&mut self, letters: &[u8]) {
         for &byte in letters {
             self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
@@ -50,20 +50,19 @@ pub(crate) trait Sink {
         self.end_word();
     }
 
-    /// A whole word of 1 to 16 letters of ASCII, from one separator to the next. No word is under
-    /// way.
+    /// Takes a whole word of 1 to 16 ASCII letters between two separators, while no word is open.
     fn short_word(&mut self, word: Short) {
         self.ascii_word(&word.letters.to_le_bytes()[..word.length]);
     }
 
-    /// Whole words of ASCII at once, as many as the sink likes to take: how many bytes were taken.
-    /// No word is under way, neither before nor behind these.
+    /// Takes any number of whole ASCII words and returns the number of their bytes. No word is open
+    /// before or after.
     fn blocks(&mut self, _bytes: &[u8]) -> usize {
         0
     }
 
-    /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of
-    /// the window.
+    /// Takes whole words of 1 to 16 ASCII letters: the runs of ones in `words`, which has a bit for
+    /// each byte of the window.
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
             self.short_word(Short::at(window, from, to - from));
@@ -71,17 +70,17 @@ pub(crate) trait Sink {
     }
 }
 
-/// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it
-/// is zero.
+/// A word of 1 to 16 ASCII letters as a number, with the first letter lowest and zeros behind the
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// The letters as they are in the file, capitals included.
+    /// The letters as in the file, capitals included.
     pub(crate) letters: u128,
     pub(crate) length: usize,
 }
 
 impl Short {
-    /// The word at a place in a window that begins in its block.
+    /// Reads the word at a place in a window; it begins in the block of the window.
     #[inline]
     fn at(window: &[u8; WINDOW], from: usize, length: usize) -> Self {
         Self {

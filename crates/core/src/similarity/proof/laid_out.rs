@@ -1,17 +1,17 @@
-//! Proof of tables and of encoded data: contents whose line ends say more, or less, than those of
+//! Proof of tables and of encoded data: contents whose line ends mean more, or less, than those of
 //! a text.
 //!
-//! Two *tables* of short rows are measured by their rows if these say more than runs of words:
-//! each row is a text of its own, one of fewer than five words is covered if the other table has
-//! it, and the resemblance is that of the sets of rows (and of the shingles of longer ones). So
-//! rows may stand in any order. A row of which another table may have the like by chance is never
+//! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
+//! runs of words. Each row is then a text of its own. A row of fewer than five words is covered if
+//! the other table has it. The resemblance is that of the sets of rows, and of the shingles of
+//! longer ones. So rows may be in any order. A row that another table may have by chance is never
 //! covered.
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
 //!
-//! Which files these are is decided by the content alone, and which measure counts by both: the
-//! sides of a measure exchange with the contents as ever. Against anything else a table is a text,
-//! and encoded data are bytes.
+//! The content alone decides whether it is one of these. The kinds of both contents decide the
+//! measure, so its sides exchange with the contents. Compared with anything else, a table is a
+//! text, and encoded data are bytes.
 
 use std::sync::OnceLock;
 
@@ -20,21 +20,21 @@ use crate::similarity::Templates;
 use crate::similarity::proof::{CommonText, ShingledText};
 use crate::words::{LineLayout, joined};
 
-/// A text ready to be measured.
+/// A text that is ready to be measured.
 #[derive(Clone, Debug, Default)]
 pub struct ComparedText {
     words: ShingledText,
-    /// Each row as a text, if it is a table.
+    /// Each row as a text, if the text is a table.
     rows: Option<ShingledText>,
 }
 
 impl ComparedText {
-    /// The text of a content, from all its bytes.
+    /// Makes the text of a content from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self::without(&Templates::default(), bytes)
     }
 
-    /// The same without what is template.
+    /// Makes the text without templates.
     pub fn without(templates: &Templates, bytes: &[u8]) -> Self {
         let bytes = &*templates.worded(bytes);
         let template = templates.shingles();
@@ -50,17 +50,17 @@ impl ComparedText {
         }
     }
 
-    /// As runs of words.
+    /// Returns the text as runs of words.
     pub const fn words(&self) -> &ShingledText {
         &self.words
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimates the bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.words.memory() + self.rows.as_ref().map_or(0, ShingledText::memory)
     }
 
-    /// What it has in common with another one, and whether both are the same text.
+    /// Returns the common words or rows of both, and whether both are the same text.
     pub(super) fn common(&self, other: &Self) -> (CommonText, bool) {
         let words = CommonText::of(&self.words, &other.words);
         let rows = self.rows.as_ref().zip(other.rows.as_ref());
@@ -70,16 +70,16 @@ impl ComparedText {
     }
 }
 
-/// The bytes of a content ready to be measured.
+/// The bytes of a content that are ready to be measured.
 #[derive(Debug)]
 pub struct ComparedBytes {
     bytes: Vec<u8>,
-    /// Those of encoded data without line ends; of anything else nothing.
+    /// Encoded data without line ends; `None` for anything else.
     joined: OnceLock<Option<Vec<u8>>>,
 }
 
 impl ComparedBytes {
-    /// All bytes of a content.
+    /// Takes all bytes of a content.
     pub const fn new(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -87,17 +87,17 @@ impl ComparedBytes {
         }
     }
 
-    /// As they are.
+    /// Returns all bytes unchanged.
     pub fn all(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub const fn size(&self) -> ByteLen {
         ByteLen(self.bytes.len() as u64)
     }
 
-    /// Bytes of memory that they take, about.
+    /// Estimates the bytes of memory that they take.
     pub fn memory(&self) -> usize {
         let joined = self.joined.get().and_then(Option::as_ref);
         self.bytes.capacity() + joined.map_or(0, Vec::capacity)
@@ -107,7 +107,7 @@ impl ComparedBytes {
         self.joined.get_or_init(|| joined(&self.bytes)).as_deref()
     }
 
-    /// What is compared of these and of others.
+    /// Returns the bytes of both contents that are compared: joined if both are encoded data.
     pub(super) fn meeting<'a>(&'a self, other: &'a Self) -> (&'a [u8], &'a [u8]) {
         let joined = self.joined().zip(other.joined());
         joined.unwrap_or((self.all(), other.all()))
@@ -136,7 +136,7 @@ mod tests {
         (get(found.measures.a_in_b), get(found.measures.b_in_a))
     }
 
-    /// Rows of a number and an amount.
+    /// Makes rows of a number and an amount.
     fn rows(seed: usize, count: usize) -> Vec<String> {
         let number = |n: usize, of: usize| (n * 2_654_435 + seed * 7_919_777 + of) % 9_999_991;
         let row = |n| {
@@ -172,7 +172,7 @@ mod tests {
     fn strangers_share_no_rows() {
         let found = measured(&rows(1, 400).concat(), &rows(2, 400).concat());
         assert!(shares(&found).0 < 0.01, "{found:?}");
-        // The same numbers beside other amounts, and beside one of four words.
+        // The same numbers with other amounts, and with an amount of four words.
         let table = |of: fn(usize) -> String, step: usize| -> String {
             let numbers = (1..=400).map(|n| n * step % 401);
             let rows: Vec<String> = numbers.map(|n| format!("{n};{}\n", of(n * step))).collect();

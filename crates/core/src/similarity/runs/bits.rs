@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A set of the numbers below a limit, one bit each.
+/// A set of the numbers below a limit, as one bit for each.
 #[derive(Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -10,7 +10,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// The empty set of numbers below `count`.
+    /// Makes an empty set of numbers below `count`.
     pub(super) fn new(count: usize) -> Self {
         Self {
             words: vec![0; count.div_ceil(64)],
@@ -51,32 +51,32 @@ impl Bits {
         }
     }
 
-    /// Takes all members of another set of the same limit out.
+    /// Removes the members of another set with the same limit.
     pub(super) fn remove(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= !other;
         }
     }
 
-    /// Takes all that are no members of another set of the same limit out.
+    /// Removes all members that are not in another set with the same limit.
     pub(super) fn retain(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
     }
 
-    /// How many members there are.
+    /// Counts the members.
     pub(super) fn len(&self) -> usize {
         let ones = self.words.iter().map(|word| word.count_ones() as usize);
         ones.sum()
     }
 
-    /// The least member not below `from`.
+    /// Returns the least member from `from` on.
     pub(super) fn next(&self, from: usize) -> Option<usize> {
         self.find(from, 0)
     }
 
-    /// The stretches of consecutive members, in order.
+    /// Returns the runs of consecutive members, in order.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -86,7 +86,7 @@ impl Bits {
         })
     }
 
-    /// The first number from `from` on whose bit, after `flip`, is set.
+    /// Returns the first number from `from` on whose bit, after `flip`, is set.
     fn find(&self, from: usize, flip: u64) -> Option<usize> {
         let first = self.words.get(from / 64)?;
         let mut word = (first ^ flip) & (!0 << (from % 64));

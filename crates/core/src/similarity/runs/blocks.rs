@@ -1,9 +1,9 @@
-//! A sparse index of a file's blocks, by which every common run of 64 bytes is found.
+//! A sparse index of a file's blocks that finds every common run of 64 bytes.
 //!
-//! Blocks of 32 bytes at every 33rd position: any 64 bytes hold one of them whole, so a window of
-//! another file that occurs here contains a 32-byte string that is in the index. That makes the
-//! index a 33rd of one of all windows, and lets a bitmap small enough for the cache turn away
-//! nearly all positions of a file that has nothing in common.
+//! It has blocks of 32 bytes at every 33rd position. Any 64 bytes contain one of them, so a window
+//! of another file that occurs here contains an indexed block. The index has a 33rd of the entries
+//! that all windows would need. A bitmap that fits the cache rejects nearly all positions of a file
+//! with nothing in common.
 
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;
@@ -13,21 +13,22 @@ use crate::similarity::runs::window::{Roll, windows};
 /// Bytes in a block.
 pub(super) const WIDTH: usize = 32;
 
-/// Distance of the blocks: a run of 64 bytes holds every phase of one.
+/// The distance of the blocks: a run of 64 bytes contains a block at any phase.
 pub(super) const STEP: usize = LEAST_RUN - WIDTH + 1;
 
-/// No honest table ever probes this far; a file made to collide is not indexed.
+/// The maximum number of probes. An ordinary file never needs as many; a file made to collide is
+/// not indexed.
 const LONGEST_PROBE: usize = 256;
 
-/// The blocks of one file, equal ones in a chain.
+/// The blocks of a file; equal ones are in a chain.
 pub(super) struct Blocks<'s> {
     data: &'s [u8],
     filter: Filter,
-    /// (tag, number of the first block + 1) by hash; 0 there means free.
+    /// (tag, number of the first block + 1) by hash; 0 as the number marks a free slot.
     heads: Vec<(u32, u32)>,
     /// The next equal block's number + 1, or 0.
     next: Vec<u32>,
-    /// The blocks that no block before equals.
+    /// The blocks that are not equal to an earlier one.
     first: Bits,
     complete: bool,
 }
@@ -45,7 +46,8 @@ impl<'s> Blocks<'s> {
             complete: true,
         };
         let mut roll = Roll::new(data, WIDTH);
-        // From the last to the first: each goes to the front of its chain, which is so in order.
+        // From the last to the first: each is put at the front of its chain, which is then
+        // ascending.
         for number in (0..count).rev() {
             let at = number * STEP;
             roll.seek(at);
@@ -71,24 +73,24 @@ impl<'s> Blocks<'s> {
         self.data
     }
 
-    /// Whether every block is in. If not, the file was made to collide.
+    /// Returns whether every block is indexed. If not, the file was made to collide.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Whether a block begins at `at` that equals none before.
+    /// Returns whether a block begins at `at` that is not equal to an earlier one.
     #[inline]
     pub(super) fn is_first(&self, at: usize) -> bool {
         at.is_multiple_of(STEP) && self.first.has(at / STEP)
     }
 
-    /// False if no block has this hash.
+    /// Returns false if no block has this hash.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash)
     }
 
-    /// The positions of the blocks equal to `block`, in rising order.
+    /// Returns the positions of the blocks equal to `block`, ascending.
     pub(super) fn places(&self, hash: u64, block: &[u8]) -> impl Iterator<Item = usize> + '_ {
         let slot = self.probe(hash, block);
         let mut node = slot.map_or(0, |slot| self.heads[slot].1) as usize;
@@ -99,8 +101,8 @@ impl<'s> Blocks<'s> {
         })
     }
 
-    /// The windows of 64 bytes that hold a block with more than `crowd` occurrences; all windows
-    /// if the index is incomplete.
+    /// Returns the windows of 64 bytes that contain a block with more than `crowd` occurrences.
+    /// Returns all windows if the index is incomplete.
     pub(super) fn crowded_windows(&self, crowd: usize) -> Bits {
         let count = windows(self.data, LEAST_RUN);
         let mut crowded = Bits::new(count);
@@ -123,7 +125,7 @@ impl<'s> Blocks<'s> {
         crowded
     }
 
-    /// The slot where the block's chain begins or would begin.
+    /// Returns the slot where the block's chain begins or would begin.
     #[inline]
     fn probe(&self, hash: u64, block: &[u8]) -> Option<usize> {
         let mask = self.heads.len() - 1;
@@ -143,7 +145,7 @@ impl<'s> Blocks<'s> {
     }
 }
 
-/// The windows of 64 bytes, of `count`, that hold the block at `at`.
+/// Returns the 64-byte windows, of `count`, that contain the block at `at`.
 pub(super) fn holding(at: usize, count: usize) -> std::ops::Range<usize> {
     at.saturating_sub(STEP - 1).min(count)..(at + 1).min(count)
 }

@@ -1,4 +1,4 @@
-//! Containment of bytes, exactly.
+//! Exact containment of bytes.
 
 use crate::ids::Score;
 use crate::similarity::runs::LEAST_RUN;
@@ -6,22 +6,22 @@ use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 
-/// The share of a's bytes that lie in some run of at least 64 bytes that b has too, and the share
-/// of b's bytes in runs that a has. An empty file has nothing to share: 0.
+/// Returns the share of a's bytes in runs of at least 64 bytes that b has, too, and the share of
+/// b's bytes in runs that a has. The shares of an empty file are 0.
 ///
-/// A byte counts once however many runs hold it, and every occurrence of a repeated run counts,
-/// in a as in b.
+/// A byte counts once, in however many runs it is. Every occurrence of a repeated run counts, in a
+/// and in b.
 pub fn cover(a: &[u8], b: &[u8]) -> (Score, Score) {
     let (in_a, in_b) = covered(a, b);
     (share(in_a, a), share(in_b, b))
 }
 
-/// The covered part of a file as a score.
+/// Returns the covered part of a file as a score.
 pub(super) fn share(covered: usize, of: &[u8]) -> Score {
     Score::new(covered as f64 / of.len().max(1) as f64)
 }
 
-/// The covered bytes of both files.
+/// Counts the covered bytes of both files.
 pub(super) fn covered(a: &[u8], b: &[u8]) -> (usize, usize) {
     let (in_a, in_b) = (
         marked(a, &Blocks::new(b), Among::All),
@@ -30,7 +30,7 @@ pub(super) fn covered(a: &[u8], b: &[u8]) -> (usize, usize) {
     (bytes_of(&in_a), bytes_of(&in_b))
 }
 
-/// How many bytes lie in some window of a set.
+/// Counts the bytes in any window of a set.
 pub(super) fn bytes_of(windows: &Bits) -> usize {
     let (mut bytes, mut done) = (0, 0);
     for range in windows.ranges() {

@@ -1,4 +1,4 @@
-//! Where in b a run of a may lie.
+//! The places in b where a run of a may be.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, STEP, WIDTH};
@@ -6,15 +6,15 @@ use crate::similarity::runs::mark::{Among, CROWD, marked};
 use crate::similarity::runs::window::{Roll, WindowSet, windows};
 use crate::similarity::runs::{LEAST_RUN, PLACES};
 
-/// The strings of a, all of one width, by which runs are found, and their places in b.
+/// The strings of a, all of one width, that may start runs, and their places in b.
 pub(super) trait Starts {
     /// Bytes in a string.
     const WIDTH: usize;
 
-    /// The first position in a, from `from` on, of a string that b may have.
+    /// Returns the first position in a, from `from` on, of a string that b may have.
     fn next(&mut self, from: usize) -> Option<usize>;
 
-    /// Adds the first [`PLACES`] positions in b of the string at `at` of a, in rising order.
+    /// Adds the first [`PLACES`] positions in b of the string at `at` of a, ascending.
     fn places(&mut self, at: usize, places: &mut Vec<usize>);
 }
 
@@ -87,9 +87,9 @@ impl Starts for AllWindows<'_> {
     }
 }
 
-/// The windows of b that hold a crowded block and that a has.
+/// The windows of b that contain a crowded block and that a has.
 struct Crowd<'s> {
-    /// All that a has are in: where most are crowded, one look-up is the least work.
+    /// True if it has all windows that a has: if most are crowded, one look-up is fastest.
     is_all: bool,
     set: WindowSet<'s>,
     places: Places,
@@ -98,7 +98,7 @@ struct Crowd<'s> {
 impl<'s> Crowd<'s> {
     fn new(a: &[u8], of_b: &Blocks<'s>) -> Self {
         let b = of_b.data();
-        // No more of them are distinct than a has windows, or b if that is smaller.
+        // They have at most as many distinct windows as the smaller of both files.
         let mut crowded = of_b.crowded_windows(CROWD);
         let shared = marked(b, &Blocks::new(a), Among::All);
         crowded.retain(&shared);
@@ -165,12 +165,12 @@ impl Starts for BlocksOfB<'_> {
     }
 }
 
-/// Blocks of a at every [`STEP`]th position, at whatever positions a has them.
+/// Blocks of a at every [`STEP`]th position; runs may start at any position in a.
 pub(super) struct BlocksOfA<'s> {
     a: &'s [u8],
     roll: Roll<'s>,
     of_a: Blocks<'s>,
-    /// In b, by the number of the first equal block of a.
+    /// Their places in b, by the number of the first equal block of a.
     places: Places,
 }
 
@@ -212,11 +212,11 @@ impl Starts for BlocksOfA<'_> {
     }
 }
 
-/// The first [`PLACES`] positions in b of each of some strings, in rising order.
+/// The first [`PLACES`] positions in b of each of some strings, ascending.
 struct Places {
-    /// By number of the string: index of the first node plus 1, or 0.
+    /// The index of the first node plus 1, by number of the string; 0 if there is none.
     first: Vec<u32>,
-    /// Position and index of the next node plus 1.
+    /// The position, and the index of the next node plus 1.
     nodes: Vec<(u64, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Resemblance on the whole sets of byte windows.
+//! Resemblance of the complete sets of byte windows.
 
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;
@@ -6,10 +6,10 @@ use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 use crate::similarity::runs::window::windows;
 
-/// Shared / union of the sets of 64-byte windows, on the bytes: a window counts where it stands for
-/// the first time.
+/// Returns shared / union of the sets of 64-byte windows, compared on the bytes. A window counts at
+/// its first occurrence.
 ///
-/// `shared` are the positions of the windows of a that b has too.
+/// `shared` are the positions of the windows of a that b has, too.
 pub(super) fn resemblance(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> f64 {
     let repeated = |blocks: &Blocks<'_>| marked(blocks.data(), blocks, Among::Earlier);
     let distinct =

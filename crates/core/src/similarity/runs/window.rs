@@ -2,32 +2,32 @@
 
 use crate::similarity::runs::LEAST_RUN;
 
-/// No honest table ever probes this far; strings made to collide cost this much and no more, and
-/// lose what lies beyond.
+/// The maximum number of probes. An ordinary string never needs as many. Windows of strings made to
+/// collide are lost beyond it.
 const LONGEST_PROBE: usize = 256;
 
-/// How many windows of this width a byte string has.
+/// Returns the number of windows of this width in a byte string.
 pub(super) fn windows(data: &[u8], width: usize) -> usize {
     (data.len() + 1).saturating_sub(width)
 }
 
 /// A Karp-Rabin hash of the window at a position, mod 2^64.
 ///
-/// Only used within one call and always verified, so it need not agree with the fingerprints of
-/// the index; it is its own because it comes in two widths and restarts anywhere.
+/// It is used within one call only and always verified, so it need not equal the fingerprints of
+/// the index. Unlike that hash, it has two widths and restarts anywhere.
 pub(super) struct Roll<'s> {
     data: &'s [u8],
     width: usize,
     at: usize,
     hash: u64,
-    /// `MULTIPLIER` to the power of the width: takes the oldest byte out.
+    /// `MULTIPLIER` to the power of the width, which removes the oldest byte.
     out: u64,
 }
 
 impl<'s> Roll<'s> {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// A hash at position 0. `data` has at least `width` bytes or the hash is never asked for.
+    /// Makes the hash at position 0. `data` must have `width` bytes if the hash is used.
     pub(super) fn new(data: &'s [u8], width: usize) -> Self {
         let out = (0..width).fold(1u64, |power, _| power.wrapping_mul(Self::MULTIPLIER));
         let mut roll = Self {
@@ -53,12 +53,12 @@ impl<'s> Roll<'s> {
             });
     }
 
-    /// 1..=256, so that leading zero bytes count.
+    /// Returns 1..=256, so that leading zero bytes change the hash.
     const fn value(byte: u8) -> u64 {
         byte as u64 + 1
     }
 
-    /// Moves to the window at `at`; cheapest one step on from the last.
+    /// Moves to the window at `at`. One step forward is cheapest.
     #[inline]
     pub(super) fn seek(&mut self, at: usize) {
         if at == self.at + 1 {
@@ -75,7 +75,7 @@ impl<'s> Roll<'s> {
         }
     }
 
-    /// The first position of `from..end` whose hash is accepted; the roll is there then.
+    /// Moves to the first position of `from..end` whose hash is accepted, and returns it.
     #[inline]
     pub(super) fn search(
         &mut self,
@@ -105,7 +105,8 @@ impl<'s> Roll<'s> {
         None
     }
 
-    /// The hash, with the bits of a polynomial (the low ones depend on little) spread evenly.
+    /// Returns the hash. The bits of a polynomial are mixed, because its low bits depend on few
+    /// others.
     #[inline]
     pub(super) fn hash(&self) -> u64 {
         let mixed = (self.hash ^ (self.hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -113,22 +114,22 @@ impl<'s> Roll<'s> {
     }
 }
 
-/// The distinct windows of 64 bytes among those put in, each with the place of the one put in
-/// first.
+/// The distinct windows of 64 bytes among those inserted, each with the place of its first
+/// insertion.
 ///
-/// Open addressing, at most half full, entries of 8 bytes. It grows with the number of distinct
-/// windows, so that a file that repeats itself takes little.
+/// It uses open addressing, at most half full, with entries of 8 bytes. It grows with the number of
+/// distinct windows, so a repetitive file takes little memory.
 pub(super) struct WindowSet<'s> {
     data: &'s [u8],
     len: usize,
-    /// 64 less the binary logarithm of the number of entries.
+    /// 64 minus the binary logarithm of the number of entries.
     shift: u32,
-    /// (upper half of the hash, place + 1); 0 there means free.
+    /// (upper half of the hash, place + 1); 0 as the place marks a free entry.
     entries: Vec<(u32, u32)>,
 }
 
 impl<'s> WindowSet<'s> {
-    /// An empty set of windows of `data`, which has fewer than 2^32.
+    /// Makes an empty set of windows of `data`, which has fewer than 2^32.
     pub(super) fn new(data: &'s [u8]) -> Self {
         const FIRST: usize = 1 << 10;
         Self {
@@ -139,13 +140,13 @@ impl<'s> WindowSet<'s> {
         }
     }
 
-    /// How many distinct windows are in.
+    /// Counts the distinct windows.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Reads what [`Self::insert`] or [`Self::find`] will, so that the memory answers to all of a
-    /// batch at once.
+    /// Loads the entries for a batch that [`Self::insert`] or [`Self::find`] is called with next,
+    /// so that the loads overlap.
     #[inline]
     pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
         std::hint::black_box(hashes.fold(0, |sum, hash| {
@@ -153,7 +154,7 @@ impl<'s> WindowSet<'s> {
         }));
     }
 
-    /// Puts the window at `at` in, if no equal one is.
+    /// Inserts the window at `at`, unless an equal one is in the set.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64, at: usize) {
         if let (Some(slot), false) = self.probe(hash, &self.data[at..at + LEAST_RUN]) {
@@ -165,12 +166,12 @@ impl<'s> WindowSet<'s> {
         }
     }
 
-    /// How many slots there are now: what [`Self::slot`] returns is below that.
+    /// Returns the current number of slots; [`Self::slot`] returns less.
     pub(super) fn slots(&self) -> usize {
         self.entries.len()
     }
 
-    /// The slot of a window equal to this one, until the next is put in.
+    /// Returns the slot of an equal window, valid until the next insertion.
     #[inline]
     pub(super) fn slot(&self, hash: u64, window: &[u8]) -> Option<usize> {
         match self.probe(hash, window) {
@@ -179,14 +180,15 @@ impl<'s> WindowSet<'s> {
         }
     }
 
-    /// The place of the first window put in that equals this one.
+    /// Returns the place of the first inserted window that equals this one.
     #[inline]
     pub(super) fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
         let slot = self.slot(hash, window)?;
         Some(self.entries[slot].1 as usize - 1)
     }
 
-    /// Where the window is (true) or would be put (false); `None`: nowhere.
+    /// Returns the slot of the window and true, or a free slot for it and false. `None` if it has
+    /// no slot.
     #[inline]
     fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
         let mask = self.entries.len() - 1;
@@ -205,7 +207,7 @@ impl<'s> WindowSet<'s> {
         (None, false)
     }
 
-    /// Twice the room. The tags hold the bits that say where an entry belongs.
+    /// Doubles the number of entries. The tags have the bits that determine an entry's slot.
     fn grow(&mut self) {
         let room = 2 * self.entries.len();
         let old = std::mem::replace(&mut self.entries, vec![(0, 0); room]);

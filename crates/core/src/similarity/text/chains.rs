@@ -1,37 +1,35 @@
-//! Shingles that never stand apart.
+//! Shingles that always occur together.
 //!
-//! What several texts have, they have in pieces of many words, so most shingles follow the same one
-//! wherever they occur. Such shingles are a *chain*. Which texts have them, how often and where is
-//! said by the first of them, so that a chain is numbered, kept and looked up as one.
+//! Texts share pieces of many words, so most shared shingles are always followed by the same one.
+//! Such shingles are a *chain*. The first shingle determines the texts, counts and places of all of
+//! them. So a chain is numbered, stored and looked up as one.
 //!
-//! Of 6,046 mails the 563,526 shingles that several have make 123,809 chains, which stand in 1.7
-//! million places instead of 3.7; of 8,000 C files 528,344 make 207,050, in 1.3 million instead of
-//! 2.4.
+//! In 6,046 mails, the 563,526 shared shingles are 123,809 chains, with 1.7 instead of 3.7 million
+//! places. In 8,000 C files, 528,344 are 207,050 chains, with 1.3 instead of 2.4 million.
 
 use std::iter::successors;
 
 use super::NumberedText;
 use crate::bits::BitSet;
 
-/// The chains that numbered shingles make.
+/// The chains of numbered shingles.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
-    /// For each shingle by its number the chain that it begins, counted from 1; 0: it continues
-    /// one.
+    /// The chain that each shingle begins, by its number, counted from 1; 0: it continues a chain.
     begun: Vec<u32>,
-    /// For each chain the number of its first shingle.
+    /// The number of each chain's first shingle.
     firsts: Vec<u32>,
-    /// For each chain how many shingles it has.
+    /// The number of each chain's shingles.
     lengths: Vec<u32>,
 }
 
 impl Chains {
-    /// The chains in the order of their first occurrence in these texts. `times` says of each
-    /// number how often its shingle occurs in all texts together.
+    /// Finds the chains, in the order of their first occurrence in these texts. `times` has the
+    /// number of occurrences in all texts of each numbered shingle.
     pub fn of<'t>(texts: impl Iterator<Item = &'t NumberedText> + Clone, times: &[u32]) -> Self {
-        /// Not yet seen.
+        /// Not seen yet.
         const UNSEEN: u32 = u32::MAX;
-        /// Followed now by one, now by another, or by none that several texts have.
+        /// Followed by different shingles, or by one that no other text has.
         const NONE: u32 = u32::MAX - 1;
         let mut next = vec![UNSEEN; times.len()];
         for text in texts.clone() {
@@ -46,7 +44,8 @@ impl Chains {
                 }
             }
         }
-        // One that is always followed by a second continues in it if that occurs no more often.
+        // A shingle that is always followed by the same one continues in it, if that one occurs no
+        // more often.
         let mut continuing = BitSet::default();
         for (number, after) in next.iter_mut().enumerate() {
             if *after < NONE && times[*after as usize] == times[number] {
@@ -71,17 +70,17 @@ impl Chains {
         chains
     }
 
-    /// For each chain the number of its first shingle.
+    /// Returns the number of each chain's first shingle.
     pub fn firsts(&self) -> &[u32] {
         &self.firsts
     }
 
-    /// For each chain how many shingles it has.
+    /// Returns the number of each chain's shingles.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// The chain that a shingle begins, by their numbers.
+    /// Returns the chain that a shingle begins, by their numbers.
     pub(super) fn begun_by(&self, number: u32) -> Option<u32> {
         self.begun[number as usize].checked_sub(1)
     }
