@@ -1,25 +1,24 @@
-//! Which text is not UTF-8, and what it is instead.
+//! Detects texts that are not UTF-8, and their encoding.
 //!
 //! # The rule
 //!
-//! Bytes are taken for text in another encoding only if everything speaks for it, because a binary
-//! taken for text becomes words that it never had:
+//! Bytes are treated as text in another encoding only if there is strong evidence. Otherwise a
+//! binary would get words that it does not have:
 //!
-//! 1. A byte order mark of UTF-16 or UTF-32 counts, if what follows decodes into characters that
-//!    texts have.
-//! 2. Without a mark, UTF-16 is assumed if the high bytes of most units are zero, on one side, and
-//!    what they make is letters, digits, blanks and punctuation; or if what they make is text of
-//!    one script ([`wide`]).
-//! 3. Markup that declares an encoding is believed, unless its bytes say that it is UTF-8 after
-//!    all.
-//! 4. Everything else must have no NUL and no control character but the usual blanks, must not be
-//!    UTF-8, not even with a few bytes damaged, must decode without fault in the encoding that
-//!    chardetng guesses (the detector of Firefox), and must be letters for the most part. An
-//!    encoding that chardetng does not know (of DOS and of the Mac, and that of Vietnamese) takes
-//!    its place where the bytes read better in it ([`evidence`]).
+//! 1. A byte order mark of UTF-16 or UTF-32 counts, if the bytes after it decode to characters of
+//!    texts.
+//! 2. Without a mark, UTF-16 is assumed in two cases. Either the high bytes of most units are zero,
+//!    on one side, and the units are letters, digits, blanks and punctuation. Or the units are text
+//!    of one script ([`wide`]).
+//! 3. An encoding that markup declares is used, unless the bytes are UTF-8.
+//! 4. Other bytes must have no NUL, and no control characters except blanks. They must not be
+//!    UTF-8, even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the
+//!    detector of Firefox), and mostly letters. Encodings that chardetng does not know are those of
+//!    DOS, of the Mac, and of Vietnamese. They replace the guess if the bytes read better in them
+//!    ([`evidence`]).
 //!
-//! What is plain ASCII in its first [`crate::HEAD`] bytes counts as UTF-8: if anything else comes
-//! later, its bytes are taken as letters as they are, which agrees with itself at least.
+//! Bytes that are ASCII in their first [`crate::HEAD`] bytes count as UTF-8. If later bytes are
+//! not, each is read as a letter, which is at least consistent.
 
 mod code_page;
 mod evidence;
@@ -38,14 +37,14 @@ pub(crate) use names::MemberNames;
 pub(crate) enum Charset {
     /// One of the encodings of the Encoding Standard.
     Listed(&'static Encoding),
-    /// A code page that it does not have.
+    /// A code page that the standard does not have.
     Paged(CodePage),
-    /// UTF-32 with the most significant byte last, or first.
+    /// UTF-32, little endian or big endian.
     Utf32 { little: bool },
 }
 
 impl Charset {
-    /// A text in this encoding, without its mark.
+    /// Decodes a text in this encoding, without its mark.
     pub(crate) fn decode(self, bytes: &[u8]) -> String {
         match self {
             Self::Listed(encoding) => encoding.decode_with_bom_removal(bytes).0.into_owned(),
@@ -63,7 +62,7 @@ impl Charset {
     }
 }
 
-/// The character of a byte of a code page with this upper half.
+/// Returns the character of a byte in a code page with this upper half.
 pub(crate) fn character(upper: &[char], byte: u8) -> char {
     let at = usize::from(byte).checked_sub(128);
     at.map_or(char::from(byte), |at| {
@@ -71,7 +70,7 @@ pub(crate) fn character(upper: &[char], byte: u8) -> char {
     })
 }
 
-/// The encoding of what begins like this, if it is a text and not in UTF-8.
+/// Returns the encoding of bytes with this beginning; `None` if they are UTF-8 or not a text.
 pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     if let Some(charset) = marked(head) {
         return fits(charset, head).then_some(charset);
@@ -79,7 +78,7 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     match std::str::from_utf8(head) {
         Ok(_) => of_utf8(head),
         Err(broken) if broken.error_len().is_none() && broken.valid_up_to() + 4 > head.len() => {
-            // The last character is cut.
+            // The last character may be cut off.
             of_utf8(&head[..broken.valid_up_to()])
         }
         Err(_) if has_controls(head) => wide(head),
@@ -87,7 +86,7 @@ pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     }
 }
 
-/// What is ASCII or UTF-8 may still be UTF-16, or say that it is something else.
+/// Checks bytes that are ASCII or UTF-8: they may still be UTF-16, or declare another encoding.
 fn of_utf8(head: &[u8]) -> Option<Charset> {
     if has_controls(head) {
         return wide(head);
@@ -100,11 +99,11 @@ fn of_utf8(head: &[u8]) -> Option<Charset> {
         return (is_switched && plausible(ISO_2022_JP, head, Mark::Missing))
             .then_some(Charset::Listed(ISO_2022_JP));
     }
-    // A declaration counts only where nothing contradicts it.
+    // A declaration counts only if the bytes do not contradict it.
     declared(head).filter(|_| head.is_ascii())
 }
 
-/// What the byte order mark says, if it is not that of UTF-8.
+/// Returns the encoding of a byte order mark other than that of UTF-8.
 fn marked(head: &[u8]) -> Option<Charset> {
     Some(match head {
         [0xff, 0xfe, 0, 0, ..] => Charset::Utf32 { little: true },
@@ -115,7 +114,7 @@ fn marked(head: &[u8]) -> Option<Charset> {
     })
 }
 
-/// Whether what follows the mark is a text.
+/// Returns whether the bytes after the mark are a text.
 fn fits(charset: Charset, head: &[u8]) -> bool {
     match charset {
         Charset::Listed(encoding) => plausible(encoding, &head[2..], Mark::There),
@@ -124,7 +123,7 @@ fn fits(charset: Charset, head: &[u8]) -> bool {
     }
 }
 
-/// UTF-16 or UTF-32 without a mark.
+/// Detects UTF-16 or UTF-32 without a mark.
 fn wide(head: &[u8]) -> Option<Charset> {
     for little in [true, false] {
         if head.len() >= 16 && plausible_32(head, little, Mark::Missing) {
@@ -137,7 +136,7 @@ fn wide(head: &[u8]) -> Option<Charset> {
     }
     let zeros = |side: usize| head.chunks_exact(2).filter(|unit| unit[side] == 0).count();
     let of_latin = match (zeros(0), zeros(1)) {
-        // Few characters have a zero below.
+        // Few characters have a zero in their low byte.
         (low, high) if high * 2 >= units && low * 8 <= high => Some(UTF_16LE),
         (high, low) if high * 2 >= units && low * 8 <= high => Some(UTF_16BE),
         _ => None,
@@ -148,10 +147,10 @@ fn wide(head: &[u8]) -> Option<Charset> {
     Some(Charset::Listed(encoding))
 }
 
-/// UTF-16 of a script whose high bytes are not zero.
+/// Detects UTF-16 of a script whose high bytes are not zero.
 fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
     let units = head.as_chunks().0;
-    // A character that is cut is not the last.
+    // The last unit may be the first half of a character.
     let units = &units[..units.len() - 1];
     let little = wide::evidence(units.iter().map(|&unit| u16::from_le_bytes(unit)));
     let big = wide::evidence(units.iter().map(|&unit| u16::from_be_bytes(unit)));
@@ -162,14 +161,14 @@ fn wide_script(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether there are characters that texts of one byte a character do not have. The last byte may
-/// be the mark of the end of a text under CP/M and DOS.
+/// Returns whether there are characters that texts with one byte per character do not have. The
+/// last byte may be the end mark of CP/M and DOS.
 fn has_controls(head: &[u8]) -> bool {
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
     text.iter().any(|&byte| is_control(u32::from(byte)))
 }
 
-/// Encodings with bytes beyond ASCII.
+/// Detects encodings with one or more bytes per character that are not UTF-8.
 fn legacy(head: &[u8]) -> Option<Charset> {
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
     let (good, bad) = utf8_characters(head);
@@ -190,7 +189,7 @@ fn legacy(head: &[u8]) -> Option<Charset> {
     is_text.then_some(charset)
 }
 
-/// Characters of several bytes that are UTF-8, and places where it is broken.
+/// Counts the valid UTF-8 characters of several bytes, and the places with invalid bytes.
 fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     let (mut good, mut bad) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -200,7 +199,7 @@ fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     (good, bad)
 }
 
-/// What markup says about its encoding, if that is neither UTF-8 nor something that this cannot be.
+/// Returns the encoding that markup declares, unless it is UTF-8 or impossible for these bytes.
 fn declared(head: &[u8]) -> Option<Charset> {
     let start = head.trim_ascii_start();
     if start.first() != Some(&b'<') {
@@ -221,11 +220,11 @@ fn declared(head: &[u8]) -> Option<Charset> {
         return Some(Charset::Paged(page));
     }
     let encoding = Encoding::for_label(label)?;
-    // Bytes that were just read as ASCII are not UTF-16.
+    // Bytes that were just read as ASCII cannot be UTF-16.
     (encoding != UTF_8 && encoding.is_ascii_compatible()).then_some(Charset::Listed(encoding))
 }
 
-/// The value of `name=value` or `name="value"` within a tag.
+/// Returns the value of `name=value` or `name="value"` within a tag.
 fn value<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let at = memchr::memmem::find(tag, name)? + name.len();
     let rest = tag[at..].trim_ascii_start().strip_prefix(b"=")?;
@@ -241,19 +240,19 @@ fn value<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     Some(&rest[..end])
 }
 
-/// Control characters that texts do not have.
+/// Returns whether a character is a control character that texts do not have.
 fn is_control(code: u32) -> bool {
     matches!(code, 0..=8 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f)
 }
 
-/// Whether a byte order mark says that it is a text.
+/// The evidence of a byte order mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     There,
     Missing,
 }
 
-/// Whether the bytes are a text in this encoding; the last character may be cut.
+/// Returns whether the bytes are a text in this encoding; the last character may be cut off.
 fn plausible(encoding: &'static Encoding, bytes: &[u8], mark: Mark) -> bool {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let Some(room) = decoder.max_utf8_buffer_length_without_replacement(bytes.len()) else {
@@ -276,7 +275,7 @@ fn plausible_32(bytes: &[u8], little: bool, mark: Mark) -> bool {
         && is_text(characters.flatten(), mark)
 }
 
-/// The character of a unit of UTF-32.
+/// Decodes a unit of UTF-32.
 pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     char::from_u32(if little {
         u32::from_le_bytes(unit)
@@ -285,13 +284,13 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     })
 }
 
-/// Whether characters are what texts have: no control characters, none that are not assigned for
-/// exchange, and for three fifths letters, digits and blanks; of those beyond ASCII, three quarters
-/// letters.
+/// Returns whether the characters are those of a text. None may be a control character, or
+/// unassigned for exchange. Three fifths must be letters, digits and blanks. Of those beyond ASCII,
+/// three quarters must be letters.
 ///
-/// With a byte order mark one in [`ODD`] may be a control character, which some program left there,
-/// and signs that combine with letters are as good as these: in Khmer, Burmese and Tibetan they are
-/// nearly half of a text. So are the characters of no width that separate words there.
+/// With a byte order mark, one in [`ODD`] may be a control character that a program left behind.
+/// Combining marks then count as letters, because they are nearly half of a text in Khmer, Burmese
+/// and Tibetan. So do the characters of zero width that separate words there.
 fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
     let is_marked = mark == Mark::There;
     let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);
@@ -303,14 +302,14 @@ fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
         }
         all += 1;
         odd += usize::from(is_control(code));
-        // In Vietnamese of one byte a character, signs stand behind their letters.
+        // In single-byte Vietnamese, combining marks follow their letters.
         let joins = matches!(code, 0x300..=0x36f)
             || is_marked && (matches!(code, 0x200b..=0x200d) || is_mark(character));
         let is_letter = character.is_alphanumeric() || joins;
         words += usize::from(is_letter || character.is_whitespace());
         if code > 0x7f {
             beyond += 1;
-            // Quotation marks, dashes, the euro and such are as good.
+            // Quotation marks, dashes, the euro and similar signs count as letters.
             let is_typographic = matches!(
                 code,
                 0xa0..=0xbf | 0x2010..=0x2044 | 0x20a0..=0x20bf | 0x2122

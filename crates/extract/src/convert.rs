@@ -1,7 +1,7 @@
 //! Formats without a library: a command that the user named converts them to text.
 //!
 //! The command is run through the worker, which sets limits and then becomes the command. It is not
-//! a reader of this crate and may open files, so it is limited but not isolated. Its output is
+//! a reader of this crate and may open files. So it is limited, but not isolated. Its output is
 //! taken as UTF-8, with invalid bytes replaced.
 
 use std::fs::File;

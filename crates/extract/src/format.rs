@@ -1,22 +1,22 @@
-//! What a file is, from its first bytes.
+//! Detects the format of a file by its first bytes.
 //!
-//! This runs for every file that is indexed and for every member of every archive, so the order is:
-//! one look at the first byte for the formats with a mark, one at the first line for mails, and
-//! only then the question whether the bytes are UTF-8, which is all that plain text is asked.
+//! This runs for every indexed file and every member of every archive, so the cheapest checks come
+//! first. The first byte decides about formats with a mark, and the first line about mails. Plain
+//! text is only checked for UTF-8.
 //!
-//! Names are believed where bytes say nothing: a `.eml` may begin with any header. Otherwise bytes
+//! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise bytes
 //! count: a `.doc` that is a zip is read as a zip.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Format, HEAD, charset};
 
-/// Every format that the worker reads.
+/// A format that the worker reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// Text in another encoding than UTF-8, markup or not.
+    /// Text in another encoding than UTF-8, with or without markup.
     Text,
-    /// Zip, jar, and all the documents that are zips.
+    /// Zip, jar, and all documents that are zips.
     Zip,
     Tar,
     /// `ar`: static libraries, Debian packages.
@@ -29,26 +29,26 @@ pub(crate) enum Kind {
     Rtf,
     Mail,
     Mbox,
-    /// A compound file where a document of today's Office should be: one under a password.
+    /// A compound file in place of a current Office document: one with a password.
     Ole,
     SevenZip,
-    /// A program or a script, or something that is called a zip: it may end in one.
+    /// A program, a script or a file named as a zip, which may end in a zip.
     SelfExtracting,
     /// An archive that cannot be read, and is reported.
     Rar,
-    /// A picture: of it only the date is read.
+    /// A picture; only its date is read.
     Picture,
-    /// A web page in UTF-8: of it only the date is read. The text is its bytes.
+    /// A web page in UTF-8; only its date is read. Its text is its bytes.
     Page,
 }
 
 impl Kind {
-    /// Holds one thing, compressed.
+    /// Returns whether it has one compressed content.
     pub(crate) fn is_compressed(self) -> bool {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
-    /// Is a container, or compressed, and may hold one.
+    /// Returns whether it is a container, or compressed and may contain one.
     pub(crate) fn may_hold_files(self) -> bool {
         !matches!(
             self,
@@ -56,18 +56,18 @@ impl Kind {
         )
     }
 
-    /// Has no parts: all that is read of it is the date that it states.
+    /// Returns whether it has no parts, so that only its stated date is read.
     pub(crate) fn has_only_a_date(self) -> bool {
         matches!(self, Self::Picture | Self::Page)
     }
 
-    /// Can be read once from start to end, without memory for the whole.
+    /// Returns whether it can be read once from start to end, without holding the whole in memory.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Text | Self::Tar | Self::Ar | Self::Mbox)
     }
 }
 
-/// Who reads a file.
+/// The reader of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FormatReader {
     /// The worker.
@@ -85,7 +85,7 @@ impl Format {
         Self(FormatReader::Converter(at))
     }
 
-    /// The number of the converter, if it is one.
+    /// Returns the number of the converter, if it is one.
     pub(crate) fn as_converter(self) -> Option<usize> {
         match self.0 {
             FormatReader::Converter(at) => Some(usize::from(at)),
@@ -101,7 +101,7 @@ impl Format {
     }
 }
 
-/// What a thing with this name and these first bytes is.
+/// Returns the format of a file or member with this name and these first bytes.
 pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
     marked(name, head)
         .or_else(|| mail(name, head))
@@ -109,7 +109,7 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
         .or_else(|| self_extracting(name, head).then_some(Kind::SelfExtracting))
 }
 
-/// Formats with a mark.
+/// Detects formats with a mark.
 fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     let begins = |with: &[u8]| head.starts_with(with);
     let kind = match head.first()? {
@@ -130,8 +130,8 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
         0xd0 if begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") && office(name) => Kind::Ole,
         b'F' if begins(b"From ") && !is_named_text(name) && mbox(head) => Kind::Mbox,
         _ if tar(head) => Kind::Tar,
-        // Some writers put a few bytes before a pdf; readers look for the mark in the first
-        // kilobyte.
+        // Some writers put a few bytes before the mark, and readers search the first kilobyte for
+        // it.
         _ if ends(name, b".pdf") => {
             let within = &head[..head.len().min(1024)];
             memchr::memmem::find(within, b"%PDF-")?;
@@ -142,12 +142,13 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Whether a zip may stand behind what begins like this: a program, a script that goes on beyond
-/// what is looked at or has a zip in it, an extension of a browser, or whatever is called a zip.
+/// Returns whether a zip may follow this beginning. That is so for a program, a browser extension,
+/// and any file named as a zip. It is also so for a script that contains a zip or is longer than
+/// these bytes.
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
-    // Most files of this kind are not linked yet.
+    // Most ELF files are not linked yet.
     let is_linked = || matches!(head.get(16..18), Some([2 | 3, 0] | [0, 2 | 3]));
     begins(b"MZ")
         || begins(b"\x7fELF") && is_linked()
@@ -156,7 +157,7 @@ fn self_extracting(name: &[u8], head: &[u8]) -> bool {
         || !head.is_empty() && (ends(name, b".zip") || ends(name, b".jar"))
 }
 
-/// Whether a name is that of a document of today's Office.
+/// Returns whether a name is that of a current Office document.
 fn office(name: &[u8]) -> bool {
     let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
     let kinds = ["doc", "dot", "xls", "xlt", "ppt", "pps", "pot"];
@@ -167,7 +168,7 @@ fn office(name: &[u8]) -> bool {
     })
 }
 
-/// The mark of a block, or of the end, must follow the mark of the file.
+/// Returns whether the mark of a block, or of the end, follows the mark of the file.
 fn bzip2(head: &[u8]) -> bool {
     matches!(head.get(3), Some(b'1'..=b'9'))
         && matches!(
@@ -176,13 +177,14 @@ fn bzip2(head: &[u8]) -> bool {
         )
 }
 
-/// The header of a tar: its mark, or for the oldest kind, which has none, its check sum.
+/// Returns whether this is the header of a tar, by its mark. The oldest kind has no mark, so its
+/// check sum decides.
 fn tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..512) else {
         return false;
     };
     let checksum = &header[148..156];
-    // Most files end here: eight octal digits, blanks and NULs.
+    // Most files are rejected here: the field must have octal digits, blanks and NULs.
     if header[0] == 0
         || !checksum
             .iter()
@@ -198,10 +200,9 @@ fn tar(head: &[u8]) -> bool {
     written == sum(&header[..148]) + 8 * u32::from(b' ') + sum(&header[156..])
 }
 
-/// Whether what begins with `From ` is a folder of mails: the next line is a header.
+/// Returns whether a file that begins with `From ` is a mailbox: its next line is a header.
 ///
-/// Not a patch that git made: those begin like a mail, with one date for all, and are read as the
-/// texts they are.
+/// A patch made by git begins in the same way, always with the same date. It is read as plain text.
 fn mbox(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     let Some(first) = lines.next() else {
@@ -213,7 +214,7 @@ fn mbox(head: &[u8]) -> bool {
     lines.next().and_then(header).is_some()
 }
 
-/// The name of a header line.
+/// Returns the name of a header line.
 fn header(line: &[u8]) -> Option<&[u8]> {
     let colon = line.iter().take(80).position(|&byte| byte == b':')?;
     let name = &line[..colon];
@@ -221,7 +222,7 @@ fn header(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(proper)).then_some(name)
 }
 
-/// Headers that say where a mail came from or that it is one.
+/// Headers that only mails have.
 const ORIGIN: [&[u8]; 8] = [
     b"received",
     b"return-path",
@@ -233,17 +234,17 @@ const ORIGIN: [&[u8]; 8] = [
     b"dkim-signature",
 ];
 
-/// Headers that people know.
+/// Headers that mails have, among others.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
-/// Whether it is a text by its name: a raw mail, or a folder of them, that is named so is read as
-/// the text it is, with its headers.
+/// Returns whether the name declares a text. A raw mail or a mailbox with such a name is read as
+/// plain text, with its headers.
 fn is_named_text(name: &[u8]) -> bool {
     ends(name, b".txt")
 }
 
-/// A mail has no mark: it begins with headers, among which are two that only mails have or, when
-/// its name says so, one that mails have too.
+/// Detects a mail, which has no mark, by its headers. It must have one that only mails have, and at
+/// least three of the known ones. If it is named as a mail, one known header is enough.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     if is_named_text(name) {
         return None;
@@ -259,12 +260,12 @@ fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     for line in head.split(|&byte| byte == b'\n') {
         match line.first() {
             None | Some(b'\r') => break,
-            // A header that goes on.
+            // The continuation of a header.
             Some(b' ' | b'\t') => continue,
             Some(_) => {}
         }
         let Some(name) = header(line) else {
-            // The last line may be cut.
+            // The last line may be cut off.
             break;
         };
         let lower = name.to_ascii_lowercase();
@@ -275,12 +276,12 @@ fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     is_mail.then_some(Kind::Mail)
 }
 
-/// Whether a name ends so, in any case. `ending` is in lower case.
+/// Returns whether a name has this ending in any case. `ending` is in lower case.
 fn ends(name: &[u8], ending: &[u8]) -> bool {
     name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 
-/// Endings of compressed files, and what they become.
+/// The endings of compressed files, and the endings of their contents.
 const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".gz", b""),
     (b".tgz", b".tar"),
@@ -298,8 +299,9 @@ const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".taz", b".tar"),
 ];
 
-/// The name of what a compressed file holds: its own without the ending (`a.tar` of `a.tar.gz` and
-/// of `a.tgz`), without folders. A name without such an ending stays as it is.
+/// Returns the name of the content of a compressed file: the name without folders and without the
+/// ending. `a.tar.gz` and `a.tgz` both become `a.tar`. A name without such an ending is returned
+/// unchanged.
 pub fn unpacked_name(name: &[u8]) -> Vec<u8> {
     let start = memchr::memrchr(b'/', name).map_or(0, |slash| slash + 1);
     let name = &name[start..];

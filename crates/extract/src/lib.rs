@@ -277,8 +277,8 @@ impl Extractor {
     }
 
     /// Returns whether a file can be taken apart: it is of a [format](Self::format) that has parts.
-    /// Where only its end shows that, as for a program that may unpack itself, the end is read;
-    /// without the file the answer is yes.
+    /// If only the end of a file shows that, as in a self-extracting program, the end is read.
+    /// Without `file` the result is then true.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {

@@ -33,7 +33,7 @@ const MOST_CRASHES: usize = 16;
 /// The most bytes of a plain text that is decoded in this process.
 const DECODED_HERE: u64 = 4 << 20;
 
-/// The most bytes of paths and reasons of skipped parts that are kept.
+/// The maximum number of bytes of paths and reasons of skipped parts that are reported.
 const MOST_TOLD: usize = 1 << 20;
 
 /// See [`crate::Extractor::is_decoded_here`].

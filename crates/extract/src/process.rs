@@ -1,7 +1,7 @@
-//! A worker under way: its output is taken as it comes, and it ends in time.
+//! A running worker: receives its output and enforces its deadline.
 //!
-//! It is a child of this process, or one of a [starter](crate::starter). Either way its output
-//! comes through pipes of ours, and something becomes readable when it has ended.
+//! It is a child of this process, or of a [starter](crate::starter). In both cases its output
+//! arrives through pipes of this process, and a descriptor becomes readable when it has ended.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,30 +18,31 @@ use crate::starter::{self, Ended};
 use crate::worker::Order;
 use crate::{Bound, Skipped, Workers};
 
-/// So much of the standard error is kept, bytes.
+/// The maximum number of bytes of standard error that are kept.
 const MESSAGE: usize = 4 << 10;
 
-/// How a process came to its end.
+/// The end of a process.
 pub(crate) enum Outcome {
     /// It ended by itself.
     Ended(ExitStatus),
-    /// It was killed, because of this.
+    /// It was killed for this reason.
     Stopped(Skipped),
 }
 
-/// Takes what a process writes; gives how long it may be silent from then on.
+/// Receives the output of a process; returns how long it may be silent afterwards.
 type Listener<'l> = dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped> + 'l;
 
-/// Who started a worker.
+/// The parent of a worker.
 #[derive(Debug)]
 enum Under {
-    /// This process. The descriptor is readable when it has ended.
+    /// This process. The descriptor is readable when the worker has ended.
     Us(Child, OwnedFd),
-    /// A starter, which says over this connection how it ended, and ends it if we hang up.
+    /// A starter. It reports the end of the worker over this connection, and ends the worker if the
+    /// connection closes.
     Starter(UnixStream),
 }
 
-/// A worker, with its output. Killed, with all it started, when this is dropped.
+/// A worker and its output. Dropping it kills the worker and all processes that it started.
 #[derive(Debug)]
 pub(crate) struct Process {
     under: Under,
@@ -53,8 +54,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts one for an order, with the command that it is to become, if it is; `file` is its
-    /// standard input.
+    /// Starts a worker for an order; `file` is its standard input. `command` is the command that
+    /// the worker becomes; empty if it reads itself.
     pub(crate) fn start(
         workers: &Workers,
         order: &Order,
@@ -101,14 +102,14 @@ impl Process {
         })
     }
 
-    /// Hands on its standard output until it ends, the deadline passes or `to` has enough.
+    /// Passes on its standard output until it ends, the deadline passes or `to` fails.
     pub(crate) fn pump(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
         let status = match &mut self.under {
             Under::Us(child, _) => child.wait().map(Ended::With),
-            // Of one that was killed nothing more is asked.
+            // The status of a killed worker is not needed.
             Under::Starter(_) if result.is_err() => Ok(Ended::With(ExitStatus::default())),
             Under::Starter(connection) => starter::ended(connection),
         };
@@ -180,14 +181,14 @@ impl Process {
             }
             if just_ended {
                 has_ended = true;
-                // Whatever it started and left behind keeps the pipes open.
+                // Kills remaining children, which would keep the pipes open.
                 self.kill();
             }
         }
         Ok(())
     }
 
-    /// What is readable when it has ended.
+    /// Returns the descriptor that is readable when it has ended.
     fn has_ended(&self) -> BorrowedFd<'_> {
         match &self.under {
             Under::Us(_, pidfd) => pidfd.as_fd(),
@@ -195,8 +196,9 @@ impl Process {
         }
     }
 
-    /// Kills it and all it started. Before it is waited for: until then its number is its own. (A
-    /// starter does so when the worker has ended, or we have hung up.)
+    /// Kills the worker and all processes that it started. This must happen before it is waited
+    /// for, because afterwards its number may be reused. A starter does the same when the worker
+    /// has ended, or the connection was closed.
     fn kill(&mut self) {
         if let Under::Us(child, _) = &self.under
             && !self.is_over
@@ -205,12 +207,12 @@ impl Process {
         }
     }
 
-    /// The beginning of its standard error.
+    /// Returns the beginning of its standard error.
     pub(crate) fn message(&self) -> &str {
         &self.text
     }
 
-    /// Whether the limit of processor time ended it.
+    /// Returns whether the limit of processor time ended it.
     pub(crate) fn ran_out_of_time(status: ExitStatus) -> bool {
         status.signal() == Some(Signal::XCPU.as_raw())
     }
@@ -220,7 +222,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         if let Under::Us(child, _) = &mut self.under {
-            // Only what is killed or over is waited for.
+            // The worker was killed or has ended, so this does not block.
             drop(child.wait());
         }
     }

@@ -1,73 +1,74 @@
-//! What the worker writes and the parent reads: frames.
+//! The frames that the worker writes and the parent reads.
 //!
-//! A frame is a length (32 bits, little endian) and that many bytes of postcard. The parent takes
-//! nothing for granted: a length beyond [`LONGEST`], an unknown kind, a frame out of order are all
-//! a crashed worker.
+//! A frame is a length (32 bits, little endian) and that many bytes of postcard. The parent trusts
+//! none of it. A length beyond [`LONGEST`], an unknown kind or a frame out of order is treated as a
+//! crash.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Role, Skipped};
 
-/// No frame carries more bytes.
+/// The maximum number of bytes in a frame.
 pub(crate) const LONGEST: usize = 64 << 10;
 
-/// A frame around the bytes it carries: its kind and their number.
+/// The bytes of a frame besides its payload: the kind and the length.
 const AROUND: usize = 8;
 
-/// No name and no path is longer; what is, is cut.
+/// The maximum length of names and paths; longer ones are cut.
 pub(crate) const LONGEST_NAME: usize = 16 << 10;
 
-/// No message of a library is longer; what is, is cut.
+/// The maximum length of a library's message; longer ones are cut.
 const LONGEST_MESSAGE: usize = 200;
 
-/// One frame.
+/// A message of the worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Frame<'a> {
-    /// A part begins.
+    /// Begins a part.
     Begin {
         role: Role,
         parent: Option<u32>,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         name: &'a [u8],
     },
-    /// More of it.
+    /// The next bytes of the part.
     Bytes(#[serde(serialize_with = "put_bytes")] &'a [u8]),
-    /// The part is complete.
+    /// Completes the part.
     End,
-    /// The part is to be forgotten.
+    /// Drops the part.
     Drop,
-    /// What is at this path was skipped.
+    /// The file or member at this path was skipped.
     Skip {
         why: Skipped,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// A reader sets to work on what is at this path. Were it to crash, this is what to leave out.
+    /// A reader starts with the file or member at this path. If it crashes, it is left out of the
+    /// next run.
     Enter {
         item: u32,
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// The reader that entered last is done.
+    /// The reader that entered last has finished.
     Leave,
-    /// What the file itself states as its date, and the number of the source.
+    /// The date that the file itself states, and the number of its source.
     Date { seconds: i64, source: u8 },
-    /// The file is done.
+    /// The file is complete.
     Done,
 }
 
-/// Writes bytes at once: a slice would be written byte by byte.
+/// Writes bytes at once; serde would write a slice byte by byte.
 fn put_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(bytes)
 }
 
-/// Writes a name, cut where it is too long.
+/// Writes a name, and cuts it if it is too long.
 fn put_name<S: Serializer>(name: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(&name[..name.len().min(LONGEST_NAME)])
 }
 
-/// Reads a name, unless it is too long.
+/// Reads a name; fails if it is too long.
 fn name<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
     let name = <&[u8]>::deserialize(from)?;
     if name.len() > LONGEST_NAME {
@@ -76,7 +77,7 @@ fn name<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
     Ok(name)
 }
 
-/// Writes a message, cut between characters where it is too long.
+/// Writes a message, and cuts it between characters if it is too long.
 pub(crate) fn put_message<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&message[..message.floor_char_boundary(LONGEST_MESSAGE)])
 }
@@ -86,7 +87,7 @@ impl Frame<'_> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         let start = to.len();
         to.extend_from_slice(&[0; 4]);
-        // A vector takes everything.
+        // Writing to a vector never fails.
         if postcard::to_io(self, &mut *to).is_ok() {
             let length = (to.len() - start - 4) as u32;
             to[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -94,18 +95,18 @@ impl Frame<'_> {
     }
 }
 
-/// What [`read`] finds.
+/// The result of [`read`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<'a> {
-    /// A frame, and how many bytes it took.
+    /// A frame and the number of its bytes.
     Frame(Frame<'a>, usize),
     /// More bytes are needed.
     Incomplete,
-    /// This is no frame.
+    /// The bytes are not a frame.
     Nonsense,
 }
 
-/// The frame at the beginning of a buffer.
+/// Parses the frame at the beginning of a buffer.
 pub(crate) fn read(bytes: &[u8]) -> Found<'_> {
     let Some((length, rest)) = bytes.split_first_chunk() else {
         return Found::Incomplete;
@@ -217,7 +218,7 @@ mod tests {
         enter(&name).write(&mut wire);
         let cut = enter(&name[..LONGEST_NAME]);
         assert_eq!(read(&wire), Found::Frame(cut, wire.len()));
-        // One more byte, in the length of the frame and in that of the name.
+        // One byte too long: both the frame's length and the name's length are changed.
         wire.push(b'a');
         wire[0] += 1;
         wire[6] += 1;

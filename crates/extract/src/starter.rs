@@ -5,7 +5,7 @@
 //! connection to it is one worker:
 //!
 //! ```text
-//! the asker                                    the starter
+//! the client                                   the starter
 //!   ── order; with it: the file, two pipes ──►   starts a worker with these three
 //!   ◄────────── how it ended, 5 bytes ────────   when that has ended, and all that it started
 //! ```
@@ -67,7 +67,7 @@ pub(crate) fn command(program: &[PathBuf], order: &Order, more: &[String]) -> io
     Ok(command)
 }
 
-// ---- the asker ---------------------------------------------------------------------------------
+// ---- the client --------------------------------------------------------------------------------
 
 /// Asks the starter at a socket for a worker.
 pub(crate) fn ask(

@@ -1,8 +1,7 @@
-//! Takes a file apart and prints what it holds: for tests, and for people who wonder what resemble
-//! sees.
+//! Takes a file apart and prints its parts: for tests, and to see what resemble reads.
 //!
-//! `resemble-extract FILE` prints a line for each part and for what was skipped; with `--text` the
-//! texts themselves. Without arguments of its own it is the worker.
+//! `resemble-extract FILE` prints a line for each part and for everything that was skipped. With
+//! `--text` it prints the texts themselves. Without arguments of its own it is the worker.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -37,7 +36,7 @@ impl Sink for Printer {
             .as_ref()
             .is_some_and(|part| part.role == Role::Text);
         if self.texts && is_text {
-            // The reader of this output may have gone.
+            // The reader of this output may have closed it.
             drop(self.out.write_all(bytes));
         }
     }

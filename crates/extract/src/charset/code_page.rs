@@ -1,19 +1,19 @@
 //! Code pages of DOS, which the Encoding Standard does not have.
 
-/// A code page: ASCII, and 128 characters more.
+/// A code page: ASCII, and 128 further characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodePage {
-    /// The first personal computers.
+    /// The first PCs.
     Of437,
     /// Western Europe.
     Of850,
     /// Central Europe.
     Of852,
-    /// Cyrillic, as it was used in the Balkans.
+    /// Cyrillic, used in the Balkans.
     Of855,
 }
 
-/// By the number of the code page.
+/// The code pages with their numbers.
 const ALL: [(CodePage, &str); 4] = [
     (CodePage::Of850, "850"),
     (CodePage::Of437, "437"),
@@ -22,12 +22,12 @@ const ALL: [(CodePage, &str); 4] = [
 ];
 
 impl CodePage {
-    /// All of them; where two fit equally well, the first is taken.
+    /// Returns all code pages; if two fit equally well, the first is used.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         ALL.into_iter().map(|(page, _)| page)
     }
 
-    /// By a name that markup gives: `cp850`, `IBM-850`.
+    /// Returns the code page for a name in markup: `cp850`, `IBM-850`.
     pub(super) fn for_label(label: &[u8]) -> Option<Self> {
         let label = std::str::from_utf8(label).ok()?;
         let number = label.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -39,7 +39,7 @@ impl CodePage {
         page.filter(|_| is_page).map(|(page, _)| *page)
     }
 
-    /// The characters of the bytes from 128 on.
+    /// Returns the characters of the bytes from 128 on.
     pub(crate) fn upper_half(self) -> Vec<char> {
         let rows = match self {
             Self::Of437 => [
@@ -76,7 +76,7 @@ mod tests {
             characters.dedup();
             assert_eq!(characters.len(), 128, "{page:?}");
         }
-        // Python's codecs.
+        // From Python's codecs.
         assert_eq!(CodePage::Of850.upper_half()[0x81 - 128], 'ü');
         assert_eq!(CodePage::Of437.upper_half()[0xe1 - 128], 'ß');
         assert_eq!(CodePage::Of852.upper_half()[0x88 - 128], 'ł');

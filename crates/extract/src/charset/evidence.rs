@@ -1,27 +1,28 @@
-//! How well bytes read as text in an encoding of one byte a character.
+//! Judges how well bytes read as text in a single-byte encoding.
 //!
-//! A wrong encoding gives itself away where words have characters beyond ASCII: signs and capitals
-//! in the middle of words, letters of another script than their neighbours, letters that are rare
-//! in every language. Each such character is judged by its neighbours and by how common it is, from
-//! about -2 to 1; the sum of that is the evidence for an encoding.
+//! A wrong encoding is revealed by the non-ASCII characters of words. It has signs and capitals
+//! within words, letters of another script than their neighbours, and letters that are rare in
+//! every language. Each such character is judged by its neighbours and its frequency, from about -2
+//! to 1. The sum is the evidence for an encoding.
 
 use super::{Charset, CodePage};
 use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};
 
-/// No more bytes are judged, from the first one beyond ASCII on.
+/// The maximum number of bytes that are judged, from the first non-ASCII byte on.
 const JUDGED: usize = 16 << 10;
 
-/// An encoding that was not guessed must be better by this where it reads something else, and by
-/// more the less that is.
+/// The margin, for each character that differs, by which another encoding must be better than the
+/// guessed one. If few characters differ, it must be better by more.
 const MARGIN: f64 = 0.2;
 
-/// What is less than this for each character is text in no encoding that is known.
+/// The least evidence for each non-ASCII character. Below it, another encoding is not used.
 const LEAST: f64 = 0.4;
 
-/// The encoding that reads best: the one that was guessed, or one that the guesser does not know.
+/// Returns the encoding with the most evidence: the guessed one, or one that the guesser does not
+/// know.
 pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     let start = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
-    // With what stands before it.
+    // Includes the two characters before it.
     let judged = &bytes[start.saturating_sub(2)..];
     let judged = &judged[..judged.len().min(JUDGED)];
     let others = CodePage::all()
@@ -43,7 +44,7 @@ pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
         .iter()
         .filter(|character| !character.is_ascii())
         .count();
-    // Characters of several bytes do not lie side by side.
+    // Characters of several bytes cannot be compared one by one.
     let differing = if text.len() == of_guessed.len() {
         text.iter()
             .zip(&of_guessed)
@@ -64,7 +65,7 @@ pub(super) fn best(guessed: Charset, bytes: &[u8]) -> Charset {
     }
 }
 
-/// The sum over all characters beyond ASCII.
+/// Sums the evidence of all non-ASCII characters.
 fn evidence(text: &[char]) -> f64 {
     let at = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or(' ');
     let beyond = text
@@ -76,7 +77,7 @@ fn evidence(text: &[char]) -> f64 {
         .sum()
 }
 
-/// Scripts that letters are of.
+/// The scripts of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Script {
     Latin,
@@ -95,13 +96,13 @@ fn script(character: char) -> Option<Script> {
     })
 }
 
-/// A character beyond ASCII between its neighbours.
+/// Judges a non-ASCII character between its neighbours.
 fn judged(before: char, character: char, after: char) -> f64 {
     let beside = [before, after];
     let letters = beside.iter().filter(|c| c.is_alphabetic()).count();
     match character {
         '\u{80}'..='\u{9f}' | '\u{fffd}' | '\u{e000}'..='\u{f8ff}' => -4.0,
-        // Signs that stand on the letter before them.
+        // Combining marks, which follow their letter.
         '\u{300}'..='\u{36f}' => {
             if "aăâeêioôơuưyAĂÂEÊIOÔƠUƯY".contains(before) {
                 1.0
@@ -120,7 +121,7 @@ fn judged(before: char, character: char, after: char) -> f64 {
             2 => -1.5,
             _ => 0.4,
         },
-        // Boxes stand among themselves.
+        // Box-drawing characters have no letters beside them.
         '\u{2500}'..='\u{259f}' => match letters {
             0 => 0.3,
             _ => -1.0,
@@ -132,11 +133,11 @@ fn judged(before: char, character: char, after: char) -> f64 {
     }
 }
 
-/// A letter between its neighbours.
+/// Judges a letter between its neighbours.
 fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     let mut sum = commonness(letter);
     let differs = |c: char| script(c).is_some_and(|script| script != of);
-    // In scripts that nobody mixes but those of East Asia, where letters are not in cases.
+    // Only texts of East Asia mix scripts; their letters have no case.
     let mixed = if letter.is_lowercase() || letter.is_uppercase() {
         2.0
     } else {
@@ -149,7 +150,7 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
     if letter.is_lowercase() && after.is_uppercase() {
         sum -= 1.5;
     }
-    // Few letters are words.
+    // Few single letters are words.
     if !before.is_alphabetic() && !after.is_alphabetic() {
         sum -= if "àèéóòíоиваяускійуÀÈÉÓОИВАЯУСКІ".contains(letter) {
             0.2
@@ -157,14 +158,14 @@ fn letter(before: char, (letter, of): (char, Script), after: char) -> f64 {
             1.0
         };
     }
-    // A small letter among capitals, or a digit that a letter is stuck to.
+    // A small letter among capitals, or a digit directly before a letter.
     if letter.is_lowercase() && before.is_ascii_digit() {
         sum -= 0.5;
     }
     sum
 }
 
-/// How common a letter is in texts that have it.
+/// Returns how common a letter is in the languages that have it.
 fn commonness(letter: char) -> f64 {
     let small = letter.to_lowercase().next().unwrap_or(letter);
     let common = match small {

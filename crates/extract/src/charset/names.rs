@@ -1,21 +1,21 @@
-//! Names of members of an archive that does not say how they are encoded.
+//! Decodes the member names of an archive that does not state their encoding.
 
 use super::{Charset, legacy};
 
-/// What was seen of the names of one archive: together they say more than each alone.
+/// The names of one archive so far. Together they show more than each alone.
 #[derive(Debug, Default)]
 pub(crate) struct MemberNames {
     seen: Vec<u8>,
     charset: Option<Charset>,
-    /// Bytes that the encoding was judged by.
+    /// The number of bytes by which the encoding was judged.
     judged: usize,
 }
 
-/// The most bytes of a name that are looked at.
+/// The maximum number of bytes of names that are examined.
 const SEEN: usize = 16 << 10;
 
 impl MemberNames {
-    /// Takes a name for evidence.
+    /// Adds a name to the evidence.
     pub(crate) fn see(&mut self, name: &[u8]) {
         if self.seen.len() < SEEN && std::str::from_utf8(name).is_err() {
             self.seen.extend_from_slice(name);
@@ -23,12 +23,12 @@ impl MemberNames {
         }
     }
 
-    /// A name in UTF-8 if its encoding is recognised, else as it is.
+    /// Decodes a name to UTF-8 if its encoding is detected; otherwise returns it unchanged.
     pub(crate) fn decode(&mut self, name: &[u8]) -> Vec<u8> {
         if std::str::from_utf8(name).is_ok() {
             return name.to_vec();
         }
-        // Again for each twice as much.
+        // Detected again each time the number of bytes has doubled.
         if self.judged == 0 || self.seen.len() >= 2 * self.judged {
             self.judged = self.seen.len().max(1);
             self.charset = legacy(&self.seen);
@@ -81,7 +81,7 @@ mod tests {
             b"B\x84ume/\x99l.txt".to_vec(),
         ];
         assert_eq!(decoded(&names), ["Grüße an alle.txt", "Bäume/Öl.txt"]);
-        // UTF-8 stays, and what is no text.
+        // UTF-8 stays unchanged, and so do bytes that are not text.
         let mut all = MemberNames::default();
         let odd = b"\xff\xfe/../x";
         all.see(odd);

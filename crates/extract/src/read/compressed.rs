@@ -1,8 +1,8 @@
-//! Compressed files: gz, bz2, xz, zst; and the decoders, which zip uses as well.
+//! Compressed files: gz, bz2, xz, zst; and their decoders, which zip uses, too.
 //!
-//! A file may be several streams one after another (`cat a.gz b.gz`): they are one content. Zeros
-//! between and after them are padding. Other bytes after the last stream, and a last stream that is
-//! cut off, are reported, and what was unpacked until there is kept.
+//! A file may be several consecutive streams (`cat a.gz b.gz`), which are one content. Zeros
+//! between and after them are padding. Other bytes after the last stream, and a truncated last
+//! stream, are reported. The content up to there is kept.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -29,7 +29,7 @@ pub(super) fn unpack(
     walk.unpacked(name, &open, place)
 }
 
-/// A decoder, with its bounds.
+/// Makes a decoder with its bounds.
 fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpacking + 'a> {
     let taken = Rc::new(Cell::new(0));
     let streams = Streams {
@@ -45,7 +45,7 @@ fn decoder<'a>(kind: Kind, source: Source<'a>, limits: &Limits) -> Box<dyn Unpac
     Box::new(Bounded::new(streams, taken, limits))
 }
 
-/// Memory that a decoder may ask for, kilobytes.
+/// Returns the memory limit of a decoder in kilobytes.
 pub(super) fn decoder_memory(limits: &Limits) -> u32 {
     u32::try_from(limits.memory / 2 / 1024).unwrap_or(u32::MAX)
 }
@@ -54,33 +54,33 @@ pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
 }
 
-/// How a compressed file ends, if not with its last stream.
+/// The fault at the end of a compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The last stream is cut off.
+    /// The last stream is truncated.
     Cut,
     /// Other bytes follow the last stream.
     Followed,
 }
 
-/// The streams of a compressed file, as one.
+/// The streams of a compressed file, read as one.
 struct Streams<'a> {
     source: Source<'a>,
     kind: Kind,
     limits: Limits,
-    /// `None` before the first stream, between two and after the last.
+    /// `None` before the first stream, between two streams and after the last one.
     stream: Option<Box<dyn Read + 'a>>,
-    /// Bytes that are decoded or skipped.
+    /// The number of bytes that were decoded or skipped.
     taken: Rc<Cell<u64>>,
-    /// The stream under way gave a byte.
+    /// True if the current stream has returned a byte.
     gave: bool,
-    /// Streams that began.
+    /// The number of streams that began.
     count: u64,
     ending: Option<Ending>,
 }
 
 impl Streams<'_> {
-    /// Begins the next stream, if there is one.
+    /// Begins the next stream; returns `false` if there is none.
     fn next_stream(&mut self) -> io::Result<bool> {
         let at = self.after_padding()?;
         let mut head = [0; 16];
@@ -106,7 +106,7 @@ impl Streams<'_> {
         Ok(true)
     }
 
-    /// The offset of the first byte that is not zero, from here on.
+    /// Returns the offset of the next byte that is not zero.
     fn after_padding(&self) -> io::Result<u64> {
         let mut at = self.taken.get();
         if self.count == 0 {
@@ -146,7 +146,7 @@ impl Read for Streams<'_> {
                     self.stream = None;
                     self.ending = Some(Ending::Cut);
                 }
-                // It merely began like a stream.
+                // The bytes only looked like the start of a stream.
                 Err(_) if self.count > 1 && !self.gave => {
                     self.stream = None;
                     self.ending = Some(Ending::Followed);
@@ -167,7 +167,7 @@ impl Unpacking for Bounded<Streams<'_>> {
     }
 }
 
-/// Counts what is consumed. Seeking back counts nothing.
+/// Counts the consumed bytes. Seeking back does not change the count.
 #[derive(Debug)]
 pub(super) struct Counted<R> {
     inner: BufReader<R>,
@@ -196,7 +196,7 @@ impl<R: Read + Seek> Seek for Counted<R> {
         let SeekFrom::Start(to) = to else {
             return self.inner.seek(to);
         };
-        // What is buffered stays, where it can.
+        // Keeps the buffer if possible.
         let at = self.inner.stream_position()?;
         match to.checked_signed_diff(at) {
             Some(by) => self.inner.seek_relative(by).map(|()| to),
@@ -216,7 +216,7 @@ impl<R: Read> BufRead for Counted<R> {
     }
 }
 
-/// Ends with an error when more comes out than the ratio allows for what went in.
+/// Fails if the output exceeds the allowed ratio to the input.
 #[derive(Debug)]
 pub(super) struct Bounded<R> {
     inner: R,
@@ -248,14 +248,14 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Which frames of Zstandard are read.
+/// The frames of Zstandard that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frames {
     One,
     All,
 }
 
-/// Zstandard: frames one after another, those to be skipped left out.
+/// Reads consecutive Zstandard frames, without skippable ones.
 pub(super) struct Zstd<R> {
     from: R,
     decoder: FrameDecoder,
@@ -277,7 +277,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// Begins the next frame, if there is one.
+    /// Begins the next frame; returns `false` if there is none.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.ended && !self.from.fill_buf()?.is_empty() {
             self.ended = self.frames == Frames::One;
@@ -299,7 +299,7 @@ impl<R: BufRead> Zstd<R> {
         Ok(false)
     }
 
-    /// The frame's end: its check sum, if it has one.
+    /// Verifies the check sum at the end of a frame, if it has one.
     fn end_frame(&mut self) -> io::Result<()> {
         self.in_frame = false;
         match self.decoder.get_checksum_from_data() {
@@ -325,7 +325,7 @@ fn of_zstd(error: FrameDecoderError) -> io::Error {
     }
 }
 
-/// Whether an error is that the bytes end too early.
+/// Returns whether an error means that the bytes end too early.
 fn is_cut(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

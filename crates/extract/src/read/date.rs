@@ -1,4 +1,4 @@
-//! The dates that documents state, as seconds.
+//! Parses the dates that documents state.
 
 use std::io::Read;
 
@@ -9,10 +9,10 @@ use super::xml::{Node, Xml, local};
 use super::zip::Archive;
 use crate::read::{Stop, Take};
 
-/// More of a part that states dates is not read.
+/// The maximum number of bytes of a part that are searched for dates.
 const MOST_READ: u64 = 64 << 10;
 
-/// A date as XML has it (the W3C's profile of ISO 8601).
+/// Parses a date in the form of XML (the W3C's profile of ISO 8601).
 pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     let at_midnight = || DateTime::parse_rfc3339(&format!("{text}T00:00:00"));
@@ -20,8 +20,8 @@ pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
-/// A date as web pages have it: as XML has it, with a blank in the place of the T, or as mails and
-/// servers have it.
+/// Parses a date of a web page: in the form of XML, the same with a blank instead of the T, or in
+/// the form of mails and HTTP.
 pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     of_xml(text, source)
@@ -29,7 +29,7 @@ pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
         .or_else(|| of_parsed(&DateTime::parse_rfc822(text)?, source))
 }
 
-/// A date in its parts, if there is such a day.
+/// Makes a date from its fields; `None` if the day does not exist.
 pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentDate> {
     let midnight = DateTime {
         hour: 0,
@@ -47,7 +47,8 @@ pub(super) fn of_parsed(date: &DateTime, source: DateSource) -> Option<DocumentD
     })
 }
 
-/// The date in a part of a package, if it is there and can be opened: see [`in_xml`].
+/// Returns the date in a part of a package; `None` if the part is missing or unreadable: see
+/// [`in_xml`].
 pub(super) fn in_part(
     zip: &Archive<'_>,
     name: &[u8],
@@ -57,8 +58,8 @@ pub(super) fn in_part(
     part.map_or(Ok(None), |part| in_xml(part, wanted))
 }
 
-/// The date of the first of these properties that has one, be it an element or an attribute. Names
-/// count without their prefix.
+/// Returns the date of the first of these properties that has one, as an element or an attribute.
+/// Prefixes of names are ignored.
 pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<DocumentDate>> {
     let names: Vec<&str> = wanted.iter().map(|source| local(source.name())).collect();
     let mut xml = Xml::new(from.take(MOST_READ))?;
@@ -86,7 +87,7 @@ pub(super) fn in_xml(from: impl Read, wanted: &[DateSource]) -> Take<Option<Docu
                 }
             }
             Ok(Node::Other) => {}
-            // What is damaged here costs the date, not the document.
+            // Damage here costs only the date, not the document.
             Ok(Node::End) | Err(Stop::This(_)) => break,
             Err(stop) => return Err(stop),
         }

@@ -1,13 +1,12 @@
-//! Words that are divided at the ends of lines.
+//! Joins words that are divided at the ends of lines.
 //!
-//! A page is compared with the document that it was made from, by words. A word divided at the end
-//! of a line is put together again, if the document divides words: a hyphen there may as well
-//! belong to the word (`thirty-four`), so only a text with hyphens at the end of more than one line
-//! in fifty is taken to.
+//! A page is compared with its source document by words. So a word that is divided at the end of a
+//! line is joined, if the document divides words. But such a hyphen may belong to the word
+//! (`thirty-four`). So words are joined only if more than one line in fifty ends with a hyphen.
 
 use crate::read::Take;
 
-/// Gives the text with its divided words whole.
+/// Passes on the text with its divided words joined.
 pub(super) fn joined(text: &str, mut to: impl FnMut(&str) -> Take) -> Take {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let (mut all, mut divided) = (0usize, 0usize);
@@ -41,7 +40,7 @@ fn is_hyphen(character: char) -> bool {
     matches!(character, '-' | '\u{2010}' | '\u{ad}')
 }
 
-/// Whether a word may go on from one line to the next.
+/// Returns whether a word may continue from one line to the next.
 fn is_divided(line: &str, next: &str) -> bool {
     let mut end = line.trim_end().chars().rev();
     end.next().is_some_and(is_hyphen)

@@ -1,8 +1,8 @@
-//! Mails, and folders of mails.
+//! Mails and mailboxes.
 //!
-//! The text of a mail is its subject and its text parts, decoded; of parts that say the same in two
-//! ways the plain one. Attachments are members, with the bytes that were attached. The headers are
-//! no text: they differ between two copies of one mail.
+//! The text of a mail is its subject and its decoded text parts. Of alternative parts with the same
+//! text, the plain one is used. Attachments are members with their original bytes. The headers are
+//! not part of the text, because they differ between two copies of a mail.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -59,7 +59,8 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
     Ok(())
 }
 
-/// The bytes that were attached. (The library gives texts in UTF-8, whatever they were in.)
+/// Returns the attached bytes. The library converts texts to UTF-8, so these are decoded from the
+/// raw mail.
 fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8]> {
     if !matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
         return part.contents().into();
@@ -74,9 +75,9 @@ fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8
     decoded.unwrap_or_else(|| part.contents().into())
 }
 
-/// The mails of a folder, by their numbers from 1 and their subjects. Each has the bytes that it
-/// has as a file of its own: without the line before it and the blank one after it, and without the
-/// quoting of `From`.
+/// Reads the mails of a mailbox, named by their numbers from 1 and their subjects. Each has the
+/// bytes of a separate file: without the line before it, the blank line after it, and the quoting
+/// of `From`.
 pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let mut from = BufReader::new(from);
     let (mut mail, mut number, mut too_large) = (Vec::new(), 0u64, false);
@@ -115,16 +116,16 @@ pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     }
 }
 
-/// A subject in the name of a mail has at most this many characters.
+/// The maximum number of characters of a subject in a mail's name.
 const MAX_SUBJECT: usize = 80;
 
-/// The name of a mail in a folder: `12 Re: offer`. The number makes it unique, and is all of it
-/// where there is no subject.
+/// Returns the name of a mail in a mailbox: `12 Re: offer`. The number makes it unique. Without a
+/// subject it is only the number.
 fn name_of(number: u64, mail: &[u8]) -> String {
     let head = MessageParser::default().parse_headers(mail);
     let subject = head.as_ref().and_then(Message::subject).unwrap_or_default();
     let words: Vec<&str> = subject.split_whitespace().collect();
-    // A name is one component of a path, in one line.
+    // A name must be one component of a path, on one line.
     let plain = |letter: char| match letter {
         '/' | '!' => '_',
         letter if letter.is_control() => '_',
@@ -143,7 +144,7 @@ fn name_of(number: u64, mail: &[u8]) -> String {
     format!("{number} {subject}")
 }
 
-/// Whether a line begins a mail: `From`, who, and a time with a colon.
+/// Returns whether a line begins a mail: `From`, the sender, and a time with a colon.
 fn is_from(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"From ") else {
         return false;
@@ -153,7 +154,7 @@ fn is_from(line: &[u8]) -> bool {
     rest.windows(3).any(is_time)
 }
 
-/// A line that was quoted because it begins with `From`.
+/// Returns a line without the quote that was added because it begins with `From`.
 fn unquoted(line: &[u8]) -> &[u8] {
     let quotes = line.iter().take_while(|&&byte| byte == b'>').count();
     if quotes > 0 && line[quotes..].starts_with(b"From ") {

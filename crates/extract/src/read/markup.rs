@@ -1,22 +1,22 @@
-//! HTML as mails and books have it, made into text.
+//! Converts the HTML of mails and books to text.
 //!
-//! Tags end at the next `>`, as everywhere in resemble. What differs from the way that markup files
-//! are compared: letters are not torn apart by tags within a line (`<b>W</b>ord` is a word),
-//! entities become their characters (`caf&eacute;`), and titles are left out, which no reader sees
-//! on the page.
+//! As in all of resemble, a tag ends at the next `>`. There are three differences to the comparison
+//! of markup files. Tags within a line do not separate letters (`<b>W</b>ord` is a word). Entities
+//! become their characters (`caf&eacute;`). Titles are left out, because the page does not show
+//! them.
 
 use quick_xml::escape::resolve_predefined_entity;
 
 use crate::read::{Take, Text};
 
-/// Elements within a line: they separate no words.
+/// Elements within a line, which do not separate words.
 const INLINE: [&str; 30] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font",
     "i", "ins", "kbd", "label", "mark", "q", "ruby", "s", "samp", "small", "span", "strong", "sub",
     "sup", "tt", "u", "wbr",
 ];
 
-/// Elements whose content is no text.
+/// Elements whose content is not text.
 const HIDDEN: [&str; 3] = ["script", "style", "title"];
 
 /// Appends the text of markup.
@@ -35,7 +35,7 @@ pub(super) fn text_of(html: &str, to: &mut Text<'_>) -> Take {
     to.push("\n")
 }
 
-/// Text that begins with `&`: writes what it stands for, gives what follows.
+/// Appends the entity at the start of the text, or `&`; returns the rest.
 fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = &text.as_bytes()[1..text.len().min(34)];
     let resolved = memchr::memchr(b';', name).and_then(|end| {
@@ -61,7 +61,8 @@ fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(&text[1..])
 }
 
-/// Text that begins with `<`: gives what follows the tag, or all that it hides.
+/// Processes the tag at the start of the text; returns the text behind it, or behind everything
+/// that it hides.
 fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let after = |what: &str| match memchr::memmem::find(text.as_bytes(), what.as_bytes()) {
         Some(at) => &text[at + what.len()..],
@@ -78,7 +79,7 @@ fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = text[1..].trim_start_matches('/');
     let is_tag = |first: char| first.is_ascii_alphabetic() || matches!(first, '!' | '?');
     if !name.starts_with(is_tag) {
-        // Less than.
+        // A less-than sign.
         to.push("<")?;
         return Ok(&text[1..]);
     }
@@ -98,7 +99,7 @@ fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(rest)
 }
 
-/// What follows the end tag of a hidden element.
+/// Returns the text behind the end tag of a hidden element.
 fn after_end_of<'a>(name: &str, text: &'a str) -> &'a str {
     let bytes = text.as_bytes();
     for at in memchr::memmem::find_iter(bytes, b"</") {

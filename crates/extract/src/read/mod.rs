@@ -1,4 +1,4 @@
-//! The formats. Each reader turns bytes into parts through [`Walk`], and any fault into a [`Stop`].
+//! The formats. Each reader passes parts to [`Walk`], and converts faults to a [`Stop`].
 
 mod cells;
 mod compressed;
@@ -39,13 +39,13 @@ use zip::{Archive, has_zip_at_end};
 use crate::HEAD;
 use crate::format::{Kind, unpacked_name};
 
-/// Whether an open file ends in a zip.
+/// Returns whether an open file ends in a zip.
 pub(crate) fn ends_in_zip(file: BorrowedFd<'_>) -> bool {
     Source::file(file).is_ok_and(|source| has_zip_at_end(&source))
 }
 
-/// What a file is that has no parts and may state a date. Not asked of members: only a file's own
-/// date is kept.
+/// Returns the format of a file that has no parts but may state a date. It is not used for members,
+/// because only a file's own date is stored.
 pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
     match head.first()? {
         0 | 0x89 | 0xff | b'I' | b'M' => picture::may_have_exif(head).then_some(Kind::Picture),
@@ -58,7 +58,7 @@ pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Takes a source apart that can be read from anywhere.
+/// Takes apart a source with random access.
 pub(crate) fn whole(
     walk: &mut Walk,
     source: Source<'_>,
@@ -91,7 +91,7 @@ pub(crate) fn whole(
     }
 }
 
-/// Takes apart what is a zip: by what is in it, it is a document or an archive.
+/// Takes apart a zip: its entries decide whether it is a document or an archive.
 fn zipped(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let zip = Archive::open(source, &walk.limits)?;
     if let Some(document) = odf::recognise(&zip)? {
@@ -103,7 +103,7 @@ fn zipped(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     zip::read(walk, &zip, place)
 }
 
-/// Takes apart what can be read in one go.
+/// Takes apart a format that is read in one pass.
 pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Place) -> Take {
     match kind {
         Kind::Text => text::read(walk, from, place),
@@ -111,7 +111,7 @@ pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Pl
             let place = walk.deeper(place, true)?;
             tar::ar(walk, from, place)
         }
-        // A folder of mails is no deeper than the mails.
+        // A mailbox is not deeper than its mails.
         Kind::Mbox => mail::mbox(walk, from, place),
         _ => {
             let place = walk.deeper(place, true)?;

@@ -1,8 +1,8 @@
-//! Open Document (odt, ods, odp) and EPUB: zips whose first entry says what they are.
+//! Open Document (odt, ods, odp) and EPUB: zips whose first entry states their type.
 //!
-//! The text of an Open Document file is in one part, in reading order but for notes and comments,
-//! which stand where they are referred to, in the middle of a sentence. They go to the end, where
-//! other formats have them. Hidden text is left out, and reported.
+//! The text of an Open Document file is in one part, in reading order. But notes and comments are
+//! at their references, in the middle of sentences. They are moved to the end, where other formats
+//! have them. Hidden text is left out and reported.
 
 mod body;
 mod styles;
@@ -22,14 +22,14 @@ use crate::Skipped;
 use crate::charset;
 use crate::read::{Place, Stop, Take, Walk};
 
-/// What such a zip is.
+/// The type of such a zip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenDocument {
     Open,
     Epub,
 }
 
-/// By the entry `mimetype`.
+/// Detects the type by the entry `mimetype`.
 pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OpenDocument>> {
     let Some(entry) = zip.find(b"mimetype") else {
         return Ok(None);
@@ -100,7 +100,7 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     walk.left_out(hidden)
 }
 
-/// The pages of a book in the order of its spine.
+/// Reads the pages of a book in the order of its spine.
 fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     if zip.find(b"META-INF/encryption.xml").is_some() && zip.find(b"META-INF/rights.xml").is_some()
     {
@@ -113,7 +113,7 @@ fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     };
     let mut text = walk.text(place);
     for page in spine(zip, &package)? {
-        // A page that is missing is no reason to lose the others.
+        // Other pages are still read if one is missing.
         if let Some(page) = zip.whole(&page)? {
             markup::text_of(&decode(&page), &mut text)?;
         }
@@ -121,7 +121,7 @@ fn epub(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     text.end()
 }
 
-/// A page as text: it says itself how it is encoded.
+/// Decodes a page in the encoding that it declares.
 fn decode(page: &[u8]) -> String {
     match charset::of(page) {
         Some(charset) => charset.decode(page),
@@ -129,7 +129,7 @@ fn decode(page: &[u8]) -> String {
     }
 }
 
-/// Where the package document is.
+/// Returns the path of the package document.
 fn package(zip: &Archive<'_>) -> Take<Option<Vec<u8>>> {
     let Some(entry) = zip.find(b"META-INF/container.xml") else {
         return Ok(None);
@@ -146,7 +146,7 @@ fn package(zip: &Archive<'_>) -> Take<Option<Vec<u8>>> {
     }
 }
 
-/// The names of the pages, in order.
+/// Returns the names of the pages, in order.
 fn spine(zip: &Archive<'_>, package: &[u8]) -> Take<Vec<Vec<u8>>> {
     let Some(entry) = zip.find(package) else {
         return Ok(Vec::new());
@@ -178,7 +178,7 @@ fn spine(zip: &Archive<'_>, package: &[u8]) -> Take<Vec<Vec<u8>>> {
         .collect())
 }
 
-/// A reference without its `%20`.
+/// Resolves `%20` and other escapes of a reference.
 fn unescaped(reference: &str) -> String {
     let bytes = reference.as_bytes();
     let (mut plain, mut at) = (Vec::with_capacity(bytes.len()), 0);

@@ -1,8 +1,8 @@
 //! Documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
 //!
-//! What is read is what the author wrote: the body with its tables and boxes, then notes and
-//! comments. Left out is what a page repeats (headers and footers), what a change took away, what
-//! programs wrote for older programs, and hidden text, which is reported.
+//! The text is what the author wrote: the body with its tables and boxes, then notes and comments.
+//! Headers and footers, deleted text and copies for older programs are left out. So is hidden text,
+//! which is reported.
 
 use resemble_core::date::DateSource;
 
@@ -14,7 +14,7 @@ use super::xml::{Node, Xml};
 use super::zip::Archive;
 use crate::read::{Place, Take, Walk, unsupported};
 
-/// What a package holds.
+/// The type of document in a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OfficeKind {
     Word,
@@ -22,7 +22,7 @@ enum OfficeKind {
     Sheets,
 }
 
-/// A package that was recognised.
+/// A recognised package.
 #[derive(Debug)]
 pub(super) struct OfficeDocument {
     kind: OfficeKind,
@@ -32,7 +32,7 @@ pub(super) struct OfficeDocument {
     core: Option<Vec<u8>>,
 }
 
-/// Whether a zip is such a document.
+/// Returns the document in a zip, if it is one of these.
 pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if zip.find(b"[Content_Types].xml").is_none() {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if main.ends_with(b".bin") {
         return Err(unsupported("a binary workbook"));
     }
-    // What it is, its outermost element says.
+    // The outermost element states the type of the document.
     let Some(entry) = zip.find(&main) else {
         return Ok(None);
     };

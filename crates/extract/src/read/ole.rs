@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::Skipped;
 use crate::read::{Source, Stop, Take, Walk};
 
-/// The name of the stream with an encrypted document, as directories have it.
+/// The name of the stream with an encrypted document, as directories store it.
 const ENCRYPTED: &str = "EncryptedPackage";
 
 pub(super) fn read(_: &mut Walk, source: Source<'_>) -> Take {

@@ -1,5 +1,5 @@
-//! Packages of Microsoft Office (ISO 29500, part 2): parts, and the relationships that say where
-//! they are. Nothing is found by its name.
+//! Packages of Microsoft Office (ISO 29500, part 2): parts, and the relationships that locate them.
+//! No part is found by its name.
 
 use super::xml::{Node, Xml};
 use super::zip::Archive;
@@ -13,7 +13,7 @@ pub(super) struct Relation {
     pub(super) target: Vec<u8>,
 }
 
-/// The relationships of a part, of the package for the empty name.
+/// Returns the relationships of a part; those of the package for the empty name.
 pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
     let (folder, file) = match memchr::memrchr(b'/', of) {
         Some(slash) => of.split_at(slash + 1),
@@ -45,7 +45,7 @@ pub(super) fn relations(zip: &Archive<'_>, of: &[u8]) -> Take<Vec<Relation>> {
     }
 }
 
-/// The name of a part that is referred to from a folder.
+/// Resolves a reference to a part relative to a folder.
 pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     if let Some(absolute) = reference.strip_prefix('/') {
         return absolute.as_bytes().to_vec();
@@ -62,7 +62,7 @@ pub(super) fn target(folder: &[u8], reference: &str) -> Vec<u8> {
     names.join("/").into_bytes()
 }
 
-/// The parts that the main part refers to in elements of this name, in their order.
+/// Returns the parts that elements of this name in the main part refer to, in order.
 pub(super) fn in_order(
     zip: &Archive<'_>,
     main: &[u8],

@@ -1,7 +1,7 @@
-//! 7z.
+//! 7z archives.
 //!
-//! What is packed is decoded block after block, and each block in one go: a member stands behind
-//! all that come before it in its block, so one that is damaged costs the rest of the block.
+//! Each block is decoded in one pass. A member is stored behind all earlier members of its block,
+//! so a damaged one costs the rest of the block.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use super::compressed::{Bounded, Counted, decoder_memory};
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Skipped};
 
-/// The members of an archive: blocks in their order, then what is empty.
+/// Reads the members of an archive: the blocks in order, then the empty members.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let place = walk.deeper(place, true)?;
     let memory = decoder_memory(&walk.limits) as usize;
@@ -52,7 +52,7 @@ struct Members<'w> {
     walk: &'w mut Walk,
     place: Place,
     taken: &'w Rc<Cell<u64>>,
-    /// Members that were passed on, or that it was reported of why not.
+    /// The number of members that were passed on or reported as skipped.
     passed: usize,
 }
 
@@ -97,7 +97,7 @@ impl Members<'_> {
         Ok(())
     }
 
-    /// Passes a member on; says whether it was read to its end.
+    /// Passes on a member; returns whether it was read to its end.
     fn member(&mut self, entry: &ArchiveEntry, from: &mut dyn Read) -> (bool, Take) {
         self.passed += 1;
         if !is_file(entry) {
@@ -115,7 +115,7 @@ impl Members<'_> {
     }
 }
 
-/// Remembers whether reading failed.
+/// Records whether reading failed.
 struct Failing<R> {
     inner: R,
     failed: bool,
@@ -129,8 +129,8 @@ impl<R: Read> Read for Failing<R> {
     }
 }
 
-/// Whether an entry is a regular file: not a folder, a mark of what was deleted, or a symbolic
-/// link, which Unix notes in the upper half of the attributes.
+/// Returns whether an entry is a regular file. It is not if it is a folder, an anti-item, or a
+/// symbolic link, which Unix marks in the upper half of the attributes.
 fn is_file(entry: &ArchiveEntry) -> bool {
     const HAS_MODE: u32 = 0x8000;
     const KIND: u32 = 0o170_000;
@@ -142,7 +142,7 @@ fn is_file(entry: &ArchiveEntry) -> bool {
     !(entry.is_directory || entry.is_anti_item || is_link)
 }
 
-/// What an error of the library means.
+/// Converts an error of the library.
 fn of_library(error: Error) -> Stop {
     match error {
         Error::PasswordRequired => Stop::This(Skipped::Encrypted),

@@ -1,14 +1,14 @@
-//! Bytes that can be read again and from anywhere: the file itself, or what is held in memory.
+//! Bytes with random access: an open file, or memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::BorrowedFd;
 
 use rawzip::ReaderAt;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// An open file of this size. Only read at given offsets: others may share the offset.
+    /// An open file of this size. It is only read at offsets, because its own offset may be shared.
     File(BorrowedFd<'a>, u64),
     /// Memory.
     Held(&'a [u8]),
@@ -24,18 +24,18 @@ impl Source<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// An open file, of the size that it has now.
+    /// Makes a source of an open file with its current size.
     pub(crate) fn file(file: BorrowedFd<'a>) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
         Ok(Self::File(file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
-    /// A reader at the start.
+    /// Returns a reader at the start.
     pub(crate) fn reader(&self) -> Reader<'a> {
         self.reader_from(0)
     }
 
-    /// A reader at an offset.
+    /// Returns a reader at an offset.
     pub(crate) fn reader_from(&self, at: u64) -> Reader<'a> {
         Reader { source: *self, at }
     }
@@ -43,7 +43,7 @@ impl<'a> Source<'a> {
 
 impl ReaderAt for Source<'_> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        // Never beyond the length seen at the start: a file that grows is as long as it was.
+        // Never read beyond the initial length, even if the file grows.
         let left = self.len().saturating_sub(offset);
         let most = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let buf = &mut buf[..most];

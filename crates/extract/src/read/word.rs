@@ -1,7 +1,7 @@
-//! Text of word processors and slides: paragraphs of runs.
+//! Extracts text of word processors and slides: paragraphs of runs.
 //!
-//! Whether a run is hidden, its own properties say, or the styles of its paragraph and of its
-//! characters: hidden by both is shown (ISO 29500, part 1, 17.7.3).
+//! A run is hidden by its own properties. Without these, it is hidden by the style of its paragraph
+//! or that of its characters, but not by both (ISO 29500, part 1, 17.7.3).
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use super::xml::{Element, Node, Xml};
 use super::zip::Archive;
 use crate::read::{Take, Text};
 
-/// Styles that hide text, and how often that was done.
+/// The styles that hide text, and the count of hidden pieces.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    /// What each style says itself, and the style that it is based on.
+    /// The property of each style, and the style that it is based on.
     styles: BTreeMap<String, (Option<bool>, Option<String>)>,
-    /// Pieces of text that were left out.
+    /// The number of pieces of text that were left out.
     pub(super) count: u64,
 }
 
-/// No style is based on more others.
+/// The maximum number of ancestors of a style.
 const DEEPEST: usize = 16;
 
 impl Hiding {
-    /// Reads the styles of a document.
+    /// Reads the styles of a document that hide text.
     pub(super) fn of_styles(zip: &Archive<'_>, relations: &[Relation]) -> Take<Self> {
         let mut hiding = Self::default();
         let part = relations.iter().find(|part| part.kind == "styles");
@@ -52,7 +52,7 @@ impl Hiding {
                             style.0 = Some(is_on(&element));
                         }
                     }
-                    // Of rows and columns of a table; what a change took away.
+                    // Properties of table rows and columns, and properties before a change.
                     "tblStylePr" | "rPrChange" | "pPrChange" => xml.skip()?,
                     _ => {}
                 },
@@ -65,7 +65,7 @@ impl Hiding {
                 _ => {}
             }
         }
-        // Most documents have hundreds of styles that hide nothing.
+        // Most documents have hundreds of styles, none of which hides text.
         if hiding.styles.values().all(|(hides, _)| hides.is_none()) {
             hiding.styles.clear();
         }
@@ -89,22 +89,22 @@ impl Hiding {
     }
 }
 
-/// Whether a property is on: without a value it is.
+/// Returns whether a property is on; without a value it is.
 fn is_on(element: &Element<'_>) -> bool {
     let value = element.attribute("val");
     value.is_none_or(|value| !matches!(value.as_str(), "0" | "false" | "off"))
 }
 
-/// A run that is open.
+/// An open run.
 #[derive(Debug, Default)]
 struct WordRun {
     style: Option<String>,
     vanish: Option<bool>,
-    /// Text of it was left out.
+    /// True if text of it was left out.
     hid: bool,
 }
 
-/// The text of a part with paragraphs: a body, notes, a slide.
+/// Passes on the text of a part with paragraphs: a body, notes, a slide.
 pub(super) fn paragraphs(
     zip: &Archive<'_>,
     name: &[u8],
@@ -116,7 +116,7 @@ pub(super) fn paragraphs(
     };
     let mut xml = Xml::new(zip.reader(entry)?)?;
     let mut in_text = false;
-    // Boxes have paragraphs within runs.
+    // Text boxes have paragraphs within runs.
     let (mut runs, mut styles) = (Vec::<WordRun>::new(), Vec::<Option<String>>::new());
     let mut of_paragraph = false;
     loop {
@@ -143,7 +143,7 @@ pub(super) fn paragraphs(
                         run.style = element.attribute("val");
                     }
                 }
-                // That of a paragraph is of its end.
+                // The property of a paragraph applies only to its end mark.
                 "vanish" if !of_paragraph => {
                     if let Some(run) = runs.last_mut() {
                         run.vanish = Some(is_on(&element));
@@ -152,7 +152,7 @@ pub(super) fn paragraphs(
                 "tab" | "br" | "cr" if !of_paragraph => to.push_char(' ')?,
                 "noBreakHyphen" => to.push_char('\u{2011}')?,
                 "softHyphen" => to.push_char('\u{ad}')?,
-                // Taken away, or said a second time for older programs.
+                // Deleted, or a copy for older programs.
                 "del" | "moveFrom" | "Fallback" | "rPrChange" | "pPrChange" => xml.skip()?,
                 _ => {}
             },

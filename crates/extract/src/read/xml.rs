@@ -1,6 +1,6 @@
-//! XML as the documents have it: elements by their local names, text with entities resolved.
+//! Reads the XML of documents: elements by their local names, text with entities resolved.
 //!
-//! Entities that a document defines itself are not resolved, so nothing can be made large by them.
+//! Entities that a document defines itself are not resolved, so they cannot expand.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -11,38 +11,38 @@ use quick_xml::events::{BytesEnd, BytesStart, Event};
 
 use crate::read::{Stop, Take, damaged, passed_on};
 
-/// What comes next in a document.
+/// The next item of a document.
 #[derive(Debug)]
 pub(super) enum Node<'a> {
     Open(Element<'a>),
     Close(Closed<'a>),
     Text(Cow<'a, str>),
-    /// Comments and the like.
+    /// Comments and similar items.
     Other,
     End,
 }
 
-/// An element that begins.
+/// The start of an element.
 #[derive(Debug)]
 pub(super) struct Element<'a>(BytesStart<'a>);
 
 impl Element<'_> {
-    /// Its name without prefix.
+    /// Returns its name without prefix.
     pub(super) fn name(&self) -> &str {
         local(self.0.name().into_inner())
     }
 
-    /// Its name, prefix and all.
+    /// Returns its name with prefix.
     pub(super) fn full_name(&self) -> &str {
         self.0.name().into_inner()
     }
 
-    /// The value of the attribute with this local name.
+    /// Returns the value of the attribute with this local name.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         self.value(|of| local(of) == name)
     }
 
-    /// The value of the attribute with this name, prefix and all.
+    /// Returns the value of the attribute with this name, including the prefix.
     pub(super) fn prefixed(&self, name: &str) -> Option<String> {
         self.value(|of| of == name)
     }
@@ -58,18 +58,18 @@ impl Element<'_> {
     }
 }
 
-/// An element that ends.
+/// The end of an element.
 #[derive(Debug)]
 pub(super) struct Closed<'a>(BytesEnd<'a>);
 
 impl Closed<'_> {
-    /// Its name without prefix.
+    /// Returns its name without prefix.
     pub(super) fn name(&self) -> &str {
         local(self.0.name().into_inner())
     }
 }
 
-/// A name without its prefix.
+/// Returns a name without its prefix.
 pub(super) fn local(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
@@ -127,7 +127,7 @@ impl<'a> Xml<'a> {
         })
     }
 
-    /// Leaves out the element that was opened last, with all that is in it.
+    /// Skips the element that was opened last, with everything in it.
     pub(super) fn skip(&mut self) -> Take {
         let mut depth = 1u64;
         while depth > 0 {
@@ -144,7 +144,7 @@ impl<'a> Xml<'a> {
 
 fn of_xml(error: quick_xml::Error) -> Stop {
     match &error {
-        // Behind a shared pointer, it is not found among the sources.
+        // The error is behind a shared pointer, so it is not among the sources.
         quick_xml::Error::Io(inner) => match passed_on(inner) {
             Some(why) => Stop::This(why),
             None => damaged(error),

@@ -1,9 +1,8 @@
-//! Zip, of archives and of the documents that are zips.
+//! Zip archives, and the documents that are zips.
 //!
-//! The central directory says what there is, in its order; entries of equal names are all there.
-//! What an entry holds is checked against its length and check sum. Entries may lie over one
-//! another, and one that is huge may stand in many directories: the bounds of the whole file see to
-//! that.
+//! The central directory lists the entries in order; equal names are all read. The content of an
+//! entry is checked against its length and check sum. Entries may overlap, and a large one may be
+//! listed many times; the bounds of the whole file limit that.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -17,7 +16,7 @@ use crate::charset::MemberNames;
 use crate::read::{Place, Source, Stop, Take, Walk, damaged, unsupported};
 use crate::{Bound, Limits, Skipped};
 
-/// Takes apart what is in an archive.
+/// Passes on the members of an archive.
 pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     let place = walk.deeper(place, true)?;
     for entry in zip.entries.iter().filter(|entry| entry.is_file) {
@@ -36,11 +35,11 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     Ok(())
 }
 
-/// Bytes of the record that ends a zip, without its comment.
+/// The bytes of the record that ends a zip, without its comment.
 const END_RECORD: usize = 22;
 
-/// Whether the last thing in a source is a zip, whatever comes before it: the record of its end is
-/// there, and its directory or what leads to it where the record says.
+/// Returns whether a source ends with a zip, after any other bytes. It does if it has the end
+/// record, and its directory (or the locator of it) where the record says.
 pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
     let longest = END_RECORD as u64 + u64::from(u16::MAX);
     let start = source.len().saturating_sub(longest);
@@ -55,7 +54,7 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
             return false;
         };
         let length = u32::from_le_bytes([a, b, c, d]);
-        // What a large zip has before the record, and any other in its directory.
+        // The locator before the record in a large zip, or the directory in any other.
         let (mark, back) = match length {
             u32::MAX => (b"PK\x06\x07", 20),
             _ => (b"PK\x01\x02", u64::from(length)),
@@ -73,12 +72,12 @@ pub(super) fn has_zip_at_end(source: &Source<'_>) -> bool {
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Source<'a>>,
     entries: Vec<Entry>,
-    /// There are more entries than files may have parts.
+    /// True if there are more entries than a file may have parts.
     more: bool,
     pub(super) limits: Limits,
 }
 
-/// What the directory says of an entry.
+/// An entry of the directory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
@@ -128,12 +127,12 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// The entry with this name.
+    /// Returns the entry with this name.
     pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// A reader for what an entry holds.
+    /// Returns a reader for the content of an entry.
     pub(super) fn reader(&self, entry: &Entry) -> Take<Box<dyn Read + '_>> {
         if entry.encrypted {
             return Err(Stop::This(Skipped::Encrypted));
@@ -163,7 +162,7 @@ impl<'a> Archive<'a> {
         Ok(Box::new(local.verifying_reader(bounded)))
     }
 
-    /// What the entry with this name holds, whole. `None`: there is no such entry.
+    /// Returns the whole content of the entry with this name; `None` if there is none.
     pub(super) fn whole(&self, name: &[u8]) -> Take<Option<Vec<u8>>> {
         let Some(entry) = self.find(name) else {
             return Ok(None);
@@ -178,7 +177,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// The name in UTF-8 that an extra field of Info-ZIP gives, if it was made for this name.
+/// Returns the UTF-8 name in an extra field of Info-ZIP, if the field is for this name.
 fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
     const UNICODE_PATH: ExtraFieldId = ExtraFieldId::new(0x7075);
     let (_, field) = fields.find(|(id, _)| *id == UNICODE_PATH)?;
@@ -191,11 +190,11 @@ fn unicode_path(name: &[u8], mut fields: ExtraFields<'_>) -> Option<Vec<u8>> {
     (is_of_name && !unicode.is_empty()).then(|| unicode.to_vec())
 }
 
-/// A decoder of LZMA as zips have it: the properties of the stream first.
+/// Makes an LZMA decoder for zips, where the properties of the stream come first.
 fn lzma<R: Read>(mut from: R, size: u64, limits: &Limits) -> Take<lzma_rust2::LzmaReader<R>> {
     let mut head = [0; 9];
     from.read_exact(&mut head)?;
-    // Version of the tool (2), length of the properties (2), those (5).
+    // Version of the tool (2), length of the properties (2), the properties (5).
     let [_, _, 5, 0, props, a, b, c, d] = head else {
         return Err(io::Error::from(io::ErrorKind::InvalidData).into());
     };

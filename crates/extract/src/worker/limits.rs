@@ -1,10 +1,10 @@
 //! The restrictions that the worker sets for itself before it reads a byte.
 //!
-//! There are four restrictions, each enough against an accident and together against malice. No new
-//! privileges. Limits of resources: no descriptor can be opened, no file written, and memory and
-//! processor time are bounded. Landlock: no call can open, execute or connect to anything. A filter
-//! of system calls: it allows reading the file, writing the pipe, and allocating memory, and
-//! nothing else.
+//! There are four restrictions. Each is enough against an accident, and together they are against
+//! malice. No new privileges. Limits of resources: no descriptor can be opened, no file written,
+//! and memory and processor time are bounded. Landlock: no call can open, execute or connect to
+//! anything. A filter of system calls: it allows only reading the file, writing the pipe and
+//! allocating memory.
 //!
 //! A restriction that cannot be set ends the worker before it has read a byte: the file is left out
 //! with the reason, and tried again later. There is one exception: a kernel may be built or started

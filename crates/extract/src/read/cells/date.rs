@@ -1,12 +1,12 @@
 //! Days counted from 1900 or 1904, as dates and times of day.
 
-/// Where days are counted from.
+/// The day from which days are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::read) enum Epoch {
-    /// 1 is the first of January 1900, and 60 a 29th of February that there was not.
+    /// 1 is 1 January 1900, and 60 is the 29 February of that year, which did not exist.
     #[default]
     Of1900,
-    /// 0 is the first of January 1904.
+    /// 0 is 1 January 1904.
     Of1904,
 }
 
@@ -21,23 +21,23 @@ pub(super) enum Unit {
     Second,
 }
 
-/// A moment that a number stands for.
+/// The date and time that a number represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     year: i64,
     month: i64,
     day: i64,
-    /// 0 is Sunday.
+    /// The day of the week; 0 is Sunday.
     weekday: i64,
     /// Ticks of [`Self::rate`] since the start of the day.
     of_day: i64,
     /// Ticks since day 0.
     ticks: i64,
-    /// Ticks of a second.
+    /// Ticks in a second.
     rate: i64,
 }
 
-/// The last day that programs know: that before the year 10,000.
+/// The first day that programs do not support: 1 January 10,000.
 const LAST_DAY: f64 = 2_958_466.0;
 
 const MONTHS: [&str; 12] = [
@@ -66,7 +66,7 @@ const DAYS: [&str; 7] = [
 ];
 
 impl Moment {
-    /// The moment, to this many digits behind the point of its seconds.
+    /// Makes the moment, rounded to this many decimals of its seconds.
     pub(super) fn of(value: f64, epoch: Epoch, decimals: usize) -> Option<Self> {
         if !(0.0..LAST_DAY).contains(&value) {
             return None;
@@ -94,7 +94,7 @@ impl Moment {
         })
     }
 
-    /// A unit, written in this many letters of the format.
+    /// Returns a unit in the width of the format. `twelve` means a clock of twelve hours.
     pub(super) fn part(&self, unit: Unit, width: usize, twelve: bool) -> String {
         let seconds = self.of_day / self.rate;
         let name =
@@ -117,7 +117,7 @@ impl Moment {
         format!("{number:0width$}", width = width.min(2))
     }
 
-    /// All hours, minutes or seconds since day 0.
+    /// Returns all hours, minutes or seconds since day 0.
     pub(super) fn elapsed(&self, unit: Unit, width: usize) -> String {
         let seconds = self.ticks / self.rate;
         let number = match unit {
@@ -128,7 +128,7 @@ impl Moment {
         format!("{number:0width$}", width = width.min(10))
     }
 
-    /// The digits of the seconds behind the point.
+    /// Returns the decimals of the seconds.
     pub(super) fn of_second(&self, digits: usize) -> String {
         let all = format!("{:03}", self.of_day % self.rate * (1000 / self.rate));
         all[..digits.min(3)].to_owned()
@@ -139,13 +139,13 @@ impl Moment {
     }
 }
 
-/// Year, month and day of a day that is counted from the 30th of December 1899.
+/// Returns the year, month and day of a day counted from 30 December 1899.
 fn civil(count: i64) -> (i64, i64, i64) {
     resemble_core::date::civil(count - 25_569)
 }
 
-/// Whether a text is a date by the default of American programs, month, day and year in digits;
-/// `date` is what it stands for, year first: `2024-01-31`.
+/// Returns whether a text is a date in the American default form: month, day and year in digits.
+/// `date` is the same date with the year first: `2024-01-31`.
 pub(in crate::read) fn is_default_date(text: &str, date: &str) -> bool {
     let numbers = |text: &str, sign: char| -> Option<[i64; 3]> {
         let all = text

@@ -1,26 +1,26 @@
-//! Formats of numbers, as ISO 29500 writes them (part 1, 18.8.30).
+//! Number formats of ISO 29500 (part 1, 18.8.30).
 
 use super::date::{Epoch, Unit};
 use super::general;
 
-/// A piece of a section.
+/// A token of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormatToken {
     Literal(String),
-    /// A place of a digit: `0`, `#` or `?`.
+    /// A placeholder for a digit: `0`, `#` or `?`.
     Digit(u8),
     Point,
-    /// Whether a plus is shown.
+    /// An exponent; true if a plus sign is shown.
     Exponent(bool),
     Percent,
-    /// Of a fraction.
+    /// The slash of a fraction.
     Slash,
     General,
     Part(Unit, usize),
     Elapsed(Unit, usize),
-    /// Digits behind the point of the seconds.
+    /// The decimals of the seconds.
     OfSecond(usize),
-    /// Which half of the day; whether by one letter.
+    /// The half of the day (AM, PM); true if it is one letter.
     Half(bool),
 }
 
@@ -61,28 +61,28 @@ impl Condition {
     }
 }
 
-/// What is between two semicolons.
+/// The part of a format between two semicolons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Section {
     condition: Option<Condition>,
     pub(super) tokens: Vec<FormatToken>,
-    /// Thousands are set apart.
+    /// True if thousands are separated.
     pub(super) groups: bool,
-    /// Thousands that the number is divided by.
+    /// The number of times that the value is divided by a thousand.
     pub(super) thousands: i32,
 }
 
-/// A format.
+/// A number format with its sections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::read) struct NumberFormat {
     sections: Vec<Section>,
 }
 
-/// No program takes a longer one, bytes.
+/// The maximum length of a format in bytes; no program accepts a longer one.
 const LONGEST: usize = 1024;
 
 impl NumberFormat {
-    /// The format with this number that every program knows; 0 is for numbers as they are.
+    /// Returns the built-in format with this number; 0 is the general format.
     pub(in crate::read) fn built_in(number: u32) -> Self {
         Self::parse(match number {
             1 => "0",
@@ -96,7 +96,7 @@ impl NumberFormat {
             11 => "0.00E+00",
             12 => "# ?/?",
             13 => "# ??/??",
-            // The default date; those of East Asia in its place.
+            // The default date, also in the variants of East Asia.
             14 | 27..=31 | 36 | 50..=58 => "yyyy-mm-dd",
             15 => "d-mmm-yy",
             16 => "d-mmm",
@@ -127,7 +127,7 @@ impl NumberFormat {
             while characters.peek().is_some() || sections.is_empty() {
                 sections.push(section(&mut characters));
             }
-            // A last section that is empty.
+            // The last section is empty.
             if code.ends_with(';') {
                 sections.push(Section::default());
             }
@@ -135,7 +135,7 @@ impl NumberFormat {
         Self { sections }
     }
 
-    /// A number as it is shown.
+    /// Returns a number as the format shows it.
     pub(in crate::read) fn shown(&self, value: f64, epoch: Epoch) -> String {
         let Some((section, value)) = self.section(value) else {
             return general(value);
@@ -155,14 +155,14 @@ impl NumberFormat {
         section.number(value)
     }
 
-    /// Whether texts are shown.
+    /// Returns whether texts are shown.
     pub(in crate::read) fn shows_texts(&self) -> bool {
         let of_texts = self.sections.get(3);
         of_texts.is_none_or(|section| !section.tokens.is_empty())
     }
 
-    /// The section for a number, and the number as that section shows it: without its sign where
-    /// the section is for numbers below zero.
+    /// Returns the section for a number, and the number as that section shows it. A section for
+    /// negative numbers shows them without sign.
     fn section(&self, value: f64) -> Option<(&Section, f64)> {
         if let Some(chosen) = self
             .sections
@@ -190,7 +190,7 @@ impl NumberFormat {
     }
 }
 
-/// A section, up to its semicolon.
+/// Parses a section, up to its semicolon.
 fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
     let mut section = Section::default();
     let tokens = &mut section.tokens;
@@ -201,12 +201,12 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 from.by_ref().take_while(|&c| c != '"').collect(),
             )),
             '\\' | '!' => tokens.extend(from.next().map(|c| FormatToken::Literal(c.into()))),
-            // A blank as wide as the next character.
+            // A blank with the width of the next character.
             '_' => {
                 from.next();
                 tokens.push(FormatToken::Literal(" ".to_owned()));
             }
-            // The next character fills the cell.
+            // The next character is repeated to fill the cell.
             '*' => drop(from.next()),
             '[' => {
                 let inner: String = from.by_ref().take_while(|&c| c != ']').collect();
@@ -246,7 +246,7 @@ fn section(from: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Section {
                 }
                 tokens.push(FormatToken::Part(unit(character), width));
             }
-            // Stands for what is in the cell.
+            // The text of the cell.
             '@' => tokens.push(FormatToken::General),
             other => tokens.push(FormatToken::Literal(other.into())),
         }
@@ -266,7 +266,7 @@ fn unit(letter: char) -> Unit {
     }
 }
 
-/// Takes the rest of a word, if that is what follows.
+/// Takes the rest of a word, if it follows; returns whether it does.
 fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool {
     let mut ahead = from.clone();
     let is_there = rest.chars().all(|wanted| {
@@ -280,7 +280,7 @@ fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool
     is_there
 }
 
-/// A point: behind seconds, zeros are digits of these.
+/// Parses a point. After seconds, the zeros that follow are their decimals.
 fn point(
     tokens: &[FormatToken],
     from: &mut std::iter::Peekable<std::str::Chars<'_>>,
@@ -302,7 +302,7 @@ fn point(
 enum Bracket {
     Condition(Condition),
     Token(FormatToken),
-    /// A colour, a language.
+    /// A colour or a language, which is ignored.
     Other,
 }
 
@@ -329,7 +329,7 @@ fn bracket(inner: &str) -> Bracket {
     Bracket::Token(FormatToken::Elapsed(unit, inner.len()))
 }
 
-/// A month that stands behind hours or before seconds is a minute.
+/// Converts months after hours or before seconds to minutes.
 fn minutes(tokens: &mut [FormatToken]) {
     let is_clock = |token: Option<&FormatToken>, unit: Unit| {
         token.is_some_and(|token| match token {
@@ -349,7 +349,7 @@ fn minutes(tokens: &mut [FormatToken]) {
     }
 }
 
-/// Month, day and year in digits are the default date, which is written year first.
+/// Converts month, day and year in digits, the default date, to year, month and day.
 fn default_date(tokens: &mut [FormatToken]) {
     let sign = |token: &FormatToken| match token {
         FormatToken::Literal(sign) => sign == "/" || sign == "-",

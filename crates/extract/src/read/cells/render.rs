@@ -1,4 +1,4 @@
-//! Numbers and moments, written into the places of a section.
+//! Writes numbers and moments into the placeholders of a section.
 
 use super::date::{Epoch, Moment};
 use super::format::{FormatToken, Section};
@@ -44,7 +44,7 @@ impl Section {
         shown
     }
 
-    /// A number with a numerator and a denominator, which is given or has this many digits.
+    /// Formats a number as a fraction. The format gives the denominator, or its number of digits.
     pub(super) fn fraction(&self, value: f64) -> String {
         let slash = self
             .tokens
@@ -61,7 +61,7 @@ impl Section {
                 _ => None,
             })
             .collect();
-        // Digits before those of the numerator are of the whole.
+        // Placeholders before those of the numerator belong to the integer part.
         let numerator = before.iter().rev().take_while(is_digit).count();
         let has_whole = before.iter().filter(is_digit).count() > numerator;
         let size = value.abs();
@@ -107,7 +107,8 @@ impl Section {
         }
         let mut power = 0;
         if places.has_exponent && !decimal.is_zero() {
-            // Engineers count in steps of as many digits as stand before the point.
+            // In engineering notation, the exponent is a multiple of the placeholders before the
+            // point.
             let step = places.whole.max(1) as i32;
             power = (decimal.exponent - 1).div_euclid(step) * step;
             decimal.exponent -= power;
@@ -133,7 +134,7 @@ impl Section {
             groups: self.groups,
             seen: 0,
         };
-        // A zero that no place insists on is not shown.
+        // A zero is shown only if a placeholder requires it.
         if decimal.is_zero() && !places.insists {
             digits.whole.clear();
         }
@@ -171,16 +172,16 @@ enum Phase {
     Exponent,
 }
 
-/// Places for digits.
+/// The placeholders for digits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     whole: usize,
     behind: usize,
     exponent: usize,
     has_exponent: bool,
-    /// A place before the point is a `0`.
+    /// True if a placeholder before the point is `0`.
     insists: bool,
-    /// Places behind the point up to the last `0`.
+    /// The placeholders behind the point up to the last `0`.
     fixed: usize,
 }
 
@@ -212,14 +213,14 @@ impl Places {
     }
 }
 
-/// The digits of a number on their way into their places.
+/// The digits of a number while they are placed.
 struct Digits {
     whole: String,
     fraction: String,
     power: i32,
     places: Places,
     groups: bool,
-    /// Places that were filled in this phase.
+    /// The number of placeholders filled in this phase.
     seen: usize,
 }
 
@@ -229,7 +230,7 @@ impl Digits {
         self.seen += 1;
         match phase {
             Phase::Whole => {
-                // Counted from the point. The first place takes all that has none.
+                // Counted from the point. The first placeholder takes all remaining digits.
                 let last = self.places.whole - 1 - at;
                 let first = if at == 0 {
                     self.whole.len().max(last + 1)

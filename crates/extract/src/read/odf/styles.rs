@@ -1,11 +1,11 @@
-//! Styles of Open Document: which text they hide, and how they show numbers.
+//! The styles of Open Document: whether they hide text, and how they show numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Take;
 use crate::read::xml::{Element, Node, Xml};
 
-/// What is known of a style itself.
+/// The properties that a style sets itself.
 #[derive(Debug, Default)]
 struct Style {
     hides: Option<bool>,
@@ -17,13 +17,13 @@ struct Style {
 /// The styles of a document.
 #[derive(Debug, Default)]
 pub(super) struct Styles {
-    /// By family and name.
+    /// The styles by family and name.
     all: BTreeMap<String, BTreeMap<String, Style>>,
-    /// Styles of numbers that show a number otherwise than as it is.
+    /// Number styles that change the appearance of a number.
     shaping: BTreeSet<String>,
 }
 
-/// No style has more others above it.
+/// The maximum number of ancestors of a style.
 const DEEPEST: usize = 16;
 
 impl Styles {
@@ -75,7 +75,7 @@ impl Styles {
         }
     }
 
-    /// The nearest of a style and those above it that says something.
+    /// Returns a property of a style, or of its nearest ancestor that sets it.
     fn nearest<T>(
         &self,
         family: &str,
@@ -94,20 +94,20 @@ impl Styles {
         None
     }
 
-    /// Whether text in this style is hidden.
+    /// Returns whether text in this style is hidden.
     pub(super) fn hides(&self, family: &str, name: Option<&str>) -> bool {
         self.nearest(family, name, |style| style.hides)
             .unwrap_or(false)
     }
 
-    /// Whether a cell in this style shows a number as it is.
+    /// Returns whether a cell in this style shows a number unchanged.
     pub(super) fn is_plain(&self, name: Option<&str>) -> bool {
         let data = self.nearest("table-cell", name, |style| style.data.clone());
         data.is_none_or(|data| !self.shaping.contains(&data))
     }
 }
 
-/// Whether a number is shown with all its digits and no others.
+/// Returns whether a number is shown with exactly its own digits.
 fn shows_all(element: &Element<'_>) -> bool {
     let fixed = [
         "decimal-places",

@@ -1,6 +1,6 @@
-//! Content streams: the bytes of them that can be decoded, and the operators in these.
+//! Content streams: decodes as much as possible and reads their operators.
 //!
-//! Viewers draw what they can of a page, so an odd token costs itself and nothing after it.
+//! Viewers draw as much of a page as they can, so an invalid token affects nothing after it.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,17 +13,17 @@ use hayro_syntax::reader::{Reader, ReaderExt};
 
 use super::Faults;
 
-/// Of more operands only the last count.
+/// The maximum number of operands; of more, only the last ones count.
 const MOST_OPERANDS: usize = 512;
 
-/// The most strings, arrays, dictionaries and images without an end that are searched for to the
-/// end of the stream.
+/// The maximum number of unterminated strings, arrays, dictionaries and images whose end is
+/// searched for.
 const MOST_UNCLOSED: u32 = 64;
 
-/// The head of an image among the operators is no longer.
+/// The maximum length of the head of an inline image.
 const LONGEST_HEAD: usize = 4096;
 
-/// The part of a stream that can be decoded, and how many bytes are left for others.
+/// Decodes as much of a stream as possible, and subtracts its bytes from `left`.
 pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) -> Vec<u8> {
     if *left == 0 {
         faults.too_much = true;
@@ -41,8 +41,8 @@ pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) 
     bytes
 }
 
-/// The library gives all of a compressed stream or nothing. Its check sum is not looked at: there
-/// is no more to be had, right or wrong.
+/// Decompresses as much as possible; the library returns all of a stream or nothing. The check sum
+/// is ignored, because nothing else could be read if it is wrong.
 fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let header = match bytes {
         [a, b, ..] if a & 15 == 8 && (u32::from(*a) * 256 + u32::from(*b)).is_multiple_of(31) => 2,
@@ -52,7 +52,7 @@ fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let read = inflate.read(&mut piece);
-        // What came before an error is there, too.
+        // The output before an error is also used.
         let end = inflate.total_out() as usize - all.len();
         all.extend_from_slice(&piece[..end.min(piece.len())]);
         faults.damaged |= read.is_err();
@@ -63,7 +63,7 @@ fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     }
 }
 
-/// The operators of a content stream.
+/// Reads the operators of a content stream.
 pub(super) struct Operators<'a> {
     reader: Reader<'a>,
     unclosed: u32,
@@ -77,7 +77,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// The next operator, after its operands.
+    /// Returns the next operator, after its operands.
     pub(super) fn next(&mut self, operands: &mut Vec<Object<'a>>) -> Option<&'a [u8]> {
         operands.clear();
         loop {
@@ -119,7 +119,7 @@ impl<'a> Operators<'a> {
             .unwrap_or_default()
     }
 
-    /// A number, whatever its signs and points: of two points or signs within it the first part.
+    /// Reads a number with any signs and points. If it has several, the first part counts.
     fn number(&mut self) -> Object<'a> {
         let of_number = |byte: u8| matches!(byte, b'+' | b'-' | b'.' | b'0'..=b'9');
         let all = str::from_utf8(self.token(of_number)).unwrap_or_default();
@@ -135,8 +135,8 @@ impl<'a> Operators<'a> {
     }
 }
 
-/// Where an image that stands among the operators ends: it has a head, `ID`, its bytes, `EI`.
-/// Without an end it is taken for no image.
+/// Returns the end of an inline image: its head, `ID`, its bytes, `EI`. `None` if it has no end; it
+/// is then no image.
 fn image_end(bytes: &[u8]) -> Option<usize> {
     let data = 2 + memchr::memmem::find(&bytes[..bytes.len().min(LONGEST_HEAD)], b"ID")?;
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0);
@@ -151,14 +151,15 @@ fn is_of_operators(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'"' | b'*' | b'_' | b'$')
 }
 
-/// A string of a dictionary in Unicode.
+/// Returns a string of a dictionary in Unicode.
 pub(super) fn text(dict: &Dict<'_>, key: &str) -> Option<String> {
     in_unicode(&dict.get(key)?)
 }
 
-/// A string in Unicode: UTF-16 and UTF-8 have a mark.
+/// Converts a string to Unicode. UTF-16 and UTF-8 have a mark.
 pub(super) fn in_unicode(value: &Object<'_>) -> Option<String> {
-    // 0x80 to 0xa0: all else is as in Latin-1, but for accents that stand alone.
+    // The characters from 0x80 to 0xa0. The others are those of Latin-1, except for separate
+    // accents.
     const HIGH: &str = "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\u{fffd}€";
     let bytes = match value {
         Object::String(string) => string.as_bytes().to_vec(),

@@ -1,34 +1,34 @@
-//! Lines that are written from right to left.
+//! Lines with letters from right to left.
 //!
-//! A page has letters where they stand, from left to right or in whatever order they were drawn.
-//! Here a line becomes what its reader reads: its glyphs are put in the order of their places, and
-//! then that order is turned, but for numbers and words of the other direction.
+//! A page has letters in the order in which they were drawn. This module puts a line in reading
+//! order. It sorts the glyphs by position, and reverses them, except for numbers and words of the
+//! other direction.
 
 use std::rc::Rc;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-/// A letter and the marks over it are drawn one soon after the other.
+/// The maximum number of glyphs drawn between a letter and its marks.
 const NEAR: usize = 4;
 
-/// A glyph on the line under way.
+/// A glyph in the current line.
 #[derive(Clone, Debug)]
 pub(super) struct OnLine {
     pub(super) letters: Rc<str>,
-    /// From and to, along the line.
+    /// Its start and end, along the line.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) size: f64,
     pub(super) blank_before: bool,
 }
 
-/// How a glyph takes part.
+/// The role of a glyph in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     RightToLeft,
     LeftToRight,
     Digit,
-    /// A point or a sign that may stand within a number.
+    /// A point or a sign that may be within a number.
     InNumber,
     Other,
 }
@@ -57,7 +57,7 @@ fn class(glyph: &OnLine) -> Class {
     class
 }
 
-/// Puts the glyphs of a line in the order in which they are read.
+/// Puts the glyphs of a line in reading order.
 pub(super) fn to_reading_order(line: &mut [OnLine]) {
     place_marks(line);
     line.sort_by(|a, b| (a.from + a.to).total_cmp(&(b.from + b.to)));
@@ -66,7 +66,8 @@ pub(super) fn to_reading_order(line: &mut [OnLine]) {
         turn(line);
         return;
     }
-    // From the first to the last letter of a stretch without letters of the other direction.
+    // Reverses from the first to the last letter of each stretch without letters of the other
+    // direction.
     for stretch in line.split_mut(|glyph| class(glyph) == Class::LeftToRight) {
         if let Some(first) = stretch.iter().position(is_right_to_left)
             && let Some(last) = stretch.iter().rposition(is_right_to_left)
@@ -76,7 +77,7 @@ pub(super) fn to_reading_order(line: &mut [OnLine]) {
     }
 }
 
-/// Turns glyphs around, but not what is written from left to right within.
+/// Reverses glyphs, except words and numbers within them that run from left to right.
 fn turn(line: &mut [OnLine]) {
     line.reverse();
     let classes: Vec<Class> = line.iter().map(class).collect();
@@ -84,7 +85,7 @@ fn turn(line: &mut [OnLine]) {
     while at < line.len() {
         let mut end = at;
         if matches!(classes[at], Class::LeftToRight | Class::Digit) {
-            // Words go on over whatever is between them, numbers over a single sign.
+            // Words continue across anything between them, numbers across a single sign.
             let mut has_word = classes[at] == Class::LeftToRight;
             for next in at + 1..line.len() {
                 let is_close =
@@ -103,7 +104,7 @@ fn turn(line: &mut [OnLine]) {
     }
 }
 
-/// Vowels and accents that stand over a letter follow it, whichever was drawn first.
+/// Moves vowels and accents above a letter behind it, whichever was drawn first.
 fn place_marks(line: &mut [OnLine]) {
     let is_mark = |glyph: &OnLine| {
         let mark = |letter: char| letter.general_category() == GeneralCategory::NonspacingMark;

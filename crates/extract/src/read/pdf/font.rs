@@ -1,7 +1,7 @@
-//! Fonts: which letters a code of a string stands for, and how wide they are.
+//! Fonts: the letters of the codes in a string, and their widths.
 //!
-//! Fonts of one byte a code are read by hayro-font. Of composite ones nothing is needed but maps of
-//! codes, so that their programs, which are large, are not read.
+//! hayro-font reads the fonts with one byte for each code. Composite fonts need only their code
+//! maps, so their programs, which are large, are not read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,31 +13,31 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, WritingMode, load_embedded
 use hayro_font::{CMapResolverFn, FontCache, FontData, FontGlyph, FontResolverFn, GlyphId};
 use hayro_syntax::object::{Array, Dict, Name, Object, Stream, String as Bytes};
 
-/// More fonts are not held.
+/// The maximum number of fonts in memory.
 const MOST_FONTS: usize = 128;
 
-/// A table of widths that begins later is damage.
+/// The last code of a simple font. A table of widths that begins later is damaged.
 const LAST_CODE: u32 = 255;
 
-/// Stands for the fonts that are not in the file: letters and widths of theirs are known by name.
-/// (A font without tables.)
+/// A font without tables, in place of fonts that are not in the file. Their letters and widths are
+/// known by name.
 const NO_FONT: &[u8] = &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// What a code stands for.
+/// The glyph of a code.
 #[derive(Clone)]
 pub(super) struct Glyph {
-    /// Its letters; `None`: nothing says which.
+    /// Its letters; `None` if the font does not define them.
     pub(super) letters: Option<Rc<str>>,
-    /// They are no guess, or likely to be right.
+    /// True if the letters are certain or likely.
     pub(super) is_known: bool,
-    /// In thousandths of the size.
+    /// The width in thousandths of the size.
     pub(super) advance: f64,
 }
 
 pub(super) struct Font<'a> {
     kind: FontKind<'a>,
     glyphs: RefCell<HashMap<(u32, usize), Glyph>>,
-    /// The height of its letters for each unit of the size.
+    /// The height of its letters relative to the size.
     pub(super) scale: f64,
     pub(super) vertical: bool,
 }
@@ -51,11 +51,11 @@ enum FontKind<'a> {
 struct Composite {
     encoding: CMap,
     to_unicode: Option<CMap>,
-    /// The map to Unicode says nothing: the codes are Unicode.
+    /// True if the map to Unicode has no letters: the codes are Unicode.
     is_unicode: bool,
-    /// From the characters of a known collection to Unicode.
+    /// Maps the characters of a known collection to Unicode.
     collection: Option<Rc<CMap>>,
-    /// From the first to the last of some characters.
+    /// The widths of ranges of characters.
     widths: Vec<(RangeInclusive<u32>, f64)>,
     default: f64,
 }
@@ -69,7 +69,7 @@ pub(super) struct Fonts<'a> {
 }
 
 impl<'a> Fonts<'a> {
-    /// The font of a dictionary.
+    /// Returns the font of a dictionary.
     pub(super) fn of(&mut self, dict: &Dict<'a>) -> Rc<Font<'a>> {
         let key = dict.data().as_ptr();
         if let Some(font) = self.held.get(&key) {
@@ -122,7 +122,7 @@ impl<'a> Fonts<'a> {
         };
         let encoding = encoding.unwrap_or_else(CMap::identity_h);
         let to_unicode = dict.get::<Object<'_>>("ToUnicode");
-        // A map by name is that of codes to themselves.
+        // A map with a name maps codes to themselves.
         let (to_unicode, says) = match &to_unicode {
             Some(Object::Stream(stream)) => parsed(stream).unzip(),
             other => (None, Some(!matches!(other, Some(Object::Name(_))))),
@@ -155,7 +155,7 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// A map in the file, and whether it maps anything to letters.
+/// Parses a map in the file, and returns whether it maps anything to letters.
 fn parsed(stream: &Stream<'_>) -> Option<(CMap, bool)> {
     let bytes = stream.decoded_data().ok()?;
     let says = memchr::memmem::find(&bytes, b"beginbf").is_some();
@@ -170,7 +170,7 @@ fn family(descendant: &Dict<'_>) -> Option<CidFamily> {
 }
 
 impl Font<'_> {
-    /// The next code of a string, and the bytes that it has.
+    /// Returns the next code of a string, and the number of its bytes.
     pub(super) fn code(&self, bytes: &[u8]) -> (u32, usize) {
         match &self.kind {
             FontKind::Composite(composite) => composite.code(bytes),
@@ -210,8 +210,8 @@ impl Font<'_> {
         glyph.clone()
     }
 
-    /// Letters of fonts that are drawings have a size of their own: about twice as much as they are
-    /// wide.
+    /// Returns the height of letters in fonts of drawings, which have a size of their own: about
+    /// twice their width.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());
         let widths: Vec<f64> = widths.filter(|width| *width > 0.0).collect();
@@ -231,14 +231,14 @@ impl Composite {
                 return (code, at + 1);
             }
         }
-        // A code that the map does not have.
+        // The map does not have the code.
         match bytes {
             [first @ (0 | 0x80..), second, ..] => (u32::from(*first) << 8 | u32::from(*second), 2),
             _ => (bytes.first().map_or(0, |&byte| u32::from(byte)), 1),
         }
     }
 
-    /// Its letters, a guess at them, and its advance.
+    /// Returns the letters of a code, a guess at them, and the width.
     fn glyph(&self, code: u32, length: usize) -> (Option<BfString>, Option<char>, f64) {
         let cid = self.encoding.lookup_cid_code(code, length as u8);
         let cid = cid.unwrap_or(0);
@@ -250,8 +250,8 @@ impl Composite {
         (letters, guess, width.map_or(self.default, |width| width.1))
     }
 
-    /// A first code and the widths from there on in an array, or a first and a last code and the
-    /// width of all.
+    /// Reads widths. Either a first code precedes an array of widths, or a first and a last code
+    /// precede their common width.
     fn take_widths(&mut self, widths: &Array<'_>) {
         let mut numbers = Vec::new();
         for object in widths.iter::<Object<'_>>() {

@@ -1,14 +1,14 @@
-//! Glyphs at places become words and lines.
+//! Makes words and lines of placed glyphs.
 //!
-//! Writers of PDF place glyphs as they please: a blank may be a glyph, a gap between two strings,
-//! or extra space after one glyph of a string (Ghostscript does that). So only the places count. A
-//! gap in a line is a blank from a seventh of the size of the letters on between strings, where
-//! kerning is the other cause of gaps, and from a fifth on within a string, where it may be
-//! letterspacing. (Blanks in print are a quarter wide, and a sixth in narrow lines.) A glyph off
-//! the line by half its size begins another one; less is a superscript.
+//! Writers of PDF place glyphs freely. A blank may be a glyph, a gap between two strings, or extra
+//! space after a glyph in a string, as Ghostscript writes it. So only positions count. A gap is a
+//! blank from a threshold on, relative to the size of the letters. Between strings it is a seventh,
+//! because kerning causes small gaps there. Within a string it is a fifth, because of
+//! letterspacing. Blanks in print are a quarter wide, and a sixth in narrow lines. A glyph that is
+//! off the line by half its size begins another line; with less it is a superscript.
 //!
-//! Everything is measured along the line that the glyph stands on, so turned pages and tables need
-//! no care. The order of lines is the one in which they were written.
+//! Everything is measured along the glyph's own line, so turned pages and tables need no special
+//! case. Lines are in the order in which they were drawn.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,48 +18,49 @@ use resemble_core::words::letters_of_shape;
 
 use super::direction::{OnLine, is_right_to_left, to_reading_order};
 
-/// Gaps that are blanks, in sizes of the letters: between strings and within one.
+/// The gaps that are blanks, relative to the letters' size: between strings and within one.
 const BLANK: [f64; 2] = [0.15, 0.2];
 
-/// A glyph so far off the line, in sizes of the letters, begins another one.
+/// The distance from the line, relative to the letters' size, from which a glyph begins another
+/// line.
 const OFF_THE_LINE: f64 = 0.5;
 
-/// A glyph so far back on the line, in sizes of the letters, begins another one. Less is what
-/// rounded widths add up to in a long string.
+/// The distance back on the line, relative to the letters' size, from which a glyph begins another
+/// line. Less may result from rounded widths in a long string.
 const BACK: f64 = 8.0;
 
-/// The same letters so close, in sizes of the letters, are printed twice to look bold.
+/// The distance, relative to the letters' size, below which equal letters are one bold letter.
 const OVERPRINT: f64 = 0.12;
 
-/// No line has more glyphs.
+/// The maximum number of glyphs in a line.
 const LONGEST_LINE: usize = 10_000;
 
-/// A glyph on the page.
+/// A placed glyph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) at: Point,
-    /// The direction of the line: a vector of length one.
+    /// The direction of the line as a unit vector.
     pub(super) along: Vec2,
     pub(super) advance: f64,
     pub(super) size: f64,
     pub(super) within_string: bool,
 }
 
-/// Collects glyphs.
+/// Collects glyphs into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     text: String,
     line: Vec<OnLine>,
-    /// Where the line began.
+    /// The start of the line.
     start: Point,
-    /// Where the last glyph ended, and the direction of its line.
+    /// The end of the last glyph, and the direction of its line.
     end: Option<(Point, Vec2)>,
-    /// What was drawn where, in steps of twice [`OVERPRINT`].
+    /// The glyphs drawn so far by position, in steps of twice [`OVERPRINT`].
     drawn: HashMap<(Option<char>, i64, i64), Point>,
 }
 
 impl Lines {
-    /// Letters; none if what the glyph stands for was said before.
+    /// Adds a glyph with its letters. They are empty if an earlier glyph had the text already.
     pub(super) fn put(&mut self, letters: &Rc<str>, placed: Placed) {
         if self.is_drawn(letters, placed) {
             return;
@@ -90,11 +91,11 @@ impl Lines {
             size,
             blank_before,
         });
-        // A value that is not finite is of no use, and harmless: nothing is further away than it.
+        // A value that is not finite is harmless: no glyph is off the line or far from it.
         self.end = Some((placed.at + placed.advance * placed.along, placed.along));
     }
 
-    /// What comes next is on a line of its own.
+    /// Ends the current line.
     pub(super) fn end_line(&mut self) {
         self.end = None;
         let mut line = std::mem::take(&mut self.line);
@@ -117,7 +118,7 @@ impl Lines {
             }
             for letter in glyph.letters.chars() {
                 match letter {
-                    // Ligatures, and the shapes that letters have in a word, become letters.
+                    // Replaces ligatures and contextual letter forms by letters.
                     '\u{fb00}'..='\u{fb06}' | '\u{fb13}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => {
                         self.text.extend(letters_of_shape(letter));
                     }
@@ -130,19 +131,19 @@ impl Lines {
         }
     }
 
-    /// What comes next lies on another sheet.
+    /// Begins another sheet.
     pub(super) fn begin_sheet(&mut self) {
         self.end_line();
         self.drawn.clear();
     }
 
-    /// Text that has no place, after a line has ended.
+    /// Adds text without a position, and ends the line.
     pub(super) fn add(&mut self, text: &str) {
         self.text.push_str(text);
         self.end_line();
     }
 
-    /// Bytes so far.
+    /// Returns the approximate bytes of text so far.
     pub(super) fn len(&self) -> usize {
         self.text.len() + 4 * self.line.len()
     }
@@ -152,10 +153,10 @@ impl Lines {
         self.text
     }
 
-    /// Whether the same was drawn there before.
+    /// Returns whether the same letters were drawn at this place before.
     fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
         let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
-        // What is within half a step is in this step or in a neighbour of it.
+        // Positions within half a step are in this step or in a neighbouring one.
         let step = |x: f64, y: f64| {
             let at = (placed.at.to_vec2() / close + Vec2::new(x, y)) / 2.0;
             (letter, at.x.floor() as i64, at.y.floor() as i64)

@@ -1,4 +1,4 @@
-//! PDF: the words on the pages.
+//! PDF: extracts the words on the pages.
 //!
 //! A page has no words, only glyphs at places. The libraries provide objects, streams ([`content`])
 //! and the fonts' tables of codes ([`font`]). [`page`] follows the operators that place text, and

@@ -11,13 +11,13 @@ use super::content::{Operators, decoded, in_unicode, text};
 use super::font::{Font, Fonts, Glyph};
 use super::lines::{Lines, Placed};
 
-/// Forms within forms.
+/// The maximum depth of forms within forms.
 const DEEPEST: usize = 24;
 
-/// The most forms of one page, each counted as often as it is drawn.
+/// The maximum number of forms of a page, counted each time they are drawn.
 const MOST_FORMS: u32 = 20_000;
 
-/// The most saved states, and marks. Only damaged pages have more.
+/// The maximum number of saved states, and of marks. Only damaged pages have more.
 const MOST_SAVED: usize = 512;
 
 #[derive(Clone, Default)]
@@ -42,11 +42,11 @@ pub(super) struct Page<'f, 'd> {
     matrix: Affine,
     line_matrix: Affine,
     forms: u32,
-    /// Forms that are being drawn, each within the one before.
+    /// The forms that are being drawn, each inside the one before.
     within: Vec<ObjectIdentifier>,
-    /// Bytes of text.
+    /// The maximum number of bytes of text.
     most: u64,
-    /// Bytes of content that may still be decoded.
+    /// The number of bytes of content that may still be decoded.
     left: u64,
 }
 
@@ -115,14 +115,14 @@ impl<'f, 'd> Page<'f, 'd> {
                 _ => 0.0,
             };
             let matrix = || match operands.len() {
-                // Missing operands leave the place unchanged.
+                // With missing operands the position stays unchanged.
                 0..6 => Affine::IDENTITY,
                 _ => Affine::new([5, 4, 3, 2, 1, 0].map(number)),
             };
             match operator {
                 b"Tj" | b"TJ" => match operands.last() {
                     Some(Object::Array(array)) => self.show(&array.iter().collect::<Vec<_>>()),
-                    // A string without its brackets.
+                    // A string without its array brackets.
                     _ => self.show(&operands),
                 },
                 b"'" | b"\"" => {
