@@ -1,7 +1,7 @@
 //! Deltas: the difference between two catalogues.
 //!
-//! In a tree that is catalogued every night, nearly everything is the same the night after. A delta
-//! has the new records, and refers to the catalogue before, its **base**, for the others.
+//! In a tree that is catalogued every night, nearly everything is unchanged. A delta has the new
+//! records, and refers to the older catalogue, its **base**, for the others.
 //! [`join()`] makes the new catalogue from both, byte for byte.
 //!
 //! ```text

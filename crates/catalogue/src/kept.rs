@@ -1,4 +1,4 @@
-//! Imported catalogues: files in a folder of ours, one for each label.
+//! Imported catalogues: one file for each label, in a folder of resemble.
 //!
 //! The folder is authoritative. An index that has them can be rebuilt at any time. Commands that
 //! run without the daemon read the same files.

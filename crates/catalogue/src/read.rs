@@ -1,4 +1,4 @@
-//! From the bytes of a catalogue to records.
+//! Reads the records of a catalogue.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,19 +10,19 @@ use super::format::{self, Apart, CatalogueRecord, Decoder, MAGIC, PackedContent,
 use super::records::{DELTA_MAGIC, RecordFile, RecordFormat, begins_with};
 use super::{CatalogueError, Head, Totals};
 
-/// What catalogues are as files.
+/// The file format of catalogues.
 pub(super) const CATALOGUE: RecordFormat = RecordFormat {
     magic: MAGIC,
     other: "it is not a catalogue; `resemble catalogue write` writes one",
 };
 
-/// Whether a file begins as a catalogue does: enough to take it for one where a directory is
-/// expected. Nothing but a regular file is opened.
+/// Returns whether a file begins as a catalogue does, so that it can be accepted in place of a
+/// directory. Only a regular file is opened.
 pub fn is_catalogue(file: &Path) -> bool {
     begins_with(file, MAGIC)
 }
 
-/// A catalogue whose digest was right.
+/// A catalogue whose digest was verified.
 #[derive(Debug)]
 pub struct Catalogue {
     records: RecordFile,
@@ -30,7 +30,7 @@ pub struct Catalogue {
     decoder: Decoder,
 }
 
-/// Opens a catalogue, and reads it once to see that it is whole.
+/// Opens a catalogue, and reads it once to verify that it is whole.
 pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     if begins_with(path, DELTA_MAGIC) {
         return Err(CatalogueError::Damaged {
@@ -54,29 +54,29 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     })
 }
 
-/// What a record is about.
+/// The content that a record is about.
 pub(super) enum RecordName {
     Content(ContentDigest),
     LookOf(u32),
 }
 
 impl Catalogue {
-    /// What it says of itself.
+    /// Returns the head of the catalogue.
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Its digest, which names it.
+    /// Returns the digest of the catalogue, which names it.
     pub const fn checksum(&self) -> &ContentDigest {
         self.records.checksum()
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.records.path()
     }
 
-    /// What is in it, by its own count; reads it to the end.
+    /// Returns the totals that the catalogue states; reads it to the end.
     pub fn totals(mut self) -> Result<Totals, CatalogueError> {
         while let Some((kind, body)) = self.records.next()? {
             if kind == 5 {
@@ -87,13 +87,13 @@ impl Catalogue {
         Err(self.forged())
     }
 
-    /// The error for records that contradict each other.
+    /// Makes the error for records that contradict each other.
     pub fn forged(&self) -> CatalogueError {
         self.records.forged()
     }
 
-    /// The error for a record that was passed over before and cannot be: the file says so, or it is
-    /// another by now.
+    /// Makes the error for a record that was skipped before and is invalid. Either the file is
+    /// invalid, or it was replaced.
     fn unlike(&self) -> CatalogueError {
         match RecordFile::open(self.path(), &CATALOGUE) {
             Ok(now) if now.checksum() == self.checksum() => self.forged(),
@@ -101,24 +101,24 @@ impl Catalogue {
         }
     }
 
-    /// Where the body of the last record lies in the file.
+    /// Returns the range of the last record's body in the file.
     pub fn last_body(&self) -> Range<u64> {
         self.records.last_body()
     }
 
-    /// A content once more, whose record had its body there.
+    /// Reads a content again by the range of its record's body.
     pub fn content_at(&self, body: &Range<u64>, params: &Params) -> Result<Digest, CatalogueError> {
         let digest = self.packed_at(body)?.unpack(params);
         digest.ok_or_else(|| self.unlike())
     }
 
-    /// The same, as it is packed.
+    /// Reads a packed content again by the range of its record's body.
     pub(super) fn packed_at(&self, body: &Range<u64>) -> Result<PackedContent, CatalogueError> {
         let content = PackedContent::of_body(self.records.body_at(body)?);
         content.ok_or_else(|| self.unlike())
     }
 
-    /// The outcome of taking a content apart once more, whose record had its body there.
+    /// Reads the parts of a content again by the range of their record's body.
     pub(super) fn look_at(&self, body: &Range<u64>) -> Result<Option<Apart>, CatalogueError> {
         let bytes = self.records.body_at(body)?;
         let mut reader = Reader(&bytes);
@@ -129,7 +129,8 @@ impl Catalogue {
         }
     }
 
-    /// The next record after the head; `None` at the end, when the digest was right once more.
+    /// Returns the next record after the head; `None` at the end, after the digest was verified
+    /// again.
     pub fn next_record(&mut self) -> Result<Option<CatalogueRecord>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {
@@ -142,8 +143,8 @@ impl Catalogue {
         }
     }
 
-    /// The digest of the next content, or the number of the content that a look is of; other
-    /// records are passed over. `None` at the end. What else they say is not looked at here.
+    /// Returns the digest of the next content, or the number of the content of the next look. Skips
+    /// other records; `None` at the end. The rest of the record is not checked here.
     pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {
@@ -161,7 +162,7 @@ impl Catalogue {
         }
     }
 
-    /// The next entry; other records are passed over. `None` at the end.
+    /// Returns the next entry, and skips other records; `None` at the end.
     pub(super) fn next_entry(
         &mut self,
     ) -> Result<Option<(Vec<u8>, format::EntryKind)>, CatalogueError> {

@@ -1,4 +1,4 @@
-//! How far samples are thinned for a catalogue to be as small as was asked for.
+//! Chooses how far samples are thinned to keep a catalogue within a given size.
 
 use resemble_core::params::SamplingParams;
 use resemble_core::{Digest, Signature};
@@ -7,11 +7,11 @@ use resemble_proto::number::Fraction;
 
 use super::Samples;
 
-/// How many fingerprints a content may keep, tried in this order. Fewer than the last number find
-/// copies and edits of whole files, and little else.
+/// The limits of fingerprints for each content, in the order in which they are tried. Fewer than
+/// the last find only copies and edits of whole files.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
-/// What thinning to each of [`MOST`] would save.
+/// The bytes that thinning to each of [`MOST`] would save.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thinning {
     saved: [u64; MOST.len()],
@@ -30,15 +30,15 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // Samples nest: thinning what is left gives the same as thinning all.
+                // Samples nest, so thinning the rest gives the same result as thinning all.
                 signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));
         }
     }
 
-    /// The most samples that keep the catalogue within this part of the bytes of the files. With
-    /// all samples it has `catalogue` bytes. If none are few enough, the fewest.
+    /// Returns the densest samples that keep the catalogue within this part of the files' bytes.
+    /// With all samples the catalogue has `catalogue` bytes. If none fit, returns the sparsest.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

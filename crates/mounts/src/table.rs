@@ -1,4 +1,4 @@
-//! Where something is mounted that must not be entered.
+//! The mounts that must not be entered.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ impl MountTable {
         this
     }
 
-    /// Whether something that is never entered is mounted exactly here.
+    /// Returns whether a file system that is never entered is mounted at exactly this path.
     pub fn is_left_out(&self, path: &Path) -> bool {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return false;
@@ -63,19 +63,19 @@ impl MountTable {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// The names in a directory that are never entered.
+    /// Returns the names in a directory that are never entered.
     pub fn left_out_in(&self, dir: &Path) -> Option<&HashSet<OsString>> {
         self.never.get(dir)
     }
 
-    /// Whether this descriptor (which may be `O_PATH`) leads into a file system that is never
+    /// Returns whether a descriptor (which may be `O_PATH`) is in a file system that is never
     /// entered. A mount that is newer than the table counts as real.
     pub fn is_fd_left_out(&self, fd: impl AsFd) -> bool {
         let class = mount_id(fd).and_then(|id| self.by_id.get(&id));
         class.is_some_and(|class| *class != FsClass::Real)
     }
 
-    /// Whether this descriptor leads into a mount of ours.
+    /// Returns whether this descriptor is in a mount of resemble.
     pub fn is_fd_ours(&self, fd: impl AsFd) -> bool {
         mount_id(fd).is_some_and(|id| self.ours.contains(&id))
     }
@@ -97,10 +97,10 @@ impl LiveTable {
         Ok(Self { changes, current })
     }
 
-    /// The table as it is now.
+    /// Returns the current table.
     pub fn current(&self) -> Arc<MountTable> {
-        // Locked before `poll`, which reports a change only once: the thread that gets the report
-        // brings the new table before any other thread sees the old one.
+        // Locked before `poll`, which reports a change only once. So the thread that gets the
+        // report updates the table before another thread can read the old one.
         let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {

@@ -7,11 +7,11 @@ use resemble_core::{ByteLen, ContentDigest};
 
 use crate::{TablesError, cid};
 
-/// Where the contents of a catalogue lie.
+/// The places of a catalogue's contents.
 #[derive(Debug)]
 pub(crate) struct Order {
     salt: u64,
-    /// Names and sizes by their numbers in the catalogue.
+    /// The names and sizes of contents by their numbers in the catalogue.
     contents: Vec<(i64, ByteLen)>,
     places: Vec<Place>,
 }
@@ -32,7 +32,8 @@ impl Order {
         }
     }
 
-    /// The next content, whose record has its body there; `false`: that is too long.
+    /// Adds the next content with the range of its record's body; returns `false` if that is too
+    /// long.
     pub(crate) fn push(&mut self, content: &PackedContent, body: &Range<u64>) -> bool {
         let cid = cid(content.digest(), self.salt);
         self.contents.push((cid, content.size()));
@@ -47,12 +48,12 @@ impl Order {
         true
     }
 
-    /// The name and the size of a content by its number in the catalogue.
+    /// Returns the name and the size of a content by its number in the catalogue.
     pub(crate) fn content(&self, number: u32) -> Option<(i64, ByteLen)> {
         self.contents.get(number as usize).copied()
     }
 
-    /// Where all contents lie, in the order of their names.
+    /// Returns the ranges of all contents, in the order of their names.
     pub(crate) fn sorted(mut self) -> impl Iterator<Item = (i64, Range<u64>)> {
         self.contents = Vec::new();
         self.places
@@ -62,12 +63,12 @@ impl Order {
     }
 }
 
-/// Sees that no two contents have the same name.
+/// Checks that no two contents have the same name.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct(Option<(i64, ContentDigest)>);
 
 impl Distinct {
-    /// The next content in the order of names.
+    /// Checks the next content in the order of names.
     pub(crate) fn see(&mut self, cid: i64, content: ContentDigest) -> Result<(), TablesError> {
         match self.0.replace((cid, content)) {
             Some((before, other)) if before == cid => Err(TablesError::Collision {

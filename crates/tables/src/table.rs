@@ -1,4 +1,4 @@
-//! One table: rows into a Parquet file.
+//! Writes the rows of one table to a Parquet file.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,21 +18,21 @@ use sha2::{Digest as _, Sha256};
 use crate::TablesError;
 use crate::manifest::{TableSum, hexadecimal};
 
-/// Rows that are held in memory and written together.
+/// The number of rows that are buffered and written together.
 const GROUP: usize = 1 << 19;
 
-/// What a column has.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A number.
     Int,
     /// A number, or null.
     IntOrNull,
-    /// Bytes without anything in common with those of the row before.
+    /// Bytes with nothing in common with those of the row before.
     Bytes,
-    /// The same, or null.
+    /// Such bytes, or null.
     BytesOrNull,
-    /// Bytes that often begin as those of the row before.
+    /// Bytes that often have a common prefix with those of the row before.
     Path,
 }
 
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// A table, and its columns in order.
+/// A table and its columns in order.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) name: &'static str,
@@ -73,25 +73,25 @@ struct Column {
     kind: Kind,
     ints: Vec<i64>,
     bytes: Vec<ByteArray>,
-    /// Of a column that may be null: 1 where there is a value.
+    /// For a column that may be null: 1 for each row with a value.
     levels: Vec<i16>,
 }
 
-/// A table that is written beside its place.
+/// A table that is written next to its final place.
 pub(crate) struct Table {
     layout: &'static Layout,
     columns: Vec<Column>,
     waiting: usize,
     rows: u64,
     writer: SerializedFileWriter<Summed>,
-    /// `None`: it is in its place.
+    /// The path while it is written; `None` once it is in its place.
     unfinished: Option<PathBuf>,
     place: PathBuf,
-    /// The place, below the folder of all tables.
+    /// The final path, below the folder of all tables.
     file: String,
 }
 
-/// A file, and the digest of what was written to it.
+/// A file, and the digest of the bytes written to it.
 struct Summed {
     file: BufWriter<File>,
     sum: Sha256,
@@ -110,7 +110,7 @@ impl Write for Summed {
 }
 
 impl Table {
-    /// A new table in `folder/NAME/catalogue=LABEL`, with these notes about itself.
+    /// Begins a table in `folder/NAME/catalogue=LABEL`, with these properties in its metadata.
     pub(crate) fn new(
         layout: &'static Layout,
         folder: &Path,
@@ -123,7 +123,7 @@ impl Table {
             path: place.clone(),
             source,
         };
-        // Engines leave out names that begin with a dot.
+        // Engines ignore names that begin with a dot.
         let unfinished = place.with_file_name(format!(".rows.{}.new", std::process::id()));
         fs::create_dir_all(unfinished.parent().unwrap_or(folder)).map_err(failed)?;
         let out = Summed {
@@ -157,7 +157,7 @@ impl Table {
         })
     }
 
-    /// Appends a row: a cell for each column.
+    /// Appends a row with one cell for each column.
     pub(crate) fn push(&mut self, row: &[Cell<'_>]) -> Result<(), TablesError> {
         debug_assert_eq!(row.len(), self.columns.len(), "{}", self.layout.name);
         for (column, cell) in self.columns.iter_mut().zip(row) {
@@ -218,12 +218,12 @@ impl Table {
         }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub(crate) const fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Completes the table and puts it in its place.
+    /// Completes the table and moves it to its place.
     pub(crate) fn finish(mut self) -> Result<TableSum, TablesError> {
         if self.waiting > 0 {
             self.write_group()?;
@@ -295,7 +295,7 @@ fn properties(layout: &Layout, notes: &[(&str, String)]) -> WriterPropertiesPtr 
     Arc::new(properties.build())
 }
 
-/// What a failing writer has to say as an error of the file.
+/// Converts the error of a writer to an I/O error of the file.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

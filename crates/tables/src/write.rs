@@ -1,4 +1,4 @@
-//! From the records of a catalogue to the rows of all tables.
+//! Converts the records of a catalogue to the rows of all tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,12 +76,12 @@ const PARTS: Layout = Layout {
 const CHUNK: i64 = 0;
 const FINGERPRINT: i64 = 1;
 
-/// Writes the tables of a catalogue into `folder`, instead of older ones with its label. Its
+/// Writes the tables of a catalogue into `folder`, and replaces older ones with its label. Its
 /// contents must be digested with `params`.
 ///
 /// # Errors
 ///
-/// See [`TablesError`]. What was complete before an error stays, without a manifest.
+/// See [`TablesError`]. Tables that were complete before an error stay, without a manifest.
 pub fn write(
     mut catalogue: Catalogue,
     params: &Params,
@@ -151,7 +151,7 @@ pub fn write(
         rows(&postings),
         rows(&parts),
     ])?;
-    // All are complete before the first takes the place of an older one.
+    // All tables are complete before the first one replaces an older one.
     manifest.remove(folder)?;
     for table in [of_head, files, contents, postings, parts] {
         manifest.tables.push(table.finish()?);

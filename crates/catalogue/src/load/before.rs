@@ -1,4 +1,4 @@
-//! The tree of an older catalogue, and which of its entries stay.
+//! The tree of an older catalogue, and the entries that stay.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
