@@ -34,7 +34,7 @@ fn head() -> CatalogueRecord {
     })
 }
 
-/// The bytes of a catalogue of these records, whole and with the right digest.
+/// Returns the bytes of a complete catalogue of these records, with the right digest.
 fn bytes_of(records: &[CatalogueRecord]) -> Vec<u8> {
     let mut encoder = Encoder::default();
     let mut out = MAGIC.to_vec();
@@ -51,7 +51,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What becomes of a file with these bytes, and whether anything of it is left in the index.
+/// Loads a file with these bytes into an index, and checks that a failure leaves nothing there.
 fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("a.cat");
@@ -123,7 +123,7 @@ fn a_sound_one_is_taken() {
     assert_eq!((done.files, done.bytes), (1, 5));
 }
 
-/// Each is one lie in a catalogue whose digest is right.
+/// Each catalogue has one contradiction and a right digest.
 #[test]
 fn what_cannot_be_is_refused() {
     let dir = || entry("", EntryKind::Dir);
@@ -140,15 +140,14 @@ fn what_cannot_be_is_refused() {
     ] {
         refused(&[head(), dir(), entry(path, EntryKind::Dir), end(0, 0, 0)]);
     }
-    // No end, two ends, other sums, something behind the end, a second head, no head.
+    // No end, two ends, wrong sums, bytes behind the end, a second head, no head.
     refused(&[head(), dir()]);
     refused(&[head(), dir(), end(0, 0, 0), end(0, 0, 0)]);
     refused(&[head(), dir(), end(1, 0, 0)]);
     refused(&[head(), end(0, 0, 0), dir()]);
     refused(&[head(), head(), end(0, 0, 0)]);
     refused(&[dir(), end(0, 0, 0)]);
-    // Contents that are not there, files out of order, a hard link of something else, a tree that
-    // is a file.
+    // Missing contents, files out of order, a hard link of another entry, a tree that is a file.
     refused(&[head(), dir(), entry("a", file(0, 0)), end(0, 1, 0)]);
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
     let other = packed(&content(b"other"));
@@ -163,9 +162,9 @@ fn what_cannot_be_is_refused() {
         end(2, 1, 5),
     ]);
     refused(&[head(), hello(), entry("", file(0, 0)), end(1, 1, 5)]);
-    // Contents that nothing has.
+    // Contents without a reference.
     refused(&[head(), dir(), hello(), end(1, 0, 0)]);
-    // A link may say anything: it is not followed.
+    // The target of a link is arbitrary, because it is never followed.
     let link = entry("a", EntryKind::Symlink(b"../../etc/passwd".to_vec()));
     assert!(loaded(&bytes_of(&[head(), dir(), link, end(0, 0, 0)])).is_ok());
 }
@@ -211,7 +210,7 @@ fn contents_that_cannot_be_are_refused() {
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());
 }
 
-/// Fields of no width: thousands of fingerprints in four bytes, again and again.
+/// Fields without width: thousands of fingerprints in four bytes, repeatedly.
 #[test]
 fn a_sample_of_nothing_does_not_grow() {
     let mut body = Vec::new();
@@ -237,7 +236,7 @@ fn a_sample_of_nothing_does_not_grow() {
     );
 }
 
-/// A length of what is not there is not made room for.
+/// No memory is allocated for a length beyond the file.
 #[test]
 fn forged_lengths_are_refused() {
     for length in [u64::MAX, 1 << 40, 100] {
@@ -299,13 +298,13 @@ fn any_content() -> impl Strategy<Value = Digest> {
     let bytes = prop::collection::vec(any::<u8>(), 0..8000);
     (bytes, any::<[u8; 32]>()).prop_map(|(bytes, name)| Digest {
         content: ContentDigest(name),
-        // A catalogue has what is kept.
+        // A catalogue has only the stored data.
         besides: Vec::new(),
         ..Digest::of(&bytes, &Params::default())
     })
 }
 
-/// Earlier programs wrote signatures of a published method as well: these are passed over.
+/// Earlier programs also wrote signatures of a published method; they are skipped.
 #[test]
 fn signatures_of_earlier_catalogues_are_passed_over() {
     let bytes = b"if only for the while that this takes\n".repeat(40);
@@ -319,8 +318,8 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     put(&mut out, VERSION);
     let mut head_alone = Vec::new();
     Encoder::default().record(&head(), &mut head_alone);
-    // Of the head the kind, the length in one byte, and the body, in which flags and the thinning
-    // come last.
+    // The head has its kind, its length in one byte, and its body. Flags and thinning are last in
+    // the body.
     assert_eq!(usize::from(head_alone[1]), head_alone.len() - 2);
     let mut body = head_alone.split_off(2);
     let flags = body.len() - 2;
@@ -474,8 +473,8 @@ proptest! {
 
 const FOLDER: &str = "RESEMBLE_PORTABLE_TEST_FOLDER";
 
-/// Not a test of its own: the process with a limit of file sizes of
-/// [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`].
+/// The child process of [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`], with a
+/// limit of file sizes.
 #[test]
 fn limited_loader() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
@@ -491,8 +490,8 @@ fn limited_loader() {
     );
 }
 
-/// The part of a catalogue that was loaded before a failure is taken out of the index again, which
-/// fails as well if the index cannot be written; that once hid the reason.
+/// The part of a catalogue that was loaded before a failure is removed from the index. That fails,
+/// too, if the index cannot be written, and must not hide the first reason.
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -503,7 +502,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
         records.push(entry(&path, EntryKind::Dir));
         path.push('/');
     }
-    // With paths as long as these they are several times what is applied at once.
+    // With such long paths they exceed several batches.
     for number in 0..20_000 {
         let link = format!("{path}{number}");
         records.push(entry(&link, EntryKind::Symlink(vec![b'x'; 200])));
@@ -519,7 +518,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let root = catalogued::of_label("disk");
     load(&open_index("whole"), &root, open(&file).expect("sound")).expect("loaded");
     drop(open_index("index"));
-    // The signal that comes with the limit is ignored, so that writing fails instead.
+    // The signal of the limit is ignored, so that writing fails instead.
     let whole = fs::metadata(temp.path().join("whole")).expect("a file");
     let half = whole.len() / 2 / 512;
     let script = format!("trap '' XFSZ; ulimit -f {half}; exec \"$@\"");
@@ -539,7 +538,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     );
 }
 
-/// Behind a checksum that is right.
+/// The catalogues have right checksums.
 #[test]
 fn changed_catalogues_are_taken_or_refused_as_a_whole() {
     let texts = [

@@ -1,12 +1,12 @@
-//! What a chunk size is worth: the related pairs that common chunks nominate, how much of what is
-//! shared they prove, and what they cost.
+//! Measures a chunk size: the related pairs that common chunks nominate, the shared bytes that they
+//! prove, and their cost.
 //!
 //! ```sh
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
 //! ```
 //!
 //! CORPUS has `truth.tsv` (file, file, kind, …, `long_ab`, `long_ba`: the shares in common runs of
-//! 64 bytes and more) and the files of it in `files`; TREE is any folder, for time and space.
+//! at least 64 bytes) and its files in `files`. TREE is any folder, for time and space.
 
 #![allow(clippy::print_stdout)]
 
@@ -21,11 +21,11 @@ use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, shared_chunk_bytes};
 use resemble_core::{Digest, Digester, Params};
 
-/// A chunk of an index: a hash and a length in the list, a key and a content in the postings,
-/// packed.
+/// The approximate bytes of a chunk in an index: a hash and a length in the list, a packed key and
+/// content in the postings.
 const BYTES_OF_CHUNK: f64 = 16.0 + 2.0 + 5.0;
 
-/// Bytes of the tree that are looked at.
+/// The maximum number of bytes of the tree that are read.
 const MOST: u64 = 400 << 20;
 
 struct Pair {
@@ -96,8 +96,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The related pairs whose bytes have something in common: kinds that change every line are the
-/// text layer's.
+/// Returns the related pairs whose bytes have something in common. Kinds that change every line are
+/// for the comparison of words.
 fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     let table = std::fs::read_to_string(corpus.join("truth.tsv"))?;
     let mut pairs = Vec::new();
@@ -118,7 +118,7 @@ fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     Ok(pairs)
 }
 
-/// The first files of a tree, in the order of their paths.
+/// Returns the first files of a tree, in the order of their paths.
 fn contents(tree: &Path) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for file in folder::files(tree)? {

@@ -17,7 +17,7 @@ use resemble_core::similarity::{NoBoilerplate, Unit, estimate_texts};
 use resemble_core::{ContentKind, Digest, Params, Score};
 use resemble_testutil::random::Random;
 
-/// Random words of some five letters.
+/// Makes random words of about five letters.
 fn words(random: &mut Random, len: usize) -> Vec<u8> {
     let letter = |random: &mut Random| match random.below(32) {
         letter @ 0..26 => b'a' + letter as u8,

@@ -1,5 +1,5 @@
-//! Digests fixed inputs, for callgrind to count the instructions of [`counted`], and writes the two
-//! trees that the command is asked about: see `benches/instructions.sh`.
+//! Digests fixed inputs, so that callgrind can count the instructions of [`counted`]. Also writes
+//! the two trees that the command compares: see `benches/instructions.sh`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
             &["о", "е", "а", "и", "н", "т", "с", "р"],
         )],
         "small" => small(),
-        // What the kernels here are for.
+        // The platform of the kernels on this processor.
         "platform" => {
             println!("{:?}", RollingPlatform::detect());
             return Ok(());
@@ -41,8 +41,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Two states of a tree: of 96 texts and 24 binaries a third was edited and a quarter moved, and
-/// each state has some of its own.
+/// Writes two states of a tree of 96 texts and 24 binaries. A third was edited, a quarter was
+/// moved, and each state has some files of its own.
 fn write_trees(folder: &Path) -> io::Result<()> {
     for state in ["one", "two"] {
         let is_two = state == "two";
@@ -76,7 +76,7 @@ fn counted(digester: &mut Digester, files: &[Vec<u8>]) {
     }
 }
 
-/// 256 files of up to 32 KiB, text and noise in turn.
+/// Makes 256 files of up to 32 KiB, alternately text and noise.
 fn small() -> Vec<Vec<u8>> {
     let mut random = Random::new(4);
     let file = |seed: u64| {
@@ -91,7 +91,7 @@ fn small() -> Vec<Vec<u8>> {
     (0..256).map(file).collect()
 }
 
-/// Lines of code, more or less: words of one to twenty letters, some of them signs.
+/// Makes lines similar to code: words of one to twenty letters, and some signs.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = Vec::with_capacity(len + 32);
@@ -106,7 +106,7 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     text
 }
 
-/// Words of two to nine of these letters.
+/// Makes words of two to nine of these letters.
 fn in_letters(seed: u64, len: usize, letters: &[&str]) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = String::with_capacity(len + 32);
@@ -119,7 +119,7 @@ fn in_letters(seed: u64, len: usize, letters: &[&str]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A page in HTML with a tag for every dozen of words.
+/// Makes an HTML page with a tag for every dozen words.
 fn markup(seed: u64, len: usize) -> Vec<u8> {
     let mut page = b"<!DOCTYPE html>\n<html><head><title>Page</title></head><body>\n".to_vec();
     let text = text(seed, len);

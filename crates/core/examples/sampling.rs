@@ -1,10 +1,11 @@
-//! What sampling costs and finds: the experiment behind the constants of `SamplingParams`.
+//! Measures the cost and the result of sampling: the experiment behind the constants of
+//! `SamplingParams`.
 //!
 //!     cargo run --release -p resemble-core --example sampling -- DIR [OUT]
 //!
-//! Digests every file under DIR with several least levels and caps, and prints for each the number
-//! of fingerprints and how many bytes of content there are to one. With OUT also writes all pairs
-//! with enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater
+//! It digests every file under DIR with several least levels and caps. For each it prints the
+//! number of fingerprints, and the bytes of content for one fingerprint. With OUT it also writes
+//! all pairs with enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater
 //! containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
 #![allow(clippy::print_stdout, missing_docs)]
 
@@ -19,7 +20,7 @@ use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, estimate};
 use resemble_core::{Digest, Params, Score};
 
-/// All pairs that share a fingerprint or a chunk.
+/// Returns all pairs that share a fingerprint or a chunk.
 fn candidates(digests: &[Digest]) -> BTreeSet<(usize, usize)> {
     let mut by_key: HashMap<(bool, u64), Vec<usize>> = HashMap::new();
     for (file, digest) in digests.iter().enumerate() {

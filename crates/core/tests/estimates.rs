@@ -1,7 +1,7 @@
-//! Estimates against exact answers on edited contents: how often the intervals hold the truth, and
-//! the mean absolute error, by kind of edit.
+//! Estimates, compared with exact measures on edited contents: the share of intervals that contain
+//! the truth, and the mean absolute error, by kind of edit.
 //!
-//! The bound of the mean absolute error is twice what was measured when it was set.
+//! The bound of the mean absolute error is twice the value measured when it was set.
 
 #![allow(clippy::print_stdout)]
 
@@ -15,7 +15,7 @@ use resemble_core::similarity::{
 use resemble_core::{ContentKind, Digest, Params};
 use resemble_testutil::random::Random;
 
-/// Sums of errors, and how many intervals held the truth.
+/// Sums of errors, and the number of intervals that contain the truth.
 #[derive(Default)]
 struct Errors {
     count: f64,
@@ -27,14 +27,14 @@ struct Errors {
 }
 
 impl Errors {
-    /// Adds the containments; of these and of the resemblance the intervals.
+    /// Adds the containments, and the intervals of these and of the resemblance.
     fn add(&mut self, found: &Estimated, exact: &Measures) {
         let Estimated { measures, interval } = found;
         for (estimated, truth) in [
             (measures.a_in_b, exact.a_in_b),
             (measures.b_in_a, exact.b_in_a),
         ] {
-            // Without a common chunk nothing is said of a text and data.
+            // Without a common chunk there is no estimate for a text and data.
             let Some(estimated) = estimated else {
                 continue;
             };
@@ -71,7 +71,7 @@ impl Errors {
     }
 }
 
-/// The kept digest of some bytes.
+/// Returns the stored digest of some bytes.
 fn kept(bytes: &[u8]) -> Digest {
     let params = Params::default();
     let digest = Digest::of(bytes, &params);
@@ -82,7 +82,7 @@ fn kept(bytes: &[u8]) -> Digest {
     }
 }
 
-/// The estimate of a pair by what is kept of it, and its measures.
+/// Returns the estimate of a pair from the stored data, and its measures.
 fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     let [of_a, of_b] = [a, b].map(kept);
     let provable = |kind: ContentKind, bytes: &[u8]| Provable::new(kind, bytes.to_vec());
@@ -95,11 +95,11 @@ fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     )
 }
 
-/// Pairs that no constant was chosen by: those of the odd seeds.
+/// Added to odd seeds: pairs from these were not used to choose any constant.
 const HELD_OUT: u64 = 1_000_000;
 
-/// Every interval holds the truth in 19 cases of 20, or more: of no kind in fewer than 18.6, and
-/// where the edits of a kind are not the worst for it, in nearly all.
+/// The intervals contain the truth in at least 19 cases of 20. For no kind is it fewer than 18.6.
+/// If the edits of a kind are not the worst case, nearly all contain it.
 #[test]
 fn intervals_hold_the_truth_of_every_kind() {
     for (kind, make, most) in KINDS {
@@ -110,7 +110,7 @@ fn intervals_hold_the_truth_of_every_kind() {
                 let mut random = Random::new(draw * 1000 + size as u64);
                 let len = size / 2 + random.below(size);
                 let (a, b) = make(len, &mut random);
-                // What is equal is known to be.
+                // Identical contents are not estimated.
                 if a != b {
                     let (found, exact) = estimated(&a, &b);
                     halves[seed as usize % 2].add(&found, &exact);
@@ -132,8 +132,8 @@ fn intervals_hold_the_truth_of_every_kind() {
     }
 }
 
-/// A paragraph that a text has ten times is one tenth of its distinct shingles and half of it: of
-/// another text that has it, or has it not, the samples alone say too little, and too surely.
+/// A text has one paragraph ten times. It is a tenth of the distinct shingles and half of the text.
+/// The samples alone would give a wrong estimate with a narrow interval.
 #[test]
 fn a_text_that_repeats_itself() {
     let mut random = Random::new(7);
@@ -156,12 +156,12 @@ fn a_text_that_repeats_itself() {
             errors.add(&found, &exact);
         }
     }
-    // It is .7 if nothing is known of what a text says again.
+    // It would be .7 if the repetitions of a text were unknown.
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// Texts that have a paragraph of ten in common and say some others again: what they say again is
-/// no more shared than the rest.
+/// Texts share one paragraph of ten and repeat others. The repeated paragraphs are shared no more
+/// than the rest.
 #[test]
 fn what_strangers_say_again_is_not_shared() {
     let mut random = Random::new(11);
@@ -176,12 +176,13 @@ fn what_strangers_say_again_is_not_shared() {
         let (found, exact) = estimated(&a, &b);
         errors.add(&found, &exact);
     }
-    // The bias is .06; it would be .10 if two fifths of what is said again counted as shared.
+    // The bias is .06; it would be .10 if two fifths of the repetitions counted as shared.
     let (bias, mean) = (errors.bias(), errors.mean());
     assert!(bias <= 0.07 && mean <= 0.08, "{bias} {mean}");
 }
 
-/// One word in a text of pages: most pairs share all their samples, and the resemblance is not 1.
+/// One word is changed in a long text. Most pairs then share all samples, but the resemblance is
+/// not 1.
 #[test]
 fn where_all_samples_are_shared_all_may_be() {
     let mut random = Random::new(3);
@@ -196,8 +197,8 @@ fn where_all_samples_are_shared_all_may_be() {
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// A drawing and a copy with prose around it, which is a text: they have no kind of sample in
-/// common, and the estimate knows that it does not know.
+/// A drawing and a copy of it within prose, which is a text. They have no comparable samples, and
+/// the estimate reports that.
 #[test]
 fn a_drawing_and_a_text_that_holds_it() {
     let mut random = Random::new(5);

@@ -12,7 +12,7 @@ use crate::{Role, Skipped};
 /// The maximum number of bytes in a frame.
 pub(crate) const LONGEST: usize = 64 << 10;
 
-/// The bytes of a frame besides its payload: the kind and the length.
+/// The overhead of a frame: its kind and the length of its payload.
 const AROUND: usize = 8;
 
 /// The maximum length of names and paths; longer ones are cut.

@@ -1,7 +1,7 @@
-//! Measures the index at the size of a kernel tree:
-//! `cargo run --release --example measure -p resemble-index [CONTENTS [FOLDER]]`; with an index
-//! instead of a number, the sizes of its tables. Prints seconds, bytes and microseconds; the
-//! figures of `docs/index-format.md` come from here.
+//! Measures the index at the size of a kernel tree: `cargo run --release --example measure -p
+//! resemble-index [CONTENTS [FOLDER]]`. With an index instead of a number it prints the sizes of
+//! its tables. It prints seconds, bytes and microseconds, from which the figures of
+//! `docs/index-format.md` are taken.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -40,7 +40,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         })
         .collect();
     let size: u64 = chunks.iter().map(|run| u64::from(run.len)).sum();
-    // One in a thousand is common to many, as in real trees.
+    // As in real trees, one in a thousand is common to many.
     let fingerprints = (0..FINGERPRINTS)
         .map(|_| {
             let value = random.draw() >> (64 - 38);
@@ -252,7 +252,7 @@ fn small_batches(index: &Index, random: &mut Random, contents: usize) {
     );
 }
 
-/// What this process handed to write(2), by the kernel's count.
+/// Returns the bytes that this process passed to write(2), by the kernel's count.
 fn bytes_written() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));

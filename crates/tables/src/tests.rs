@@ -18,7 +18,7 @@ use super::*;
 use crate::manifest::hexadecimal;
 use crate::order::Distinct;
 
-/// A tree, and room beside it.
+/// A tree, and a folder beside it.
 struct Tree {
     temp: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ impl Tree {
             .join("tree")
     }
 
-    /// A catalogue of the tree as it is.
+    /// Makes a catalogue of the current tree.
     fn catalogue(&self, samples: Samples) -> Catalogue {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let options = IngestOptions {
@@ -113,14 +113,14 @@ fn bytes(row: &Row, name: &str) -> Vec<u8> {
     }
 }
 
-/// The content of each file.
+/// Returns the content of each file.
 fn contents_of_files(folder: &Path) -> BTreeMap<Vec<u8>, (Option<i64>, Option<i64>)> {
     let files = rows(folder, "files");
     let of = |row: &Row| (bytes(row, "path"), (int(row, "cid"), int(row, "size")));
     files.iter().map(of).collect()
 }
 
-/// All that is wrong about the postings of these bytes in these tables.
+/// Checks the postings of these bytes in these tables.
 fn assert_posted(folder: &Path, content: &[u8]) {
     let params = Params::default();
     let digest = Digest::of(content, &params);
@@ -141,14 +141,14 @@ fn assert_posted(folder: &Path, content: &[u8]) {
             ((of("kind"), of("key")), of("times"))
         })
         .collect();
-    // In order, too.
+    // Their order must be equal, too.
     assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
 }
 
 #[test]
 fn tables_say_what_the_tree_is() {
     let text = prose(1, 30_000);
-    // The same chunk often.
+    // The same chunk many times.
     let often = [vec![b'a'; 5], prose(2, 3000).repeat(40)].concat();
     let tree = Tree::of(&[
         ("a/text.txt", text.clone()),
@@ -222,7 +222,7 @@ fn the_manifest_has_the_digest_of_each_table() {
         assert_eq!(table["bytes"], file.len());
         assert_eq!(table["sha256"], hexadecimal(&Sha256::digest(&file)));
     }
-    // And nothing else was left.
+    // No other rows are left.
     let left: usize = ["head", "files", "contents", "postings", "parts"]
         .map(|table| {
             let folder = place(&folder, table);
@@ -257,7 +257,7 @@ fn a_salt_gives_all_contents_other_names() {
     let named = cids(&salted, "contents");
     assert!(cids(&plain, "contents").is_disjoint(&named));
     assert_eq!(cids(&salted, "postings"), named);
-    // Folders have none.
+    // Folders have no content.
     let named: BTreeSet<Option<i64>> = named.into_iter().chain([None]).collect();
     assert_eq!(cids(&salted, "files"), named);
 }
@@ -304,7 +304,7 @@ fn what_cannot_be_written_leaves_nothing_half() {
     let tree = Tree::of(&[("a", prose(1, 5000))]);
     let folder = tree.write("tables", 0);
     let before = fs::read(place(&folder, "files")).expect("a table");
-    // The postings cannot be made: a file has the name of their folder.
+    // The postings cannot be written, because a file has the name of their folder.
     fs::remove_dir_all(folder.join("postings")).expect("removed");
     fs::write(folder.join("postings"), "in the way").expect("a file");
     fs::write(tree.root().join("b"), prose(2, 5000)).expect("a file");
@@ -322,7 +322,7 @@ fn what_cannot_be_written_leaves_nothing_half() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever the tree, its tables have its contents, and their bytes are the same each time.
+    /// For any tree, the tables have its contents, and the bytes are the same each time.
     #[test]
     fn the_same_tree_gives_the_same_bytes(
         seeds in prop::collection::vec((0u64..6, 0usize..20_000), 0..12),

@@ -189,7 +189,7 @@ fn a_forged_base_is_refused_as_that() {
     assert!(told.contains("its records contradict each other"), "{told}");
 }
 
-/// A delta with a right digest and impossible records.
+/// A delta with a right digest and invalid records.
 #[test]
 fn a_forged_delta_is_refused() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Catalogues of made trees, for tests.
+//! Generated catalogues for tests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::read::CATALOGUE;
 use crate::records::RecordStream;
 use crate::{Details, Head, Samples, Totals};
 
-/// What a path leads to in a made tree.
+/// The entry at a path of a generated tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     Dir,
@@ -24,7 +24,7 @@ pub(crate) enum Made {
     Unreadable(u8),
 }
 
-/// A tree, and what its contents were taken apart into: other contents.
+/// A tree, and the parts of its contents, which are other contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) names: BTreeMap<Vec<Vec<u8>>, Made>,
@@ -33,8 +33,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The same as a file system may have it: names are in directories, and all names of an inode
-    /// have its content and its time.
+    /// Makes the tree consistent: names are in directories, and all names of an inode have its
+    /// content and time.
     pub(crate) fn sound(self) -> Self {
         let mut names = BTreeMap::from([(Vec::new(), Made::Dir)]);
         let mut inodes = HashMap::new();
@@ -68,7 +68,7 @@ pub(crate) fn content(of: u8, samples: Samples) -> Digest {
     digest
 }
 
-/// The catalogue of a tree, written as `write` writes them.
+/// Returns the catalogue of a tree in the form that `write` gives it.
 pub(crate) fn catalogue(tree: &Tree, samples: Samples) -> Vec<u8> {
     let mut out = Vec::new();
     let mut sink = |piece: &[u8]| {
@@ -200,7 +200,7 @@ pub(crate) fn file_of(at: u32, of: u8) -> (Vec<Vec<u8>>, Made) {
     (name, Made::File(at as u8, of, 1))
 }
 
-/// 200 files of 100 contents in ten folders.
+/// Makes 200 files of 100 contents in ten folders.
 pub(crate) fn usual() -> Tree {
     let mut tree = Tree::default();
     tree.names.insert(Vec::new(), Made::Dir);

@@ -1,10 +1,10 @@
-//! What lies in a folder, for the experiments.
+//! The files of a folder, for the experiments.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The regular files below a folder, in the order of their paths.
+/// Returns the regular files below a folder, in the order of their paths.
 pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     list(folder, &mut files)?;

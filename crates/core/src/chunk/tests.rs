@@ -1,4 +1,4 @@
-//! The fast path against the oracle.
+//! The fast path, compared with the oracle.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn params() -> impl Strategy<Value = ChunkParams> {
     proptest::sample::select(&SIZES).prop_map(|size| ChunkParams::scaled(size).unwrap())
 }
 
-/// Bytes with the statistics that matter here of text: few values, repeated words and lines.
+/// Makes bytes with the relevant statistics of text: few values, repeated words and lines.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let words: Vec<Vec<u8>> = (1..200u64)
         .map(|i| {
@@ -46,7 +46,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
             .cycle()
             .take(len)
             .collect(),
-        // Stretches of all of them.
+        // Parts of all of them.
         _ => [
             noise(seed, len / 4),
             vec![0; len / 3],
@@ -58,7 +58,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The lengths of the chunks when `data` is handed over in pieces that end at `splits`.
+/// Returns the lengths of the chunks of `data` in pieces that end at `splits`.
 fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     let mut chunker = Chunker::new(params);
     let mut lens = Vec::new();
@@ -74,7 +74,7 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
-/// The same on a certain platform, with the samples in every other piece.
+/// The same on a given platform, with samples in every other piece.
 fn sampled(
     platform: RollingPlatform,
     data: &[u8],
@@ -168,7 +168,7 @@ proptest! {
         prop_assert_eq!(lens, streamed(&whole, &params, &[]));
     }
 
-    /// Matches wherever chance, or a test's malice, puts them.
+    /// Matches at random and at the limits.
     #[test]
     fn picker_is_oracle(
         steps in proptest::collection::vec((0..6usize, 1..200usize, any::<bool>()), 0..60),
@@ -178,7 +178,7 @@ proptest! {
         let mut at = 0;
         let mut hits = Vec::new();
         for (kind, step, main) in steps {
-            // Often exactly at Tmin, just before it, at Tmax, just beyond it.
+            // Often exactly at Tmin, just before it, at Tmax, or just beyond it.
             at += match kind { 0 => 70, 1 => 69, 2 => 300, 3 => 301, 4 => 1, _ => step };
             hits.push((at, main));
         }
@@ -220,7 +220,7 @@ fn check_picker(
     Ok(())
 }
 
-/// A window that matches D (or only D'), found by trying.
+/// Finds a window that matches D, or only D', by trying.
 fn matching_window(params: &ChunkParams, main: bool) -> [u8; 64] {
     for seed in 1.. {
         let window: [u8; 64] = noise(seed, 64).try_into().unwrap();
@@ -273,7 +273,7 @@ fn a_cut_at_every_tmin_and_none_at_all() {
     assert_eq!(streamed(&never, &params, &[]), [params.max as usize; 10]);
 }
 
-/// Divisors that windows of zeros match: D'= 1 always does, D = 2 if H is odd.
+/// Divisors that windows of zeros match: D' = 1 always does, D = 2 if H is odd.
 #[test]
 fn holes_whose_window_matches() {
     for params in [

@@ -194,7 +194,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 /// 64-byte windows. `shared_bytes` counts the bytes of the smaller file in runs of at least 64 that
 /// the other file has, too.
 ///
-/// As in estimates, the shares are `None` if a file is too small to judge.
+/// The shares are `None` if a file is too small to judge, like those of estimates.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     let CommonBytes {
         covered: (in_a, in_b),

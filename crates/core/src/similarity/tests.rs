@@ -1,4 +1,4 @@
-//! Relations, bounds and the edges of judgement.
+//! Relations, bounds and the limits of judgement.
 
 #![allow(
     clippy::float_cmp,
@@ -38,7 +38,7 @@ fn relations_at_their_thresholds() {
     assert_eq!(of(0.69, 0.1), Some(Relation::Shares));
     assert_eq!(of(0.1, 0.25), Some(Relation::Shares));
     assert_eq!(of(0.24, 0.24), None);
-    // Exact fractions reach a threshold when they equal it.
+    // An exact fraction that equals a threshold reaches it.
     assert_eq!(of(700.0 / 1000.0, 0.0), Some(Relation::Contained));
 }
 
@@ -135,7 +135,7 @@ fn multiplicity_is_the_smaller_count() {
     assert_eq!(shared_chunk_bytes(&a, &b, &Ones), ByteLen::ZERO);
 }
 
-/// Edits of a common base: (where, how many bytes go, what comes).
+/// Makes edits of a common base: position, removed bytes, inserted bytes.
 fn edited() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let edit = (0..1000usize, 0..600usize, 0..600usize, any::<u8>());
     let edits = || proptest::collection::vec(edit.clone(), 0..12);
@@ -186,7 +186,7 @@ proptest! {
                 prop_assert!(bound <= share.get() * size as f64 + 1e-6);
             }
         }
-        // Seen from the other side it is the same pair.
+        // From the other side it is the same pair.
         let other = estimate(&of_b.sketch(), &of_a.sketch(), &NoBoilerplate);
         prop_assert_eq!(m, other.swapped());
     }
@@ -272,7 +272,7 @@ fn boilerplate_is_no_evidence() {
     assert_eq!((m.a_in_b, m.b_in_a, m.resemblance), (None, None, None));
     assert_eq!(m.shared_bytes, ByteLen::ZERO);
 
-    /// A licence text at the head of both files.
+    /// Treats a licence text at the head of both files as boilerplate.
     struct Head(Digest);
     impl Boilerplate for Head {
         fn chunk(&self, key: u64) -> bool {

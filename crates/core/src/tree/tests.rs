@@ -1,4 +1,4 @@
-//! Against a reference that looks at every pair and every file.
+//! Directory pairs, compared with a reference that examines every pair and every file.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::fold::{is_clearly_better, is_loose};
 use super::*;
 
-/// A small forest as it is drawn: parents, sizes of contents, files (content, places), links.
+/// A small generated forest: parents, sizes of contents, files (content, places), links.
 #[derive(Clone, Debug)]
 struct Drawn {
     parents: Vec<Option<usize>>,
@@ -20,7 +20,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let dirs = 1..14_usize;
     let contents = 1..8_u32;
     (dirs, contents).prop_flat_map(|(dirs, contents)| {
-        // A third of the directories are roots, the others lie below any earlier one.
+        // A third of the directories are roots; the others are below any earlier one.
         let parent = (0..3_u8, any::<prop::sample::Index>());
         let file = (
             0..contents,
@@ -113,7 +113,7 @@ impl Drawn {
         below.iter().map(|&c| self.sizes[c as usize]).sum()
     }
 
-    /// Bytes of a's files that files of b have.
+    /// Returns the bytes of a's files that files of b have.
     fn shared(&self, a: usize, b: usize, every: usize) -> u64 {
         let there = self.below(b);
         let share = |content: u32| {
@@ -139,7 +139,7 @@ impl Drawn {
             .sum()
     }
 
-    /// Every pair of directories of which neither holds the other.
+    /// Returns every pair of directories in which neither contains the other.
     fn pairs(&self, nodes: &[Node], every: usize) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for a in 0..self.parents.len() {
@@ -161,7 +161,7 @@ impl Drawn {
         pairs
     }
 
-    /// The rules of [`fold`], by definition.
+    /// Applies the rules of [`fold`] by definition.
     fn folded(&self, nodes: &[Node], pairs: &[Pair]) -> Vec<Pair> {
         let dir = |node: Node| {
             let of = nodes.iter().position(|&other| other == node);
@@ -182,7 +182,8 @@ impl Drawn {
                     .any(|lower| is_above(upper, lower) && is_loose(upper, lower))
             })
             .collect();
-        // What stays depends on what is above: settle it from the pairs with nothing above.
+        // The result for a pair depends on those above it, so start with pairs that have none
+        // above.
         let mut stays: Vec<Option<bool>> = vec![None; tight.len()];
         while let Some(next) = (0..tight.len()).find(|&at| {
             let decided = |other: usize| stays[other].is_some();
@@ -248,7 +249,7 @@ proptest! {
         }
     }
 
-    /// Limits decide which pairs are looked at, never what is said of them.
+    /// Limits decide which pairs are examined, but do not change their figures.
     #[test]
     fn figures_are_exact_whatever_the_limits(
         drawn in drawn(),
@@ -276,7 +277,7 @@ proptest! {
     }
 }
 
-/// Two copies of a tree of two directories, beside something else.
+/// Makes two copies of a tree of two directories, and another directory.
 fn copies() -> (Holdings, Vec<Node>) {
     // 0 a, 1 a/x, 2 b, 3 b/y, 4 c
     let drawn = Drawn {
@@ -298,7 +299,7 @@ fn copies() -> (Holdings, Vec<Node>) {
 fn only_the_topmost_of_a_copy_stays() {
     let (holdings, nodes) = copies();
     let pairs = holdings.pairs(half(), 256);
-    // a/x lies in b and in b/y, b/y in a and in a/x.
+    // a/x is in b and in b/y; b/y is in a and in a/x.
     assert_eq!(pairs.len(), 4, "{pairs:?}");
     let folded = fold(holdings.forest(), &pairs);
     assert_eq!(folded.len(), 1, "{folded:?}");
@@ -309,7 +310,7 @@ fn only_the_topmost_of_a_copy_stays() {
 
 #[test]
 fn the_tightest_of_those_that_share_the_same_stays() {
-    // The copy b of a lies in a large directory: 0 a, 1 big, 2 big/b.
+    // b, the copy of a, is in a large directory: 0 a, 1 big, 2 big/b.
     let drawn = Drawn {
         parents: vec![None, None, Some(1)],
         sizes: vec![1000, 9000],
@@ -326,7 +327,7 @@ fn the_tightest_of_those_that_share_the_same_stays() {
 
 #[test]
 fn a_lower_pair_stays_if_it_is_clearly_better() {
-    // 0 a, 1 a/x, 2 b, 3 b/x; x is a copy, and beside it a and b share the half of a file.
+    // 0 a, 1 a/x, 2 b, 3 b/x. x is a copy; beside it, a and b share half of a file.
     let drawn = Drawn {
         parents: vec![None, Some(0), None, Some(2)],
         sizes: vec![1000, 2000, 2000],

@@ -77,7 +77,7 @@ impl Folding {
     /// with the current word.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes have half as many words, and need
-    /// twice the samples of each. The last word of a shingle stands for the letters of all of them.
+    /// twice the samples of each. The last word of a shingle represents the letters of all.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)

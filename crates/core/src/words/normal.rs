@@ -78,7 +78,7 @@ impl Composer {
         self.starter = both.or(Some(part));
     }
 
-    /// Composes the character with its marks as far as possible.
+    /// Composes the character with its marks where possible.
     fn compose_marks(&mut self) {
         let Some(starter) = &mut self.starter else {
             return;

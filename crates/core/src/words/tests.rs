@@ -17,8 +17,8 @@ fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
     all
 }
 
-/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian. Each has about
-/// as many samples.
+/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian, and about as
+/// many samples in each.
 #[test]
 fn letters_of_several_bytes_are_sampled_as_densely_by_their_bytes() {
     let sampled = |letters: &[&str]| {
@@ -94,7 +94,7 @@ fn a_text_is_named_by_its_words_and_their_order() {
 fn few_words_name_nothing() {
     assert_eq!(digest(b""), None);
     assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
-    // 255 letters and blanks, and one more.
+    // 255 letters and blanks, then one more.
     assert_eq!(
         digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
         None
@@ -194,7 +194,7 @@ fn values_of_attributes_are_no_text() {
     assert_eq!(canonical(b"if a <b and c</d"), b"if a b and c d ");
 }
 
-/// The words of `words` in the accuracy scripts: Python's categories and lower case.
+/// The words equal those of `words` in the accuracy scripts: Python's categories and lower case.
 #[test]
 fn words_are_unicodes() {
     let of = |text: &str| String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
@@ -255,8 +255,8 @@ fn scripts_without_blanks_have_a_word_for_each_character() {
     );
 }
 
-/// The words of `words` in the accuracy scripts: in normal form C without invisible characters,
-/// each followed by a blank.
+/// Returns the words as `words` in the accuracy scripts does: in normal form C without invisible
+/// characters, each followed by a blank.
 fn naively(text: &str) -> String {
     let is_invisible = |c: &char| {
         matches!(
@@ -304,13 +304,13 @@ fn naively(text: &str) -> String {
     words
 }
 
-/// Text in many scripts, however it is written.
+/// Text in many scripts and notations.
 const ANY_TEXT: &str = "([a-zA-Z_0-9]{1,7}|[a-z ]{40,90}|[ ,.=<>\n]|[à-öÀ-Ö]|[\u{300}-\u{338}]|\
     [ạ-ỹ]|[ά-ώ]|[\u{5b0}-\u{5b9}א-ת]|[\u{1100}-\u{1112}][\u{1161}-\u{1175}]|\
     [\u{11a8}-\u{11c2}가-각]|[\u{915}-\u{939}\u{93c}\u{94d}\u{958}-\u{95f}]|[漢字かなガ]|\
     ก\u{e31}|[\u{ad}\u{200b}-\u{200f}\u{202a}\u{2060}\u{fe0f}\u{feff}]|\u{212b}|\u{212a}){0,60}";
 
-/// The fingerprints of runs of five words, each followed by a blank.
+/// Returns the fingerprints of runs of five words, each followed by a blank.
 fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
     let (mut found, mut folding) = (Vec::new(), Folding::default());
     let mut push = |shingle: Option<u64>| found.extend(shingle.and_then(Fingerprint::of_hash));
@@ -333,7 +333,7 @@ fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     found
 }
 
-/// One page, its letters written as themselves, in both normal forms, and as entities.
+/// One page with its letters as themselves, in both normal forms, and as entities.
 #[test]
 fn one_text_is_one_text_however_its_letters_are_written() {
     let texts = [
@@ -402,7 +402,7 @@ proptest! {
         prop_assert_eq!(found_in(text.as_bytes(), size), expected);
     }
 
-    /// Entities stand for what they name, wherever a page is cut into pieces.
+    /// Entities are the characters that they name, for any division of a page.
     #[test]
     fn entities_are_the_characters_that_they_stand_for(
         text in ANY_TEXT,
@@ -453,7 +453,7 @@ proptest! {
 
     #[test]
     fn plain_text_is_its_definition(text in "([a-cA-C0 _.,\n]{0,30}|[a-cA-C0_]{15,60}){0,10}") {
-        // Now and then chance writes a table, of which each row is read by itself.
+        // By chance a text may be a table, in which each row is read separately.
         prop_assume!(matches!(LineLayout::of(text.as_bytes()), LineLayout::Plain));
         let words: Vec<u64> = text
             .to_lowercase()

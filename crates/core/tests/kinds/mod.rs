@@ -1,4 +1,4 @@
-//! Contents and changed copies of them, by kind of change, to check estimates.
+//! Contents and changed copies, by kind of change, for checking estimates.
 
 #![allow(clippy::format_push_string)]
 
@@ -201,7 +201,7 @@ fn pair(
     (a, b)
 }
 
-/// Lines of words from a vocabulary in which few words are frequent.
+/// Makes lines of words from a vocabulary with few frequent words.
 pub(crate) fn text(random: &mut Random, len: usize) -> Vec<u8> {
     let mut out = Vec::new();
     while out.len() < len {
@@ -234,8 +234,8 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// A class of accessors, as generators write it: most of its phrases occur at every field. One
-/// field in `share`, if that is not 0, is not among the given ones.
+/// Makes a generated class of accessors, in which most phrases occur at every field. If `share` is
+/// not 0, one field in `share` is not among the given ones.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");
@@ -254,7 +254,7 @@ fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> V
     (out + "}\n").into_bytes()
 }
 
-/// Entries of one package by several maintainers.
+/// Makes entries of one package by several maintainers.
 fn changelog(len: usize, random: &mut Random) -> Vec<u8> {
     const USUAL: [&str; 6] = [
         "New upstream release.",
@@ -294,7 +294,7 @@ fn changelog(len: usize, random: &mut Random) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Lines of a log: a few messages with numbers in them.
+/// Makes lines of a log: a few messages with numbers.
 fn records(random: &mut Random, len: usize) -> Vec<u8> {
     const MESSAGES: [&str; 4] = [
         "accepted a connection from the address of a client at port",
@@ -314,7 +314,7 @@ fn records(random: &mut Random, len: usize) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// A drawing: data with few words.
+/// Makes a drawing: data with few words.
 pub(crate) fn drawing(random: &mut Random, len: usize) -> Vec<u8> {
     let mut out = b"<svg>\n".to_vec();
     while out.len() < len {

@@ -50,7 +50,7 @@ fn encodings_are_told_apart() {
         };
         let (decoded, _, _) = found.decode(&bytes);
         assert_eq!(decoded, text.repeat(3), "{}", encoding.name());
-        // At any cut of the head.
+        // The head may be cut anywhere.
         for cut in bytes.len() - 6..bytes.len() {
             assert!(of(&bytes[..cut]).is_some(), "{} {cut}", encoding.name());
         }
@@ -135,7 +135,7 @@ fn encodings_of_the_mac_are_told_apart() {
 
 #[test]
 fn vietnamese_with_signs_behind_letters_is_recognised() {
-    // Tone marks are characters of their own in code page 1258.
+    // In code page 1258, tone marks are separate characters.
     let text = "Cuô\u{323}c ho\u{323}p khai ma\u{323}c lúc ba\u{309}y giơ\u{300} rươ\u{303}i \
                 va\u{300} moi ngươ\u{300}i đê\u{300}u co\u{301} mă\u{323}t.\n";
     let (bytes, _, _) = encoding_rs::WINDOWS_1258.encode(text);
@@ -170,7 +170,7 @@ fn utf_16_without_a_mark_is_known_in_every_script() {
             let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
             assert_eq!(of(&little), Some(Charset::Listed(UTF_16LE)), "{text}");
             assert_eq!(of(&big), Some(Charset::Listed(UTF_16BE)), "{text}");
-            // At any cut of the head.
+            // The head may be cut anywhere.
             for cut in little.len() - 3..little.len() {
                 assert_eq!(
                     of(&little[..cut]),
@@ -211,7 +211,7 @@ fn utf_16_and_32_are_known_with_and_without_a_mark() {
         of(&[b"\xff\xfe", &japanese[..]].concat()),
         Some(Charset::Listed(UTF_16LE))
     );
-    // A mark alone is not text, nor is one before other data.
+    // A mark alone is not a text, nor is a mark before other data.
     assert_eq!(of(b"\xff\xfe"), None);
     assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
     assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);
@@ -255,7 +255,7 @@ fn binaries_are_no_text() {
         .flat_map(u32::to_le_bytes)
         .collect();
     assert_eq!(of(&numbers), None);
-    // Noise of any length that is checked.
+    // Noise of any length up to the limit.
     for length in (64..4096).step_by(32) {
         assert_eq!(of(&noise(length as u64, length)), None);
     }
@@ -342,6 +342,6 @@ fn a_control_character_does_not_make_a_marked_text_unreadable() {
     assert_eq!(of(&utf16(&with_one)), Some(Charset::Listed(UTF_16LE)));
     let with_many: String = text.chars().flat_map(|c| [c, '\u{4}']).collect();
     assert_eq!(of(&utf16(&with_many)), None);
-    // Without a byte order mark, one is enough to reject it.
+    // Without a byte order mark, one control character is enough to reject it.
     assert_eq!(of(&utf16(&with_one)[2..]), None);
 }

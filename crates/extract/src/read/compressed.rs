@@ -80,7 +80,7 @@ struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// Begins the next stream; returns `false` if there is none.
+    /// Begins the next stream; returns `false` at the end.
     fn next_stream(&mut self) -> io::Result<bool> {
         let at = self.after_padding()?;
         let mut head = [0; 16];
@@ -277,7 +277,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// Begins the next frame; returns `false` if there is none.
+    /// Begins the next frame; returns `false` at the end.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.ended && !self.from.fill_buf()?.is_empty() {
             self.ended = self.frames == Frames::One;

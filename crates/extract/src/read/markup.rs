@@ -1,9 +1,9 @@
 //! Converts the HTML of mails and books to text.
 //!
-//! As in all of resemble, a tag ends at the next `>`. There are three differences to the comparison
-//! of markup files. Tags within a line do not separate letters (`<b>W</b>ord` is a word). Entities
-//! become their characters (`caf&eacute;`). Titles are left out, because the page does not show
-//! them.
+//! A tag ends at the next `>`, as everywhere in resemble. The comparison of markup files differs in
+//! three ways from this. Here tags within a line do not separate letters (`<b>W</b>ord` is a word).
+//! Entities become their characters (`caf&eacute;`). Titles are left out, because the page does not
+//! show them.
 
 use quick_xml::escape::resolve_predefined_entity;
 

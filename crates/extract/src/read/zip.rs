@@ -162,7 +162,7 @@ impl<'a> Archive<'a> {
         Ok(Box::new(local.verifying_reader(bounded)))
     }
 
-    /// Returns the whole content of the entry with this name; `None` if there is none.
+    /// Returns the whole content of the entry with this name; `None` if it does not exist.
     pub(super) fn whole(&self, name: &[u8]) -> Take<Option<Vec<u8>>> {
         let Some(entry) = self.find(name) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Archives, compressed files, and everything in one another.
+//! Archives, compressed files, and nested ones.
 
 use std::io::Write;
 
@@ -39,14 +39,14 @@ fn compressed_files_hold_one_thing() {
         let pieces = take("a.x", &bytes).unwrap();
         assert_eq!(pieces.paths(), ["[]"], "{name}");
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{name}");
-        // One stream after another is one content.
+        // Consecutive streams are one content.
         let twice = [&bytes[..], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT.repeat(2), "{name}");
     }
 }
 
-/// Each kind of compressed file: a short one, and one of several blocks.
+/// Returns a short file of each compressed format, and one of several blocks.
 fn compressed() -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let long = resemble_testutil::random::noise(5, 300_000);
     [TEXT, &long]
@@ -91,7 +91,7 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
         let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{missing}");
     }
-    // A tar in it has the members that are whole.
+    // A tar in it has only its complete members.
     let tar_bytes = tar(&[
         (b"a", TEXT),
         (b"b", &resemble_testutil::random::noise(1, 9000)),
@@ -112,7 +112,7 @@ fn what_follows_the_last_stream_is_left_out() {
         let pieces = take("a.x", &padded).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content, "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Streams go on behind padding.
+        // Streams continue behind padding.
         let twice = [&bytes[..], &[0; 8], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");
@@ -126,7 +126,7 @@ fn what_follows_the_last_stream_is_left_out() {
             assert_eq!(pieces.skipped.len(), 1, "{name} {more:?}");
         }
     }
-    // A frame to be skipped, between two that are not.
+    // Skippable frames between others.
     let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames = [skipped.clone(), zstd(TEXT), skipped, zstd(TEXT)].concat();
     assert_eq!(
@@ -202,8 +202,7 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
 
 #[test]
 fn zips_that_other_programs_wrote_are_read() {
-    // Made by Python and by Info-ZIP: more than 65,535 entries' worth of fields, LZMA, bzip2,
-    // written to a pipe.
+    // Written by Python and by Info-ZIP: zip64, LZMA, bzip2, and output to a pipe.
     for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
         let pieces = take(name, &sample(name)).unwrap();
         assert_eq!(pieces.paths(), ["water.txt"], "{name}");
@@ -219,7 +218,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
         name: name.to_vec(),
         ..stored("", TEXT)
     };
-    // Code page 437 of PKZIP, in which most programs write.
+    // Code page 437 of PKZIP, which most programs write.
     let names = [
         &b"Gr\x81\xe1e/an alle.txt"[..],
         b"\x99l und B\x84ume.txt",
@@ -228,7 +227,7 @@ fn names_are_read_in_the_code_page_of_the_archive() {
     let pieces = take("x", &zip(&names.map(named))).unwrap();
     let expected = ["Grüße/an alle.txt", "Öl und Bäume.txt", "plain.txt"];
     assert_eq!(pieces.paths(), expected);
-    // What Info-ZIP writes beside it counts, if it was made for this name.
+    // The additional name of Info-ZIP counts if it was made for this name.
     let mut sum = flate2::Crc::new();
     sum.update(names[0]);
     let mut extra = b"\x75\x70\x10\0\x01".to_vec();
@@ -273,7 +272,7 @@ fn zips_behind_programs_and_scripts_are_read() {
             if !relative {
                 shift(&mut bytes, stub.len());
             }
-            // What signs a program stands behind everything.
+            // A signature follows the end of a program.
             for end in [&b""[..], b"\0certificate"] {
                 let bytes = [&bytes[..], end].concat();
                 let pieces = take(what, &bytes).unwrap();
@@ -282,7 +281,7 @@ fn zips_behind_programs_and_scripts_are_read() {
                 assert_eq!(pieces.skipped, [], "{what} {relative}");
             }
         }
-        // Most have none, even if they know the marks of one.
+        // Most programs have no archive, even if they contain the marks of one.
         let without = [&stub[..], b"PK\x03\x04 PK\x01\x02 PK\x05\x06", &[7; 90]].concat();
         let pieces = take(what, &without).unwrap();
         assert_eq!(
@@ -311,7 +310,7 @@ fn zips_behind_programs_and_scripts_are_read() {
     assert_eq!(pieces.skipped, []);
 }
 
-/// Adds to all offsets of a zip what stands before it.
+/// Shifts all offsets of a zip by the length of the bytes before it.
 fn shift(bytes: &mut [u8], by: usize) {
     for at in 0..bytes.len() - 20 {
         let at = match &bytes[at..at + 4] {
@@ -332,7 +331,7 @@ fn what_is_not_supported_is_not_called_damaged() {
     let pieces = take("x", &zip(&[stored("a.rar", rar), stored("b", TEXT)])).unwrap();
     assert_eq!(pieces.paths(), ["a.rar", "b"]);
     assert_eq!(pieces.skips(), ["a.rar: unsupported: rar"]);
-    // A frame that names a dictionary.
+    // A frame that refers to a dictionary.
     let frame = b"\x28\xb5\x2f\xfd\x21\x07\x04\x21\0\0text";
     let why = take("x.zst", frame).unwrap_err();
     assert!(matches!(why, Skipped::Unsupported(_)), "{why}");
@@ -354,10 +353,10 @@ fn tars_have_their_regular_files() {
     let mut tar_bytes = builder.into_inner().unwrap();
     let pieces = take("x", &tar_bytes).unwrap();
     assert_eq!(pieces.paths(), [long]);
-    // Names are any bytes.
+    // Names are arbitrary bytes.
     let odd = tar(&[(b"\xff\xfe/../x", TEXT)]);
     assert_eq!(take("x", &odd).unwrap().all[0].part.name, b"\xff\xfe/../x");
-    // What is cut off is kept up to there.
+    // A truncated archive has all members before the end.
     tar_bytes = tar(&[(b"a", TEXT), (b"b", &[b'x'; 2000])]);
     let pieces = take("x", &tar_bytes[..2200]).unwrap();
     assert_eq!(pieces.paths(), ["a"]);
@@ -498,7 +497,7 @@ fn depth_is_a_bound_and_what_lies_deeper_is_told() {
         .unwrap_err(),
         Skipped::TooMuch(Bound::Depth)
     );
-    // A tar.gz is one archive; what is compressed twice counts.
+    // A tar.gz is one archive; a file that is compressed twice counts twice.
     let one = Limits {
         depth: 1,
         ..limits()
@@ -578,7 +577,7 @@ fn any_cut_and_any_flipped_bit_is_survived() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << random.below(8);
             for bytes in [&bytes[..at], &flipped] {
-                // Whatever it says, it says it in time and in order, and it is not a crash.
+                // Every result arrives in time and in order, and no reader crashes.
                 if let Err(why) = take("x", bytes) {
                     assert!(
                         matches!(

@@ -1,4 +1,4 @@
-//! Files made to do harm: all end soon, within their bounds, with the reason.
+//! Malicious files: all end soon, within their bounds, with the reason.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn zeros(megabytes: usize) -> Vec<u8> {
     vec![0; megabytes << 20]
 }
 
-/// Blocks of 128 KiB of one byte, four bytes each.
+/// Makes blocks of 128 KiB of one byte, four bytes each.
 fn zstd_bomb(blocks: u32) -> Vec<u8> {
     // No check sum, no size, a window of 1 MiB.
     let mut bomb = b"\x28\xb5\x2f\xfd\x00\x50".to_vec();
@@ -67,7 +67,7 @@ fn a_bomb_among_others_costs_itself_alone() {
 
 #[test]
 fn zips_of_zips_of_zips_end_within_the_bounds() {
-    // The structure of 42.zip: sixteen in each of sixteen, four levels deep, all equal.
+    // The structure of 42.zip: sixteen archives in each, four levels deep, all equal.
     let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
     for _ in 0..4 {
         let entries: Vec<_> = (0..16)
@@ -89,7 +89,7 @@ fn zips_of_zips_of_zips_end_within_the_bounds() {
 
 #[test]
 fn entries_that_lie_over_one_another_are_bounded_together() {
-    // Each within the ratio, five thousand times the same megabyte.
+    // Each is within the ratio, but the same megabyte occurs five thousand times.
     let text: Vec<u8> = (0u32..150_000)
         .flat_map(|at| format!("{} ", at % 977).into_bytes())
         .collect();
@@ -135,7 +135,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         stored("mimetype", b"application/vnd.oasis.opendocument.text"),
         deflated("content.xml", body.as_bytes()),
     ]);
-    // Compressors differ: some make a hundredth of this, some a thousandth.
+    // The ratios of compressors differ: some reach a hundred, some a thousand.
     let strict = Limits {
         ratio: 40,
         ..limits()
@@ -144,7 +144,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         soon(|| take_within(strict, "x.odt", &odt)).err(),
         Some(RATIO)
     );
-    // One text referred to by every cell: little XML, much text.
+    // One text that every cell refers to: little XML, much text.
     let relations = "<Relationships>\
                      <Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/>\
                      </Relationships>";
@@ -221,7 +221,7 @@ fn pages_that_contain_themselves_are_survived() {
         ("dictionaries", dictionaries),
     ] {
         let alone = soon(|| take("x.pdf", &bomb));
-        // Alone it may crash its reader; among others it costs only itself.
+        // Alone it may crash its reader; in an archive it costs only itself.
         let entries = [
             stored("a.txt", b"one"),
             stored("x.pdf", &bomb),
@@ -250,7 +250,7 @@ fn memory_is_bounded() {
         ratio: 100_000,
         ..limits()
     };
-    // A stream of a page that takes more memory than there is.
+    // A content stream that takes more memory than allowed.
     let stream = |bytes: Vec<u8>| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&bytes).unwrap();
@@ -293,7 +293,7 @@ fn memory_is_bounded() {
     let pieces = soon(|| take_within(tight, "x", &zip(&entries))).unwrap();
     assert_eq!(pieces.paths(), ["x.pdf", "b.txt"]);
     assert_eq!(pieces.skips(), [format!("x.pdf: {said}")]);
-    // A member that must be held and does not fit is passed on and not taken apart.
+    // A member that does not fit in memory is passed on, but not taken apart.
     let nested = zip(&[
         stored("big.zip", &zip(&[stored("a", &vec![7; 60 << 20])])),
         stored("b.txt", b"two"),

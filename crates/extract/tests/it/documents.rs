@@ -178,7 +178,7 @@ fn a_pdf_with_a_wrong_table_is_read_all_the_same() {
     ] {
         let whole = sample(name);
         let expected = words(text(name));
-        // Bytes were inserted at the beginning, or the end is missing.
+        // Bytes are inserted at the beginning, or the end is missing.
         let longer = [&whole[..9], b"% inserted on its way\n", &whole[9..]].concat();
         let late = [b"junk before the mark\n", &whole[..]].concat();
         for (how, bytes) in [("longer", longer), ("late", late)] {
@@ -277,7 +277,7 @@ fn texts_in_other_encodings_have_the_words_of_their_own() {
         let pieces = take(name, &bytes).unwrap();
         assert_eq!(pieces.bytes_of("*"), minutes.as_bytes(), "{name}");
     }
-    // Long enough that the text is decoded in several pieces.
+    // Long enough to be decoded in several pieces.
     let long: String = std::iter::repeat_n("Жили-были дед да баба. ", 40_000).collect();
     let (koi8, _, _) = encoding_rs::KOI8_R.encode(&long);
     assert_eq!(take("x", &koi8).unwrap().bytes_of("*"), long.as_bytes());

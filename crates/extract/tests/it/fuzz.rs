@@ -1,4 +1,4 @@
-//! Documents and archives that nobody wrote, from the samples.
+//! Randomly changed samples of documents and archives.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use resemble_testutil::fuzz;
 
 use crate::pieces::{limits, program, take_with};
 
-/// Each sample alone: what is changed by what another format has is of no format mostly.
+/// Each sample is changed alone, because mixtures of two formats are mostly of neither.
 #[test]
 fn changed_samples_are_taken_apart_or_refused() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        // Texts are nothing to take apart.
+        // Texts are not taken apart.
         .filter(|name| {
             Path::new(name)
                 .extension()
@@ -30,12 +30,12 @@ fn changed_samples_are_taken_apart_or_refused() {
         let mut takes = |bytes: &[u8]| {
             let head = &bytes[..bytes.len().min(HEAD)];
             let is_any = extractor.format(name.as_bytes(), head).is_some();
-            // A file with nothing in it is of no use as a sample.
+            // A file without parts is useless as a sample.
             is_any
                 && take_with(&extractor, &name, bytes)
                     .is_ok_and(|pieces| !pieces.all.is_empty() && pieces.skipped.is_empty())
         };
-        // One that needs a password is never taken.
+        // A file that needs a password is never taken apart.
         let samples = vec![sample, Vec::new()];
         if takes(&samples[0]) {
             fuzz(&name, 40, samples, &mut takes);

@@ -1,17 +1,17 @@
-//! Text that a document has without showing it is left out, and that is reported.
+//! Hidden text of documents is left out, and reported.
 
 use crate::pieces::{sample, take};
 use resemble_core::words::canonical;
 use resemble_testutil::pack;
 
-/// The words of a document and what was reported.
+/// Returns the words of a document, and what was reported.
 fn words(bytes: &[u8]) -> (String, Vec<String>) {
     let pieces = take("x", bytes).unwrap();
     let words = canonical(pieces.bytes_of("*"));
     (String::from_utf8(words).unwrap(), pieces.skips())
 }
 
-/// A document of Office with this body and these styles.
+/// Makes an Office document with this body and these styles.
 fn docx(body: &str, styles: &str) -> Vec<u8> {
     let related = |kind: &str, to: &str| {
         format!(
@@ -70,7 +70,7 @@ fn hidden_runs_of_a_docx_are_left_out() {
             ]
             .concat(),
         ),
-        // Hidden by both is shown.
+        // Hidden by both styles, so shown.
         paragraph(
             "Secret",
             &[run("", "hidden"), run(&of("Secret"), "five")].concat(),
@@ -90,7 +90,7 @@ fn hidden_runs_of_a_docx_are_left_out() {
     assert_eq!(skips, [": left out on purpose: hidden text, 5 pieces"]);
 }
 
-/// A text of Open Document with this body.
+/// Makes an Open Document text with this body.
 fn odt(body: &str) -> Vec<u8> {
     let content = format!(
         "<office:document-content><office:automatic-styles><style:style \

@@ -1,20 +1,21 @@
-//! What files say and hold, through the worker: one binary, one module a theme.
+//! The dates, texts and members of files, through the worker: one binary, one module for each
+//! topic.
 
-#![allow(clippy::unwrap_used)] // what fails here fails the test
+#![allow(clippy::unwrap_used)] // a failure here fails the test
 
-mod archives; // archives, compressed files, and everything in one another
-mod bombs; // files made to do harm
-mod dates; // what documents say of when they were written
+mod archives; // archives, compressed files, and nested ones
+mod bombs; // malicious files
+mod dates; // the dates that documents state
 mod documents; // documents that other programs made
 mod fuzz; // samples changed at random
-mod hidden; // text that is not shown
+mod hidden; // hidden text
 mod pdf; // PDFs, one cause of lost text each
 mod pdf_letters; // the same for letters, their widths and their order
-mod pieces; // takes bytes apart and remembers what came out
-mod seven_zips; // archives of 7z
+mod pieces; // takes bytes apart and records the parts
+mod seven_zips; // 7z archives
 mod sheets; // cells as they are shown
 mod starter; // workers that another process starts
-mod worker; // what goes on between the two processes; converters
+mod worker; // the protocol of the two processes; converters
 
 #[test]
 fn every_file_is_part_of_the_tests() {

@@ -1,4 +1,4 @@
-//! PDFs, one cause of lost text each: what is on a page, and what of it is damaged.
+//! PDFs, one cause of lost text each: the text of a page, and its damage.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
@@ -13,11 +13,11 @@ pub(super) const LINES: [&str; 3] = [
 
 const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>>>";
 
-/// What a test says of a document. Objects of its own have numbers from 6 on.
+/// The variable parts of a test document. Its own objects are numbered from 6 on.
 #[derive(Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) content: String,
-    /// Helvetica, if it is empty.
+    /// If it is empty, the font is Helvetica.
     pub(super) font: String,
     pub(super) page: &'a str,
     pub(super) more: Vec<String>,
@@ -221,7 +221,7 @@ fn an_odd_token_costs_itself_alone() {
         let read = words(&taken(&pdf).all[0].bytes);
         assert!(read.ends_with(&all()), "{odd:?}: {read}");
     }
-    // A font that is not there, or none.
+    // A missing font, or none.
     for font in ["/F2", "/F1 11 0"] {
         let content = format!("BT {font} 11 Tf 50 700 Td (one two) Tj ET {text}");
         assert_eq!(
@@ -229,13 +229,13 @@ fn an_odd_token_costs_itself_alone() {
             "one two ".to_owned() + &all()
         );
     }
-    // Without its brackets; without operands that it needs.
+    // Without brackets; without required operands.
     let content = format!("BT /F1 11 Tf 1 Tm (one) -300 (two) TJ ET {text}");
     assert_eq!(
         words_of(&made(&of_content(content))),
         "one two ".to_owned() + &all()
     );
-    // Many that have no end take no time.
+    // Many unterminated objects take no time.
     for odd in ["(<<[", "BI ", "BI ID ", "/P BMC "] {
         let pdf = made(&of_content(format!("{text}{}{text}", odd.repeat(100_000))));
         let read = words(&taken(&pdf).all[0].bytes);
@@ -287,7 +287,7 @@ fn forms_are_read_in_each_other_and_end() {
         ..of_content("/X Do")
     };
     assert_eq!(words_of(&made(&parts)), all());
-    // What draws itself is drawn once.
+    // A form that draws itself is drawn once.
     let itself = stream(
         &FORM.replace(">>>>", ">>/XObject<</X 6 0 R>>>>"),
         "/X Do /X Do",
@@ -299,7 +299,7 @@ fn forms_are_read_in_each_other_and_end() {
         ..of_content("/X Do")
     };
     assert_eq!(words_of(&made(&parts)), "once ");
-    // Each draws the next one twice, 2^30 in all.
+    // Each form draws the next one twice, 2^30 in all.
     let mut doubling: Vec<String> = (7..36)
         .map(|next| {
             stream(
@@ -358,7 +358,7 @@ fn of_damaged_content_is_kept_what_can_be_read() {
             [": page 1 could not be read: a part of the content is damaged"]
         );
     }
-    // Nothing of it can be had.
+    // None of its content can be read.
     let gone = String::from_utf8(made(&of_content(shown(&LINES)))).unwrap();
     let gone = gone.replace("/Contents 4 0 R", "/Contents 44 0 R");
     let reason = "a part of the content is damaged".to_owned();

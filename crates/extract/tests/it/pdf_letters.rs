@@ -1,11 +1,11 @@
-//! PDFs, one cause each: which letters the glyphs are, how wide, and in which order they are read.
+//! PDFs, one cause each: the letters of glyphs, their widths, and their reading order.
 
 use resemble_extract::Skipped;
 
 use crate::pdf::{LINES, Parts, all, hex, made, of_content, shown, stream, taken, words, words_of};
 use crate::pieces::{pdf, take};
 
-/// A font of two-byte codes.
+/// Makes a font with two-byte codes.
 fn composite(encoding: &str, ordering: &str, more: &str, to_unicode: &str) -> String {
     format!(
         "<</Type/Font/Subtype/Type0/BaseFont/F/Encoding/{encoding}{to_unicode}/DescendantFonts[\
@@ -15,7 +15,7 @@ fn composite(encoding: &str, ordering: &str, more: &str, to_unicode: &str) -> St
     )
 }
 
-/// A map of the codes of letters to these letters, as object 6.
+/// Makes a map from codes to these letters, as object 6.
 fn to_unicode(codes: &[(u32, char)]) -> String {
     let mut map =
         "/CMapType 2 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n".to_owned();
@@ -29,7 +29,7 @@ fn to_unicode(codes: &[(u32, char)]) -> String {
     stream("", &map)
 }
 
-/// Letters as codes, and the map of these.
+/// Encodes letters as codes, and makes the map of these.
 fn coded(lines: &[String]) -> (Vec<Vec<u32>>, String) {
     let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
     letters.sort_unstable();
@@ -50,7 +50,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
     let mut content = "BT /F1 10 Tf\n".to_owned();
     for (at, line) in codes.iter().enumerate() {
         content.extend([format!("1 0 0 1 10 {} Tm\n", 740 - 14 * at)]);
-        // The blanks are gaps only.
+        // Blanks are only gaps.
         for code in line {
             let letter = format!("<{code:04x}> Tj ");
             content.extend([format!(
@@ -86,7 +86,7 @@ fn widths_are_read_in_every_way_that_they_are_written() {
 #[test]
 fn what_is_read_from_right_to_left_is_read_so() {
     let font = || composite("Identity-H", "Identity", "/DW 500", "/ToUnicode 6 0 R");
-    // As it is read, and as it stands on the page from left to right.
+    // In reading order, and in the order on the page from left to right.
     for (text, stands) in [
         ("מנהל הנמל רשם כל ספינה", "הניפס לכ םשר למנה להנמ"),
         ("كتب مدير الميناء", "ءانيملا ريدم بتك"),
@@ -96,7 +96,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
             "the word שלום עולם in a line",
             "the word םלוע םולש in a line",
         ),
-        // The shapes of letters in a word, and two letters in one shape.
+        // Contextual letter forms, and two letters in one form.
         ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
     ] {
         let (codes, map) = coded(&[stands.to_owned()]);
@@ -121,7 +121,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
 
 #[test]
 fn a_vowel_follows_the_letter_that_it_stands_under() {
-    // As they stand from left to right, each with its vowels.
+    // From left to right on the page, each letter with its vowels.
     for (text, stands) in [
         ("שָׁלוֹם", ["ם", "וֹ", "ל", "שָׁ"].as_slice()),
         ("the word שָלֹ", &["the word ", "לֹ", "שָ"]),
@@ -212,7 +212,7 @@ fn east_asian_encodings_are_known_by_name() {
         let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let hex = hex.concat();
         let content = format!("BT /F1 11 Tf 50 700 Td <{hex}> Tj ET");
-        // Embedded or not: a program that cannot be read is as good as none.
+        // Embedded or not: an unreadable font program counts as missing.
         for more in [
             "/DW 1000",
             "/DW 1000/FontDescriptor<</Type/FontDescriptor/FontFile2 4 0 R>>",
@@ -225,7 +225,7 @@ fn east_asian_encodings_are_known_by_name() {
             assert_eq!(words_of(&made(&parts)), words(text), "{encoding}");
         }
     }
-    // By the numbers that the characters have in their collection.
+    // By the numbers of the characters in their collection.
     let font = composite(
         "Identity-H",
         "Japan1",
@@ -237,7 +237,7 @@ fn east_asian_encodings_are_known_by_name() {
         ..of_content("BT /F1 11 Tf 50 700 Td <034b> Tj ET")
     };
     assert_eq!(words_of(&made(&parts)), words("あ"));
-    // Codes that are letters: by a map to themselves, or one that says nothing.
+    // Codes that are letters: by a map to themselves, or by an empty map.
     for (map, more) in [
         ("/ToUnicode/Identity-H", Vec::new()),
         ("/ToUnicode 6 0 R", vec![stream("", "begincmap endcmap")]),
@@ -250,7 +250,7 @@ fn east_asian_encodings_are_known_by_name() {
         };
         assert_eq!(words_of(&made(&parts)), words("港"));
     }
-    // A map in the file that leaves the rest to one by name.
+    // A map in the file that refers to a named map for the rest.
     let map = stream(
         "/Type/CMap/CMapName/Own",
         "/90ms-RKSJ-H usecmap begincmap endcmap",
@@ -286,7 +286,7 @@ fn fonts_of_drawings_have_letters_by_name_and_by_code() {
              <</a 6 0 R>>/FirstChar 97/LastChar 99/Widths[50 50 50]{encoding}>>"
         )
     };
-    // So large are its units that its size is small.
+    // The units are large, so the font size is small.
     let content = "BT .2 0 0 .2 50 700 Tm /F1 1 Tf (ab) Tj 104 0 Td (c) Tj 180 0 Td (a) Tj ET";
     let named = "/Encoding<</Differences[97/o/n/e]>>";
     for (encoding, expected) in [
@@ -320,7 +320,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
             reason
         }
     );
-    // Beside pages that are read; two that follow each other are one report.
+    // Between readable pages; two consecutive ones are reported together.
     let objects = [
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R 6 0 R 7 0 R]/Count 3>>".to_owned(),
@@ -337,7 +337,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
     let said = ": pages 2 to 3 could not be read: the fonts do not map 10 of 10 characters to \
                 letters";
     assert_eq!(pieces.skips(), [said]);
-    // A page without text is one.
+    // A page without text is not a fault.
     let scan = made(&of_content("q 600 0 0 800 0 0 cm Q 10 10 100 100 re f"));
     let pieces = taken(&scan);
     assert!(pieces.all.is_empty() && pieces.skipped.is_empty());

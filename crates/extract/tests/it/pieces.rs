@@ -1,5 +1,4 @@
-//! What the tests have in common: takes bytes apart and remembers what came out; makes zips and
-//! pdfs.
+//! Helpers of the tests: take bytes apart and record the parts; make zips and PDFs.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,7 +8,7 @@ use std::path::PathBuf;
 use resemble_core::date::DocumentDate;
 use resemble_extract::{Converter, Extractor, HEAD, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// A part that came out.
+/// A received part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) part: Part,
@@ -17,7 +16,7 @@ pub(crate) struct Piece {
     pub(crate) complete: bool,
 }
 
-/// Everything that came out.
+/// All received parts, and what was skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     pub(crate) all: Vec<Piece>,
@@ -60,7 +59,7 @@ impl Sink for Pieces {
 }
 
 impl Pieces {
-    /// The way to a part: names with `!` between them; a text ends in `*`.
+    /// Returns the path of a part: names with `!` between them; a text ends in `*`.
     pub(crate) fn path(&self, at: usize) -> String {
         let part = &self.all[at].part;
         let name = match part.role {
@@ -74,7 +73,7 @@ impl Pieces {
         }
     }
 
-    /// The ways to all complete parts.
+    /// Returns the paths of all complete parts.
     pub(crate) fn paths(&self) -> Vec<String> {
         (0..self.all.len())
             .filter(|&at| self.all[at].complete)
@@ -82,13 +81,13 @@ impl Pieces {
             .collect()
     }
 
-    /// The bytes of the part at this path.
+    /// Returns the bytes of the part at this path.
     pub(crate) fn bytes_of(&self, path: &str) -> &[u8] {
         let at = (0..self.all.len()).find(|&at| self.path(at) == path);
         &self.all[at.unwrap_or_else(|| panic!("no {path} in {:?}", self.paths()))].bytes
     }
 
-    /// What was skipped, readable.
+    /// Returns what was skipped, as text.
     pub(crate) fn skips(&self) -> Vec<String> {
         self.skipped
             .iter()
@@ -97,7 +96,7 @@ impl Pieces {
     }
 }
 
-/// The command that runs the worker.
+/// Returns the command that runs the worker.
 pub(crate) fn program() -> Vec<PathBuf> {
     vec![
         env!("CARGO_BIN_EXE_resemble-extract").into(),
@@ -105,7 +104,7 @@ pub(crate) fn program() -> Vec<PathBuf> {
     ]
 }
 
-/// Bounds that no honest sample reaches, with less time, so that a test that hangs fails.
+/// Bounds that no ordinary sample reaches, with less time, so that a hanging test fails.
 pub(crate) fn limits() -> Limits {
     Limits {
         time: std::time::Duration::from_secs(30),
@@ -123,7 +122,7 @@ pub(crate) fn take_with(
     take_file(extractor, name, &file)
 }
 
-/// Takes an open file apart, wherever its offset is.
+/// Takes an open file apart; its offset does not matter.
 pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Result<Pieces, Skipped> {
     let mut head = vec![0; HEAD];
     let read = std::os::unix::fs::FileExt::read_at(file, &mut head, 0).unwrap();
@@ -135,7 +134,7 @@ pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Resul
     Ok(pieces)
 }
 
-/// Whether a file can be taken apart, by its end too.
+/// Returns whether a file can be taken apart, including by its end.
 pub(crate) fn applies(name: &str, bytes: &[u8]) -> bool {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
@@ -166,7 +165,7 @@ pub(crate) fn converting(extensions: &[&str], command: &[&str], limits: Limits) 
     Extractor::new(Workers::OfOurs(program()), limits, vec![converter])
 }
 
-/// A sample; see the README beside them.
+/// Reads a sample; see the README beside them.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
     std::fs::read(path.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -178,7 +177,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// One entry of a zip, as its headers say it.
+/// An entry of a zip with its header fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Vec<u8>,
@@ -187,13 +186,13 @@ pub(crate) struct Entry {
     pub(crate) crc: u32,
     pub(crate) size: u32,
     pub(crate) data: Vec<u8>,
-    /// Size and check sum come after the data.
+    /// True if size and check sum follow the data.
     pub(crate) described: bool,
     /// Extra fields of the directory.
     pub(crate) extra: Vec<u8>,
 }
 
-/// An entry that is deflated.
+/// Makes a deflated entry.
 pub(crate) fn deflated(name: &str, bytes: &[u8]) -> Entry {
     let mut encoder = flate2::read::DeflateEncoder::new(bytes, flate2::Compression::default());
     let mut data = Vec::new();
@@ -201,7 +200,7 @@ pub(crate) fn deflated(name: &str, bytes: &[u8]) -> Entry {
     entry(name, 8, bytes, data)
 }
 
-/// An entry that is stored.
+/// Makes a stored entry.
 pub(crate) fn stored(name: &str, bytes: &[u8]) -> Entry {
     entry(name, 0, bytes, bytes.to_vec())
 }
@@ -221,7 +220,7 @@ pub(crate) fn entry(name: &str, method: u16, bytes: &[u8], data: Vec<u8>) -> Ent
     }
 }
 
-/// A zip of entries; each stands in the directory as often as `times` says.
+/// Makes a zip; each entry is listed `times` times in the directory.
 pub(crate) fn zip_times(entries: &[Entry], times: usize) -> Vec<u8> {
     let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0u16);
     for entry in entries {
@@ -280,7 +279,7 @@ pub(crate) fn zip(entries: &[Entry]) -> Vec<u8> {
     zip_times(entries, 1)
 }
 
-/// A tar of files.
+/// Makes a tar of files.
 pub(crate) fn tar(files: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
@@ -294,7 +293,7 @@ pub(crate) fn tar(files: &[(&[u8], &[u8])]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
-/// A pdf of objects, numbered from 1; the first is the catalogue.
+/// Makes a PDF of objects, numbered from 1; the first is the catalogue.
 pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     let mut pdf = b"%PDF-1.4\n".to_vec();
     let mut offsets = Vec::new();
@@ -314,7 +313,7 @@ pub(crate) fn pdf(objects: &[String]) -> Vec<u8> {
     pdf
 }
 
-/// The objects of a pdf with one page that draws this. `more` come from number 6 on.
+/// Makes the objects of a PDF with one page that draws this. `more` are numbered from 6 on.
 pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
@@ -333,7 +332,7 @@ pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
     pdf(&objects)
 }
 
-/// From here on no filter of system calls can be put up, by this process or its children.
+/// Prevents filters of system calls in this process and its children.
 pub(crate) fn refuse_filters() {
     use seccompiler::{
         SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,

@@ -1,4 +1,4 @@
-//! Archives of 7z, made by its own program.
+//! 7z archives, made by its own program.
 
 use resemble_extract::Skipped;
 
@@ -14,7 +14,7 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
     assert_eq!(pieces.bytes_of("water.txt"), sample("water.txt"));
     assert_eq!(pieces.bytes_of("d/zweí.txt"), "ünï\n".as_bytes());
     assert_eq!(pieces.skipped, []);
-    // Stored, deflate, bzip2, LZMA behind a filter; the link holds nothing.
+    // Stored, deflate, bzip2, LZMA with a filter; the link has no content.
     let pieces = take("x", &sample("methods.7z")).unwrap();
     assert_eq!(
         pieces.paths(),
@@ -39,7 +39,7 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
 #[test]
 fn a_damaged_block_of_a_7z_costs_what_is_in_it() {
     let mut bytes = sample("methods.7z");
-    // The first byte of the block that was packed last.
+    // The first byte of the last packed block.
     let at = bytes.len() - 200;
     let whole = take("x", &bytes).unwrap();
     let mut lost = 0;

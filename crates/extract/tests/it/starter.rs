@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::pieces::{gzip, limits, program, sample, take, take_with};
 
-/// A starter of such workers: where it answers, in this folder.
+/// Starts a starter of such workers; returns its socket in this folder.
 pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("starter");
@@ -28,7 +28,7 @@ pub(crate) fn starter(program: Vec<PathBuf>) -> (TempDir, PathBuf) {
     (folder, socket)
 }
 
-/// An extractor with the workers of a starter.
+/// Makes an extractor with the workers of a starter.
 fn of(socket: &Path, limits: Limits) -> Extractor {
     Extractor::new(Workers::Of(socket.to_owned()), limits, Vec::new())
 }
@@ -103,7 +103,7 @@ fn a_starter_that_is_not_there_or_cannot_is_told_of() {
     );
 }
 
-/// Sends an order as an asker does: how many bytes come back.
+/// Sends an order as a client does; returns the number of bytes in the reply.
 fn answered(socket: &Path, order: &[u8], length: u32, descriptors: usize) -> usize {
     let mut connection = UnixStream::connect(socket).unwrap();
     let files: Vec<File> = (0..descriptors)
@@ -118,7 +118,7 @@ fn answered(socket: &Path, order: &[u8], length: u32, descriptors: usize) -> usi
     let length = length.to_le_bytes();
     let data = [IoSlice::new(&length)];
     rustix::net::sendmsg(&connection, &data, &mut control, SendFlags::NOSIGNAL).unwrap();
-    // It may have hung up by now.
+    // The starter may have closed the connection.
     drop(connection.write_all(order));
     drop(connection.shutdown(std::net::Shutdown::Write));
     let mut answer = Vec::new();
@@ -157,7 +157,7 @@ fn nothing_that_is_sent_is_executed() {
             "{order:.60} {descriptors}"
         );
     }
-    // The canary: a whole order is.
+    // The control: a complete order is executed.
     let begun = Instant::now();
     while !made.exists() {
         answered(&socket, read.as_bytes(), length(read), 3);

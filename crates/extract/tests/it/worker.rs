@@ -1,4 +1,4 @@
-//! The traffic between the two processes, with workers that misbehave; and converters.
+//! The protocol of the two processes, with misbehaving workers; and converters.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ fn a_worker_that_cannot_be_run_is_told_with_the_reason() {
 /// The end of an order that leaves nothing out, and has no converters.
 const NOTHING_BEFORE: &str = r#""leave_out":[],"not_these":[]}"#;
 
-/// The real worker, which crashes after this many bytes the first time.
+/// Makes an extractor with the real worker, which crashes after this many bytes the first time.
 fn crashing_after(bytes: usize) -> Extractor {
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c {bytes}; kill -SEGV $$");
@@ -188,7 +188,7 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 
 #[test]
 fn a_document_that_hangs_costs_itself_alone() {
-    // The real worker, which falls silent after this many bytes.
+    // The real worker, which becomes silent after this many bytes.
     let real = program()[0].to_string_lossy().into_owned();
     let cut = format!("{real} --worker \"${{1/:$PPID,/:$$,}}\" | head -c 6500; exec sleep 100");
     let whole = format!("exec {real} --worker \"$1\"");
@@ -226,7 +226,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
             .bytes_of("*"),
         b"as it is"
     );
-    // Within archives, too, where the name says so; then nothing else reads it.
+    // In archives, too, if the name has the ending; then no other reader takes it.
     let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),

@@ -1,4 +1,4 @@
-//! Rows that nobody wrote: what is understood is written as it was understood.
+//! Arbitrary rows: whatever decodes is encoded back to an equal value.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{
@@ -21,7 +21,7 @@ use crate::rows::{
 
 const ROUNDS: u64 = 10_000;
 
-/// A row that decodes comes back, when it is written and read once more.
+/// Checks that a row that decodes is equal after encoding and decoding.
 fn comes_back<T: PartialEq + std::fmt::Debug>(
     what: &str,
     samples: &[T],
@@ -143,7 +143,7 @@ fn rows() {
     );
 }
 
-/// The parts that an encoder makes.
+/// Returns the parts that an encoder makes.
 fn parts(encode: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Malformed>)) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     encode(&mut |part| {

@@ -37,7 +37,7 @@ fn open(place: &TempTree) -> (Index, Option<SetAside>) {
     Index::open(&path, &Params::default(), &Options::default()).unwrap()
 }
 
-/// The measures of two contents as a fresh snapshot has them.
+/// Returns the measures of two contents from a new snapshot.
 fn get(index: &Index, a: u32, b: u32, unit: Unit) -> Option<Proven> {
     let snapshot = index.snapshot().unwrap();
     snapshot.kept_measures(&digest(a), &digest(b), unit)
@@ -124,7 +124,7 @@ fn what_was_written_outlives_the_process_to_the_last_bit() {
         None,
         "it was not written"
     );
-    // Closing in order writes what is left.
+    // Closing writes the remaining measures.
     keep(&index, 1000, 999, &proven(0.5, 0.5));
     index.close().unwrap();
     let (index, _) = open(&place);
@@ -175,7 +175,7 @@ fn a_damaged_row_is_as_none() {
         (sound.0, nan, sound.2, sound.3, sound.4),
         (sound.0, sound.1, (-0.5f64).to_bits(), sound.3, sound.4),
         (sound.0, sound.1, sound.2, 1.5f64.to_bits(), sound.4),
-        // The first share is not known, and is there.
+        // The first share is marked as unknown, but has a value.
         (sound.0 & !1, sound.1, sound.2, sound.3, sound.4),
     ];
     let (key, _) = PairKey::of(&digest(1), &digest(2), Unit::Words);
@@ -189,7 +189,7 @@ fn a_damaged_row_is_as_none() {
         };
         put(row).unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), None, "{row:?}");
-        // It is measured and kept anew.
+        // It is measured and stored again.
         keep(&index, 1, 2, &proven(0.5, 0.25));
         index.write_measures().unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), Some(proven(0.5, 0.25)));
@@ -228,7 +228,7 @@ fn a_snapshot_of_before_finds_what_others_keep_meanwhile() {
             .kept_measures(&digest(1), &digest(2), Unit::Words)
             .is_some()
     );
-    // A snapshot is of its commit: what went into a later one is measured again.
+    // A snapshot is of its commit, so pairs of a later one are measured again.
     index.write_measures().unwrap();
     assert_eq!(
         before.kept_measures(&digest(1), &digest(2), Unit::Words),

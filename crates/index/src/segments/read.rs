@@ -68,8 +68,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Moves to the last block that begins below `key`. If there is none, no block is current and
-    /// the first block follows.
+    /// Moves to the last block that begins below `key`. Without such a block, no block is current
+    /// and the first one follows.
     fn seek(&mut self, key: u64) -> Result<(), Fault> {
         let mut steps = 0;
         while self

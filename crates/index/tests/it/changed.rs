@@ -1,4 +1,4 @@
-//! Large contents that change a little: what they were is inherited.
+//! Large contents that change a little inherit the data of their former content.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use resemble_testutil::random::Random;
 
 use crate::made::{digest, fingerprint_edit, memory, posting_rows, read, sound, stat};
 
-/// Replaces runs at a random place: cuts some out, puts others in, or both.
+/// Replaces runs at a random place: removes some, inserts others, or both.
 fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
     let at = match random.below(4) {
         0 => 0,
@@ -66,8 +66,9 @@ proptest! {
     }
 }
 
-/// Up to three edits of a list, each at least a run apart from the next, and what it becomes. No
-/// chunk comes twice in a row: that is one run, and an edit has the runs beside it that it joins.
+/// Makes up to three edits of a list, each at least one run apart from the next, and returns the
+/// result. No chunk occurs twice in a row, because that would be one run that the edit must
+/// include.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {
@@ -76,7 +77,7 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
         new.extend_from_slice(&old[kept_to..from]);
         let start = new.len();
         for _ in 0..few_or_many(random) {
-            // Some were there before, or are still.
+            // Some were there before, or still are.
             let old = (from > 9 && random.below(4) == 0).then(|| old[random.below(from - 8)]);
             let again = old.filter(|chunk| new.last() != Some(chunk));
             new.push(again.unwrap_or_else(|| {
@@ -105,8 +106,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A reader that knows what was edited hands over that alone; the bytes that were edited are
-    /// known for as long as what the content was.
+    /// A reader that knows the edits passes only these. The range of changed bytes is known as long
+    /// as the former content is.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();
@@ -122,7 +123,7 @@ proptest! {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            // Some come, some go, and some of those come again.
+            // Some are added, some are removed, and some of those are added again.
             for _ in 0..random.below(6) {
                 let print = random.below(60) as u64;
                 match prints.iter().position(|other| *other == print) {
@@ -155,7 +156,7 @@ proptest! {
                     continue;
                 };
                 prop_assert_eq!(heir, content(&index, &now));
-                // All chunks have a thousand bytes.
+                // All chunks have 1000 bytes.
                 let (start, end) = (changed.start / 1000, (now.size.0 - changed.end) / 1000);
                 let (old, new) = (&old.chunks.0, &now.chunks.0);
                 prop_assert!(old[..start as usize] == new[..start as usize]);
@@ -173,7 +174,7 @@ proptest! {
     }
 }
 
-/// What a digest was, and is by these edits.
+/// Makes the edits from one digest to another.
 fn edited(
     (was, now): (&Digest, &Digest),
     edits: Vec<ChunkEdit>,
@@ -190,7 +191,7 @@ fn edited(
     }
 }
 
-/// The file that is edited, at this time.
+/// Returns the change of the edited file, at this time.
 fn image(mtime: i64, edited: EditedDigest) -> Change {
     Change::File {
         path: "/image".into(),
@@ -232,7 +233,7 @@ fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     assert_eq!(rows(&index, "chunk_list_of"), 1);
     assert_eq!(rows(&index, "heirs"), 1);
     assert_is(&index, &now);
-    // It ends by itself, and with the content.
+    // The heir ends with a merge, and with the content.
     index.merge(MergeWork::All).unwrap();
     assert_eq!(
         (rows(&index, "heirs"), rows(&index, "dead_contents")),

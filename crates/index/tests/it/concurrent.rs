@@ -1,4 +1,4 @@
-//! Readers while a writer commits: each snapshot is one commit, whole.
+//! Readers while a writer commits: each snapshot is exactly one commit.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,8 @@ fn every_snapshot_is_one_commit() {
                     let snapshot = index.snapshot().unwrap();
                     let problems = snapshot.check().unwrap();
                     assert_eq!(problems, Vec::<String>::new());
-                    // Boilerplate lives in memory, the contents in the file: of one commit.
+                    // Boilerplate is in memory and contents are in the file; both must be of one
+                    // commit.
                     let contents = snapshot.totals().unwrap().contents;
                     let said = snapshot
                         .is_boilerplate(PostingKind::Fingerprint, 9)
@@ -39,7 +40,7 @@ fn every_snapshot_is_one_commit() {
             });
         }
         for round in 0..200u64 {
-            // Grows to 8 and falls to 3, again and again.
+            // Repeatedly grows to 8 and falls to 3.
             let name = |n: u64| format!("/r/{}", n % 8);
             let change = if round % 10 < 5 {
                 read(
@@ -82,7 +83,7 @@ fn a_held_snapshot_stays_as_it_was() {
     assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
 }
 
-/// What several threads change by what it is loses nothing.
+/// Concurrent changes that depend on the old value lose nothing.
 #[test]
 fn records_change_by_what_they_are() {
     let index = Index::in_memory(&Params::default()).unwrap();
@@ -109,7 +110,7 @@ fn records_change_by_what_they_are() {
     });
     let after = index.snapshot().unwrap();
     assert_eq!(number(after.record("count").unwrap()), 100);
-    // Nothing to write is no commit.
+    // Without any change there is no commit.
     index.update_records(|_| Ok(Vec::new())).unwrap();
     assert_eq!(index.snapshot().unwrap().generation(), after.generation());
 }

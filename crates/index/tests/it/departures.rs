@@ -1,4 +1,4 @@
-//! What went from a path is remembered, and where it went.
+//! Departures from paths are remembered with their targets.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// The content of a file, by its number, and its new name; `""`: it vanished.
+/// Returns a departure: the content of a file, by its number, and its new name; `""`: it vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);
@@ -44,7 +44,7 @@ fn departed(index: &Index, path: &str) -> Option<(Option<ContentDigest>, PathBuf
     Some((departed.content, to.unwrap_or_default()))
 }
 
-/// An index of `/r/1` to `/r/3` and `/r/d/4`, by the numbers of their contents.
+/// Makes an index of `/r/1` to `/r/3` and `/r/d/4`, by the numbers of their contents.
 fn index() -> Index {
     let index = memory();
     let files = [("/r/1", 1), ("/r/2", 2), ("/r/3", 3), ("/r/d/4", 4)];
@@ -62,7 +62,7 @@ fn what_vanished_is_known_by_its_content() {
     for never in ["/r/2", "/r/d/5", "/r", "/"] {
         assert_eq!(departed(&index, never), None, "{never}");
     }
-    // It came back with other bytes, and went again.
+    // It returned with other bytes, and vanished again.
     index.apply(vec![file("/r/1", 9)]).unwrap();
     index.apply(vec![gone("/r/1")]).unwrap();
     assert_eq!(departed(&index, "/r/1"), vanished(9));
@@ -79,7 +79,7 @@ fn renames_are_followed_of_files_and_of_folders() {
     assert_eq!(departed(&index, "/r/1"), went(1, "/r/e/1"));
     index.apply(vec![gone("/r/5")]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), vanished(4));
-    // Round in a circle, and what has the old name now is another file.
+    // Renamed in a circle; the old name now belongs to another file.
     index.apply(vec![rename("/r/2", "/r/x")]).unwrap();
     index.apply(vec![rename("/r/3", "/r/2")]).unwrap();
     index.apply(vec![rename("/r/x", "/r/3")]).unwrap();
@@ -90,14 +90,14 @@ fn renames_are_followed_of_files_and_of_folders() {
 #[test]
 fn what_is_there_again_did_not_go() {
     let index = index();
-    // A save that removes, and one that renames over the file.
+    // One save removes the file, and one renames over it.
     index.apply(vec![gone("/r/1"), file("/r/1", 8)]).unwrap();
     index.apply(vec![file("/r/.2.tmp", 9)]).unwrap();
     index.apply(vec![rename("/r/.2.tmp", "/r/2")]).unwrap();
     for path in ["/r/1", "/r/2", "/r/.2.tmp"] {
         assert_eq!(departed(&index, path), None, "{path}");
     }
-    // A link in the place of a folder leads elsewhere.
+    // A link in place of a folder leads elsewhere.
     let link = Change::Symlink {
         path: "/r/d".into(),
         target: b"/elsewhere".to_vec(),
@@ -119,7 +119,7 @@ fn what_is_forgotten_is_not_known() {
     index.apply(vec![gap]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), None);
     assert_eq!(departed(&index, "/r/1"), vanished(1));
-    // Where something went may be forgotten as well.
+    // The target of a departure may be forgotten as well.
     index.apply(vec![Change::Remove("/r/x".into())]).unwrap();
     assert_eq!(departed(&index, "/r/2"), None);
     index.apply(vec![Change::Remove("/r".into())]).unwrap();
@@ -138,7 +138,7 @@ fn it_is_known_after_a_restart() {
     assert_eq!(departed(&index, "/r/1"), vanished(1));
 }
 
-/// Sees what may be listed.
+/// Allows listing these folders.
 #[derive(Debug)]
 struct Lister(&'static [&'static str]);
 

@@ -1,4 +1,4 @@
-//! Which commits touch what an answer depends on, and which do not.
+//! The commits that touch the footprint of an answer, and those that do not.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use resemble_index::{
 
 use crate::made::{digest, read, stat};
 
-/// What a listing looks at, about: a file, who has a key in common with it, and their names.
+/// Returns a footprint similar to that of a listing: a file, the contents with common keys, and
+/// their names.
 fn footprint(index: &Index, path: &str, keys: &[u64]) -> Footprint {
     let snapshot = index.snapshot().unwrap().noting();
     let row = snapshot.file_at(Path::new(path)).unwrap().unwrap();
@@ -52,7 +53,7 @@ fn index(limit: u32) -> Index {
     index
 }
 
-/// What commits do next to a file that is asked about, and whether the answer may be another one.
+/// The next changes of a file in a question, and whether its answer may change.
 #[test]
 fn a_commit_touches_what_it_changes_and_nothing_else() {
     let known = |index: &Index, path: &str| {
@@ -157,8 +158,8 @@ fn a_commit_touches_what_it_changes_and_nothing_else() {
     }
 }
 
-/// A key that is common nominates nobody, and it is of no use to know who else has it: only when it
-/// becomes common, or rare, everything is touched.
+/// A common key nominates nothing, so its other contents do not matter. Only when it becomes
+/// common, or rare, everything is touched.
 #[test]
 fn one_more_of_what_is_boilerplate_touches_nothing() {
     let index = index(2);
@@ -168,7 +169,7 @@ fn one_more_of_what_is_boilerplate_touches_nothing() {
     };
     let untouched = |kept: &mut Footprint| index.snapshot().unwrap().is_untouched(kept);
     more(1, 11);
-    // Three have it now.
+    // Three contents have it now.
     let mut kept = footprint(&index, "/d/1", &[10, 11]);
     more(2, 11);
     more(3, 30);
@@ -196,7 +197,7 @@ fn what_a_footprint_does_not_have_makes_none() {
         snapshot.file_at(Path::new("/none"))
     )));
     assert!(!asked(&|snapshot| drop(snapshot.totals())));
-    // A file that cannot be read may be readable in the next moment, and has no content to touch.
+    // An unreadable file may be readable a moment later, and has no content to touch.
     let unreadable = Change::File {
         path: "/x".into(),
         stat: stat(9, 1),
@@ -204,7 +205,7 @@ fn what_a_footprint_does_not_have_makes_none() {
     };
     index.apply(vec![unreadable]).unwrap();
     assert!(!asked(&|snapshot| drop(snapshot.file_at(Path::new("/x")))));
-    // A view of the same commit through another index, or the same one opened again.
+    // A view of the same commit by another index, or by the same one opened again.
     let mut kept = footprint(&index, "/d/1", &[10]);
     assert!(
         !self::index(1000)

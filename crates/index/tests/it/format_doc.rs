@@ -1,4 +1,4 @@
-//! `docs/index-format.md` says what is written.
+//! `docs/index-format.md` agrees with the written bytes.
 
 use resemble_index::{FORMAT_VERSION, TABLES};
 

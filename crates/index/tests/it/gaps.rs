@@ -1,4 +1,4 @@
-//! What was not looked at is kept, counted, and shown to callers who may know of it.
+//! Gaps are stored, counted, and shown to callers who may know of them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,8 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Directory, failed, left out by a pattern and for the size.
+/// Returns for each directory the counts of failed names, and of names left out by a pattern or for
+/// their size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;
@@ -93,7 +94,7 @@ fn gaps_follow_the_tree() {
     };
     assert!(names.len() == 3 && names.iter().any(failed), "{names:?}");
 
-    // The file is small now; a name is listed again; a folder moves with what is in it.
+    // The file is small now; a name is listed again; a folder moves with its entries.
     index
         .apply(vec![
             Change::File {
@@ -161,7 +162,7 @@ fn what_lies_in_a_gap_is_known_to_be_unknown() {
     }
 }
 
-/// May list all folders but this one, and enter all but this one.
+/// Allows listing all folders but this one, and entering all but this one.
 #[derive(Debug)]
 struct But {
     listed: &'static str,

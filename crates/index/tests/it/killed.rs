@@ -11,10 +11,10 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// One of this many batches is durable; the others are applied for now.
+/// One of this many batches is durable; the others are applied with `apply_for_now`.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
-/// Batch `n`: three files that belong together.
+/// Makes batch `n`: three files that belong together.
 fn batch(n: u64) -> Vec<Change> {
     let file = |k: u64| {
         let name = n * 3 + k;
@@ -32,7 +32,7 @@ fn batch(n: u64) -> Vec<Change> {
     changes
 }
 
-/// Not a test of its own: the process that the next test kills.
+/// The process that the next test kills; it is not a test of its own.
 #[test]
 fn writer() {
     let Some(folder) = std::env::var_os(FOLDER) else {
@@ -75,7 +75,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
         while seen(&lines.next().unwrap()) != Some(wait_for) {}
         child.kill().unwrap();
         child.wait().unwrap();
-        // The lines that it printed before it died.
+        // The lines that it printed before it was killed.
         for line in lines {
             seen(&line);
         }
@@ -92,7 +92,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
             .iter()
             .map(|(n, _)| n.to_str().unwrap().parse::<u64>().unwrap())
             .max();
-        // A commit may have been made whose line was not written.
+        // A commit may have been made before its line was written.
         let newest = newest.unwrap();
         assert_eq!(newest % durable, 0, "a commit that is not durable");
         assert!(
@@ -116,7 +116,7 @@ fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
         index.apply(batch(n)).unwrap();
         let copy = folder.path().join("copy");
         fs::copy(&path, &copy).unwrap();
-        // Without a walk through the whole file, at any size: that would be refused here.
+        // It opens without a walk through the file, which would be refused here.
         assert!(resemble_index::testing::opens_without_repair(&copy));
         fs::copy(&path, &copy).unwrap();
         let copied = open(&copy, 1000);

@@ -1,5 +1,5 @@
-//! A file that cannot be written answers with its last commit: on a full disk, on a read-only file
-//! system, and with a cache that holds next to nothing of it.
+//! A file that cannot be written is read at its last commit: on a full disk, on a read-only file
+//! system, and with a minimal cache.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use resemble_testutil::{TempTree, fill, tmpfs};
 
 use crate::made::{digest, read};
 
-/// Nothing is cached: every read is one of the file.
+/// With no cache, every read is from the file.
 const OPTIONS: Options = Options {
     cache_bytes: 0,
     boilerplate_limit: 1000,
 };
 
-/// Some 100 files with postings of their own.
+/// Makes about 100 files with their own postings.
 fn batch(n: u64) -> Vec<Change> {
     let file = |k: u64| {
         let name = n * 100 + k;
@@ -41,7 +41,7 @@ fn last_commit(path: &Path) -> Result<Snapshot, OpenError> {
     Index::last_commit(path, &Params::default(), &OPTIONS)
 }
 
-/// Everything in it can be read, and is that many batches.
+/// Checks that everything in it can be read, and that it has this many batches.
 fn holds(snapshot: &Snapshot, batches: u64) {
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
     assert_eq!(snapshot.totals().unwrap().files, batches * 100);
@@ -100,7 +100,7 @@ fn a_read_only_file_system() {
     for n in 0..5 {
         writer.apply(batch(n)).unwrap();
     }
-    // As a file system that is remounted under a writer has it: never closed.
+    // The state after a remount during writing: the file was never closed.
     let path = disk.path("index");
     fs::copy(folder.path().join("index"), &path).unwrap();
     disk.remount("ro");
@@ -108,7 +108,7 @@ fn a_read_only_file_system() {
     assert!(matches!(error, OpenError::Permission { .. }), "{error}");
     let snapshot = last_commit(&path).unwrap();
     holds(&snapshot, 5);
-    // Several readers, and one that outlives the first.
+    // Several readers, one of which outlives the first.
     let other = last_commit(&path).unwrap();
     drop(snapshot);
     holds(&other.clone(), 5);

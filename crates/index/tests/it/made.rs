@@ -1,4 +1,4 @@
-//! Made-up files and digests.
+//! Generated files and digests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,14 +11,14 @@ use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
 };
 
-/// The hash of the chunk number `n`; its posting key is `n << 16`.
+/// Returns the hash of chunk number `n`; its posting key is `n << 16`.
 pub(crate) fn chunk(n: u32) -> ChunkHash {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&n.to_be_bytes());
     ChunkHash(bytes)
 }
 
-/// The number of a chunk.
+/// Returns the number of a chunk.
 pub(crate) fn number(chunk: ChunkHash) -> u32 {
     let [a, b, c, d, ..] = chunk.0;
     u32::from_be_bytes([a, b, c, d])
@@ -28,7 +28,7 @@ pub(crate) fn chunk_key(n: u32) -> u64 {
     chunk(n).posting_key()
 }
 
-/// What one digest's posted fingerprints have that another's have not, and the other way round.
+/// Returns the edit between the posted fingerprints of two digests.
 pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit {
     let of = |digest: &Digest| -> BTreeSet<Fingerprint> { digest.posted().collect() };
     let (before, now) = (of(before), of(now));
@@ -38,10 +38,10 @@ pub(crate) fn fingerprint_edit(before: &Digest, now: &Digest) -> FingerprintEdit
     }
 }
 
-/// The digest named by `name` with these chunks (of 1000 bytes) and fingerprints.
+/// Makes the digest named by `name` with these chunks (of 1000 bytes) and fingerprints.
 pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest {
     let mut content = [0; 32];
-    // The same prefix for names that differ above bit 56: digests must be compared whole.
+    // Names that differ above bit 56 have the same prefix, so digests must be compared whole.
     content[..8].copy_from_slice(&name.to_le_bytes());
     content[31] = (name >> 56) as u8;
     content[7] = 0;
@@ -78,7 +78,7 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
     }
 }
 
-/// A stat with this inode number; `tick` is its time.
+/// Makes a stat with this inode number; `tick` is its time.
 pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     FileStat {
         fs: FsId("uuid-1".into()),
@@ -96,7 +96,7 @@ pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
     }
 }
 
-/// The file at `path` was read and has this content.
+/// Makes the change for a file at `path` that was read and has this content.
 pub(crate) fn read(path: impl AsRef<Path>, ino: u64, digest: Digest) -> Change {
     Change::File {
         path: path.as_ref().to_path_buf(),
@@ -109,7 +109,7 @@ pub(crate) fn memory() -> Index {
     Index::in_memory(&Params::default()).unwrap()
 }
 
-/// Opens the index at `path` as it is: nothing may be set aside.
+/// Opens the index at `path`; nothing may be set aside.
 pub(crate) fn open(path: &Path, boilerplate_limit: u32) -> Index {
     let options = Options {
         cache_bytes: 8 << 20,
@@ -120,14 +120,14 @@ pub(crate) fn open(path: &Path, boilerplate_limit: u32) -> Index {
     index
 }
 
-/// The index agrees with itself.
+/// Checks that the index is consistent.
 pub(crate) fn sound(index: &Index) -> Snapshot {
     let snapshot = index.snapshot().unwrap();
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
     snapshot
 }
 
-/// The numbers of posting rows and segments.
+/// Returns the numbers of posting rows and segments.
 pub(crate) fn posting_rows(index: &Index) -> (u64, usize) {
     let sizes = index.table_sizes().unwrap();
     let of = |prefix: &str| {

@@ -1,4 +1,4 @@
-//! The index through its public face: one binary, one module a theme.
+//! The index through its public interface: one binary, one module for each topic.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod changed;

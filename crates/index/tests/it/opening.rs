@@ -1,4 +1,4 @@
-//! Opening files of every sort: nothing panics, nothing foreign is destroyed, nothing is mixed.
+//! Opening any kind of file: nothing panics, no foreign file is destroyed, no state is mixed.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -194,7 +194,7 @@ fn closing_gives_space_back_and_keeps_everything() {
     let mut index = open(&at.path, 1000);
     assert_eq!(sound(&index).totals().unwrap().files, 500);
     assert!(index.verify().unwrap());
-    // While a reader is alive no page moves, and nothing is lost.
+    // While a reader is alive, no page moves and nothing is lost.
     let held = index.snapshot().unwrap();
     index.apply(files(6000..6010)).unwrap();
     index.close().unwrap();
@@ -236,7 +236,7 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     for name in &names {
         index.put_records(&[(name, Some(&large))]).unwrap();
     }
-    // The last record stays, far behind in the file.
+    // The last record stays, near the end of the file.
     let none = names[..7].iter().map(|name| (name.as_str(), None));
     index.put_records(&none.collect::<Vec<_>>()).unwrap();
     index.close().unwrap();
@@ -309,8 +309,8 @@ fn ask_everything(index: &Index) {
     }
 }
 
-/// A damaged file is set aside, or gives errors, or (where only unused bytes were hit) right
-/// answers; it never crashes the process.
+/// A damaged file is set aside or gives errors. If only unused bytes were changed, its answers are
+/// right. It never crashes the process.
 fn survive(at: &Folder, bytes: &[u8]) {
     fs::write(&at.path, bytes).unwrap();
     let (index, _aside) = open_any(&at.path, &Params::default());

@@ -1,4 +1,4 @@
-//! When contents were first seen, and as what.
+//! The origins of contents: when and under which name they were first seen.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use resemble_index::{
 
 use crate::made::{digest, memory, open, read, sound, stat};
 
-/// The file with this inode number has the content of this number.
+/// Makes the file with this inode number and the content of this number.
 fn file(path: &str, ino: u64, content: u64) -> Change {
     read(path, ino, digest(content, &[content as u32], &[content]))
 }
@@ -23,7 +23,7 @@ fn rename(from: &str, to: &str) -> Change {
     }
 }
 
-/// Applies a batch at a time.
+/// Applies a batch at a given time.
 fn apply(index: &Index, time: i64, changes: Vec<Change>) {
     let time = std::iter::once(Change::Time(time));
     index.apply(time.chain(changes).collect()).unwrap();
@@ -56,14 +56,14 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // Renamed, edited, gone: the copy has it still.
+    // Renamed, edited, vanished: the copy still has it.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     let vanished = Change::Vanished("/r/b".into());
     apply(&index, 40, vec![file("/r/d/a", 1, 3), vanished]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 3), at(40, "/r/d/a"));
-    // What all have lost begins anew.
+    // A content that all files have lost gets a new origin.
     apply(&index, 50, vec![Change::Vanished("/r/d/copy".into())]);
     assert_eq!(known(&index, 1), None);
     apply(&index, 60, vec![file("/r/again", 9, 1)]);
@@ -77,11 +77,11 @@ fn a_folder_takes_the_name_along_or_away() {
     apply(&index, 20, vec![file("/r/a", 3, 1), file("/r/b", 4, 2)]);
     apply(&index, 30, vec![rename("/r/d", "/r/f")]);
     assert_eq!(known(&index, 1), at(10, "/r/f/a"));
-    // A folder that is gone, or forgotten on purpose.
+    // A folder that vanished, or was forgotten on purpose.
     apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
     apply(&index, 40, vec![Change::Remove("/r/e".into())]);
     assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
-    // Another one of that name is another one.
+    // A new entry with the same name is another one.
     apply(&index, 50, vec![file("/r/f/a", 5, 3)]);
     assert_eq!(known(&index, 1), None);
 }
@@ -132,12 +132,12 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     index.close().unwrap();
     let index = open(&path, 1000);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
-    // Nor does a copy make it known, which came later.
+    // Nor does a later copy make it known.
     apply(&index, 20, vec![file("/r/c", 3, 2)]);
     assert_eq!(known(&index, 2), None);
 }
 
-/// Lists all folders and opens all files: the one of this inode number.
+/// Lists all folders, and opens only the file with this inode number.
 #[derive(Debug)]
 struct Looker(u64);
 
@@ -156,7 +156,7 @@ impl Sight for Looker {
     }
 }
 
-/// Whatever the index knows of others, a caller who does not see all learns the same: nothing.
+/// A restricted caller gets the same answer whatever the index knows of others: nothing.
 #[test]
 fn a_caller_learns_nothing_not_even_by_silence() {
     let alone = memory();

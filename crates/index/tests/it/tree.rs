@@ -1,4 +1,5 @@
-//! What the model cannot see: ids, postings and rows that a change of names must not touch.
+//! Properties that the model does not have: ids, postings and rows that a change of names must not
+//! touch.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -143,7 +144,7 @@ fn a_file_that_moves_by_remove_and_add_keeps_its_content() {
         .unwrap();
     assert_eq!(content_at(&index, "/new"), content);
     assert_eq!(posting_rows(&index), rows);
-    // Known works too until the batch is over.
+    // A reference to a known content is valid until the end of the batch.
     index
         .apply(vec![
             Change::Remove("/new".into()),
@@ -218,7 +219,7 @@ fn was_is_what_the_path_had_even_if_an_editor_replaced_the_file() {
     assert_eq!(applied.contents[0].was, Some(first));
     let second = content_at(&index, "/doc");
     assert_eq!(applied.contents[0].content, Some(second));
-    // Moved and seen only at its new place.
+    // Moved, but only the new place was seen.
     let applied = index
         .apply(vec![read("/moved", 2, digest(2, &[2], &[]))])
         .unwrap();
@@ -280,7 +281,7 @@ fn an_inode_number_that_another_file_had_names_the_new_one() {
             .unwrap()
     };
     assert_eq!((by_inode(1), by_inode(2)), (Some(b), None));
-    // The other one goes without taking the number along.
+    // The other file is removed without its former number.
     index.apply(vec![Change::Remove("/a".into())]).unwrap();
     assert_eq!(by_inode(1), Some(b));
     assert_eq!((file("/a"), file("/b")), (None, Some(b)));
@@ -369,7 +370,7 @@ fn records_are_kept_by_name() {
         .unwrap();
     index.put_record("roots/1", b"uno").unwrap();
     let snapshot = index.snapshot().unwrap();
-    // What is there is not written again.
+    // An equal record is not written again.
     index.put_record("roots/2", b"two").unwrap();
     index.put_records(&[("none", None)]).unwrap();
     let again = index.snapshot().unwrap();

@@ -9,13 +9,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A folder as an engine leaves it.
+/// A folder in the state that an engine leaves.
 struct Made {
     folder: tempfile::TempDir,
 }
 
 impl Made {
-    /// With these files of pairs, each of these row groups.
+    /// Makes a folder with these files of pairs, each of these row groups.
     fn of(pairs: &[&[&[[i64; 4]]]], repetition: Repetition) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let made = Self { folder };
@@ -61,7 +61,7 @@ impl Made {
         fs::write(path, text).expect("written");
     }
 
-    /// Writes columns; a column of optional numbers has all of them.
+    /// Writes columns; a column of optional numbers has a value in each row.
     fn table<T: DataType>(
         &self,
         name: &str,
@@ -97,7 +97,7 @@ impl Made {
         writer.close().expect("closed");
     }
 
-    /// Says that a stage is complete as it is.
+    /// Records that a stage is complete in its current state.
     fn record(&self, stage: &str) {
         let mut files = Vec::new();
         for entry in fs::read_dir(self.path(stage)).expect("a folder") {
@@ -130,7 +130,7 @@ fn run(params: &str, schema: i64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// However many files and row groups, and whether or not a number might be missing.
+    /// For any number of files and row groups, and with optional or required numbers.
     #[test]
     fn rows_come_back(
         files in prop::collection::vec(
@@ -188,7 +188,7 @@ fn what_is_not_complete_is_refused() {
     let nothing = made();
     fs::remove_file(nothing.path("_run.json")).expect("removed");
     assert!(matches!(nothing.open(), Err(LinkTablesError::None(_))));
-    // As long as before, and no Parquet.
+    // The same length, but not Parquet.
     let other = made();
     let length = fs::metadata(other.path(part)).expect("a stat").len();
     fs::write(other.path(part), vec![b'x'; length as usize]).expect("written");

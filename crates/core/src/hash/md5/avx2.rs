@@ -2,8 +2,8 @@
 //!
 //! 1. *The four functions* of RFC 1321 are written so that the fewest instructions follow the
 //!    newest word, x.
-//! 2. *Two vectors* of lanes take turns, as far as the sixteen registers allow, because each
-//!    instruction of a step waits for the one before.
+//! 2. *Two vectors* of lanes take turns, because each instruction of a step waits for the one
+//!    before. Sixteen registers do not allow more.
 //! 3. *Words to lanes*: the eight lanes' half blocks are eight rows of eight words, which are
 //!    transposed to columns.
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Every platform against one message at a time.
+//! Every platform, compared with hashing one message at a time.
 
 use md5::{Digest, Md5};
 
@@ -11,7 +11,7 @@ fn expected(message: &[u8]) -> ChunkHash {
     ChunkHash(Md5::digest(message).into())
 }
 
-/// Bytes that count up modulo a prime: no two blocks are equal, so none can stand for another.
+/// Makes bytes that count up modulo a prime, so that no two blocks are equal.
 fn paint(len: usize) -> Vec<u8> {
     (0..251).cycle().take(len).collect()
 }
@@ -52,7 +52,7 @@ fn rfc_1321_test_suite() {
             "57edf4a22be3c955ac49da2e2107b67a",
         ),
     ];
-    // Seven are few; eight times seven fill the widest platform's lanes.
+    // Seven messages are few; eight times seven fill the lanes of the widest platform.
     for times in [1, 8] {
         let messages: Vec<&[u8]> = suite
             .iter()

@@ -299,7 +299,7 @@ fn the_pieces_do_not_matter() {
             let hits = scanned(&mut scanner, all.chunks(size));
             assert!(hits == expected, "{platform:?}, pieces of {size}");
         }
-        // Pieces of all sizes, empty ones too.
+        // Pieces of all sizes, including empty ones.
         scanner.reset();
         let mut at = 0;
         let pieces = (0..).map_while(|i: usize| {
@@ -319,7 +319,7 @@ fn the_pieces_do_not_matter() {
 fn zeros_are_zeros_however_they_come() {
     let data = bytes(300, 5);
     for platform in RollingPlatform::available() {
-        // The zero window matches every divisor 1, and none of the paper's.
+        // The zero window matches divisor 1, and no divisor of the paper.
         for divisor in [1, 270] {
             for zeros in [0, 1, 62, 63, 64, 65, 200, 5000] {
                 for before in [0, 10, 64, 300] {
@@ -383,7 +383,7 @@ fn a_level_raised_holds_until_the_next_file() {
 
 #[test]
 fn hits_come_as_often_as_chance_says() {
-    // Noise: one window in 270 and one in 32, within four standard deviations.
+    // In noise, one window in 270 is a cut and one in 32 a sample, within four standard deviations.
     let noise = noise(1, 1 << 20);
     let mut scanner = Scanner::new(&Params::default());
     let hits = scanned(&mut scanner, noise.chunks(10_000));

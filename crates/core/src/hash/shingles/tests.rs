@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::hash::letters::classify;
 
-/// The platforms this processor has.
+/// Returns the platforms that this processor has.
 fn batches() -> Vec<WordBatch> {
     let mut batches = vec![WordBatch::portable()];
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ fn batches() -> Vec<WordBatch> {
     batches
 }
 
-/// Words of some letters, and separators.
+/// Makes words of some letters, and separators.
 fn text(most_letters: usize, words: usize) -> impl Strategy<Value = Vec<u8>> {
     let word = (1..=most_letters, 1usize..4, any::<u64>());
     prop::collection::vec(word, 0..words).prop_map(|words| {

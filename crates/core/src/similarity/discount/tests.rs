@@ -1,4 +1,5 @@
-//! The promises of the discount: between nothing and the raw score, falling with every frequency.
+//! The properties of the discount: it is between zero and the raw score, and falls with every
+//! frequency.
 
 use std::collections::HashMap;
 

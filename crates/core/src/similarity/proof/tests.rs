@@ -1,4 +1,4 @@
-//! The measures against their definitions, computed as plainly as they are written.
+//! The measures, compared with naive implementations of their definitions.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use super::*;
 use crate::similarity::{CommonShingles, Template};
 use crate::words::canonical;
 
-/// The words of a text; none of the tests' has a script without blanks.
+/// Returns the words of a text; no test has a script without blanks.
 fn words(text: &str) -> Vec<String> {
     let canonical = String::from_utf8(canonical(text.as_bytes())).expect("UTF-8");
     canonical.split_whitespace().map(str::to_owned).collect()
 }
 
-/// `Shingles` of the accuracy scripts, in order.
+/// `shingles` of the accuracy scripts, in order.
 fn shingles(words: &[String]) -> Vec<&[String]> {
     if words.is_empty() {
         return Vec::new();
@@ -36,7 +36,7 @@ fn cover_words(a: &[String], b: &[String]) -> u64 {
     covered as u64
 }
 
-/// What these texts have in common, marked.
+/// Returns the common shingles of these texts as a template.
 fn marked(texts: &[&str]) -> Templates {
     let mut common = CommonShingles::new(texts.len(), 1.0);
     for text in texts {
@@ -50,7 +50,7 @@ fn marked(texts: &[&str]) -> Templates {
     templates
 }
 
-/// Of each word of a text whether it lies in a run of five that is one of these.
+/// Returns for each word of a text whether it is in one of these runs of five.
 fn lie_in(text: &[String], runs: &HashSet<&[String]>) -> Vec<bool> {
     let mut lie = vec![false; text.len()];
     for (at, shingle) in shingles(text).into_iter().enumerate() {
@@ -73,8 +73,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A word under a run of five that is template is neither shared nor missing, and that run is
-    /// in no set.
+    /// A word in a template run of five is neither shared nor missing, and that run is in no set.
     #[test]
     fn what_is_template_is_neither_shared_nor_missing(
         frames in prop::collection::vec(text(), 1..4),
@@ -112,13 +111,13 @@ proptest! {
         let shared: HashSet<&[String]> = in_a.intersection(&in_b).copied().collect();
         prop_assert_eq!(found.shared, distinct(&shared));
 
-        // In bytes the words that are left are left, in the same order.
+        // In bytes, the same words remain, in the same order.
         let payload = templates.payload(a.as_bytes()).into_owned();
         let out = lie_in(&one, &template);
         let kept = one.iter().zip(&out).filter(|&(_, &out)| !out).map(|(word, _)| word.clone());
         prop_assert_eq!(words(&String::from_utf8_lossy(&payload)), kept.collect::<Vec<_>>());
 
-        // Whatever else is said of it is said of these.
+        // All other measures are those of the remaining words.
         let provable = |text: &str| {
             Provable::without(&templates, ContentKind::Text, text.as_bytes().to_vec())
         };
@@ -150,7 +149,7 @@ proptest! {
         from in 0usize..100,
         take in 0usize..100,
     ) {
-        // The second has a piece of the first.
+        // The second text contains a piece of the first.
         let piece: String = a.chars().skip(from).take(take).collect();
         let b = format!("{b} {piece}");
         let (one, other) = (words(&a), words(&b));
@@ -162,7 +161,7 @@ proptest! {
         let (in_a, in_b) = (sets(&one), sets(&other));
         prop_assert_eq!(found.distinct, (in_a.len() as u64, in_b.len() as u64));
         prop_assert_eq!(found.shared, in_a.intersection(&in_b).count() as u64);
-        // Sides exchange with their texts.
+        // The sides exchange with the texts.
         let swapped = CommonText::of(&sb, &sa);
         prop_assert_eq!(swapped.covered, (found.covered.1, found.covered.0));
         prop_assert_eq!(swapped.bytes, (found.bytes.1, found.bytes.0));
@@ -219,8 +218,8 @@ fn few_words_are_one_shingle() {
     assert_eq!((found.covered, found.words), ((0, 0), (0, 6)));
 }
 
-/// A sample speaks for the words that stand nearest to it: what is said of a header is said of as
-/// many words as it has, whatever the number of its samples.
+/// A sample represents the nearest words. So the share of a header depends on its number of words,
+/// not on the number of its samples.
 #[test]
 fn a_header_is_as_long_as_its_words() {
     for seed in 0..20 {

@@ -214,7 +214,7 @@ impl Starts for BlocksOfA<'_> {
 
 /// The first [`PLACES`] positions in b of each of some strings, ascending.
 struct Places {
-    /// The index of the first node plus 1, by number of the string; 0 if there is none.
+    /// The index of the first node plus 1, by number of the string; 0 without any node.
     first: Vec<u32>,
     /// The position, and the index of the next node plus 1.
     nodes: Vec<(u64, u32)>,

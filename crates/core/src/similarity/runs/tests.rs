@@ -1,4 +1,4 @@
-//! The exact answers against their definitions, computed naively.
+//! The exact measures, compared with naive implementations of their definitions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use resemble_testutil::random::{Random, noise};
 
 use super::*;
 
-/// `cover` as defined: a byte counts if any window of 64 over it occurs in b.
+/// `cover` by definition: a byte counts if any window of 64 over it occurs in b.
 fn naive_cover(a: &[u8], b: &[u8]) -> usize {
     let of_b: HashSet<&[u8]> = b.windows(LEAST_RUN).collect();
     let mut covered = vec![false; a.len()];
@@ -27,7 +27,8 @@ fn naive_resemblance(a: &[u8], b: &[u8]) -> f64 {
     a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
 }
 
-/// Two strings made of pieces of a few common sources, some of them repetitive, and of own bytes.
+/// Makes two strings of pieces of a few common sources, some of them repetitive, and of other
+/// bytes.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..5usize, 0..400usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..8);
@@ -53,7 +54,8 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// The windows of `data` that occur in `source`; before the same position, if `earlier`.
+/// Returns the windows of `data` that occur in `source`; if `earlier`, only before the same
+/// position.
 fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     let mut first: HashMap<&[u8], usize> = HashMap::new();
     for (at, window) in source.windows(LEAST_RUN).enumerate() {
@@ -67,7 +69,7 @@ fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     windows.filter_map(occurs).collect()
 }
 
-/// Whatever the limits: by comparing places, by sets of windows, and by any mixture.
+/// Checks the marks for all limits: by places, by sets of windows, and by both.
 fn check_marks(a: &[u8], b: &[u8]) -> Result<(), TestCaseError> {
     let blocks = Blocks::new(b);
     for (data, among) in [(a, Among::All), (b, Among::All), (b, Among::Earlier)] {
@@ -112,7 +114,7 @@ proptest! {
         check_marks(&a, &b)?;
     }
 
-    /// Every phase of the blocks, every size about a window and none.
+    /// Every phase of the blocks, and every size around a window.
     #[test]
     fn marks_of_small_files(
         a in (0..200usize, 0..200usize),
@@ -135,7 +137,7 @@ proptest! {
         check_marks(&long, &one)?;
     }
 
-    /// One piece inside another file at any two places, twice there, overlapping or not.
+    /// One piece at any two places of another file, also twice, overlapping or not.
     #[test]
     fn marks_of_a_piece_at_every_phase(
         from in 0..140usize,
@@ -175,7 +177,7 @@ proptest! {
 
     #[test]
     fn runs_are_the_greedy_ones((a, b) in related(), times in 1..20usize) {
-        // Repeated, so that blocks are crowded.
+        // Repeated, to make crowded blocks.
         for b in [b.repeat(times), b] {
             prop_assert_eq!(common_runs(&a, &b), greedy(&a, &b, Naive::windows(&a, &b)));
             prop_assert_eq!(common_runs(&b, &a), greedy(&b, &a, Naive::windows(&b, &a)));
@@ -203,7 +205,7 @@ proptest! {
     }
 }
 
-/// Strings of a and their places in b by a map that holds them all.
+/// The strings of a with all their places in b in a map.
 struct Naive<'s, const WIDTH: usize> {
     a: &'s [u8],
     places: HashMap<&'s [u8], Vec<usize>>,
@@ -239,7 +241,7 @@ impl<const WIDTH: usize> Starts for Naive<'_, WIDTH> {
     }
 }
 
-/// Every 33rd block of the smaller file, and its places in b.
+/// Returns runs found by every 33rd block of the smaller file.
 fn naive_sparse(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
     if a.len().min(b.len()) < LEAST_RUN {
         return Vec::new();
@@ -314,7 +316,7 @@ fn distinctive_runs_are_found_in_large_files_too() {
     assert_eq!(common_runs(&b, &a), swapped);
 }
 
-/// Work is bounded on the data that defeats naive matching: it ends, and quickly.
+/// The work is bounded even on data that defeats naive matching.
 #[test]
 fn constant_and_periodic_data_take_linear_time() {
     let zeros = vec![0u8; 3 << 20];
@@ -325,7 +327,7 @@ fn constant_and_periodic_data_take_linear_time() {
     );
     let mut broken = zeros.clone();
     broken.iter_mut().step_by(100).for_each(|byte| *byte = 1);
-    // 99 zeros after each of 31,457 ones; the 27 at the end are no run of 64.
+    // 99 zeros follow each of 31,457 ones; the 27 at the end are less than a run.
     let covered = 31_457 * 99;
     assert_eq!(
         cover(&broken, &zeros).0,
@@ -347,8 +349,7 @@ fn constant_and_periodic_data_take_linear_time() {
     );
 }
 
-/// The work limit is met in the midst of a file, and what is compared and what is looked up
-/// join.
+/// The work limit is reached within a file, so both methods must give one result.
 #[test]
 fn crowds_beyond_the_work_limit_are_exact() {
     let (mut a, mut b) = (noise(8, 30_000), noise(9, 30_000));

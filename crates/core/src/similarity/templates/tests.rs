@@ -1,4 +1,4 @@
-//! What is template, what is left without it.
+//! Templates, and the files without them.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn digest(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
 }
 
-/// Files with a frame in front of `payload` bytes of their own.
+/// Makes files of a frame followed by `payload` bytes of their own.
 fn framed(count: u64, frame: &[u8], payload: usize) -> Vec<Vec<u8>> {
     (0..count)
         .map(|file| [frame, &noise(100 + file, payload)].concat())
@@ -51,7 +51,7 @@ fn a_frame_is_taken_out_of_both() {
     assert!((5_000..7_500).contains(&size.get()), "{size}");
 }
 
-/// Chunks alone would not see it: none is the same in two files.
+/// Chunks alone would not find it: no two files have an equal chunk.
 #[test]
 fn a_frame_of_less_than_a_chunk_is_seen_by_its_samples() {
     let files = framed(6, &noise(2, 900), 3_000);
@@ -72,7 +72,7 @@ fn a_share_of_the_files_is_enough() {
     assert!(after.a_in_b.expect("judged").get() < 0.05);
 }
 
-/// One file says what it is made of; its samples are as dense as they can be.
+/// A single file is all template; its samples are as dense as possible.
 #[test]
 fn one_file_is_all_template() {
     let frame = noise(1, 9_000);
@@ -88,17 +88,17 @@ fn one_file_is_all_template() {
     );
 }
 
-/// Dense samples that few members could show are not taken for common.
+/// Dense samples that few members can have are not common.
 #[test]
 fn few_small_members_do_not_decide_for_the_many() {
-    // Two small files that share everything, four large ones that share a frame with them.
+    // Two small files that share everything, and four large ones that share a frame with them.
     let small = noise(1, 3_000);
     let mut files = vec![small.clone(), [small.clone(), noise(50, 100)].concat()];
     for file in 0..4 {
         files.push([small.clone(), noise(100 + file, 60_000)].concat());
     }
     let template = common(&files, 1.0);
-    // What is kept of the larger ones differs by chance.
+    // The stored samples of the larger ones differ by chance.
     let levels = files[2..].iter().map(|file| digest(file).signature.level);
     let large = levels.min().unwrap();
     assert!(large > digest(&small).signature.level);
@@ -149,8 +149,8 @@ fn as_boilerplate_it_is_what_it_takes_out() {
 }
 
 proptest! {
-    /// What is left is never more than the file, nothing of the template stays, and to take it out
-    /// twice is to take it out once.
+    /// The rest is never larger than the file and has nothing of the template. Removing the
+    /// template twice is the same as once.
     #[test]
     fn stripping_ends(frame in 0usize..6_000, payload in 0usize..6_000, files in 2u64..5) {
         let files = framed(files, &noise(1, frame), payload);

@@ -1,4 +1,4 @@
-//! Texts held against each other.
+//! Comparison of texts.
 #![allow(clippy::float_cmp)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,12 @@ use super::*;
 use crate::similarity::proof::{CommonText, ShingledText};
 use crate::similarity::{CommonShingles, Template, Templates};
 
-/// The texts by the chains of what several of them have, and how common each is.
+/// Converts texts to the chains that several of them have, with the frequency of each.
 fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     numbered_without(&TemplateShingles::default(), texts)
 }
 
-/// The same without what is template.
+/// The same without the template.
 fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     let mut read: Vec<ReadText> = texts
         .iter()
@@ -62,7 +62,7 @@ fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, 
     (texts.collect(), common)
 }
 
-/// What texts have in common is one chain, unless one of them has a part of it elsewhere.
+/// The common part of texts is one chain, unless one of them has a part of it elsewhere.
 #[test]
 fn shingles_that_never_stand_apart_are_a_chain() {
     let run = words(0, 30);
@@ -78,7 +78,7 @@ fn shingles_that_never_stand_apart_are_a_chain() {
     let texts = [whole(1), whole(2), part];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     assert_eq!(lengths(&texts), [(10, 2), (8, 3), (8, 2)]);
-    // It does not go on where it does not always go on, nor over what a text has of its own.
+    // A chain ends where its continuation differs, or where a text has shingles of its own.
     let twice = format!("{run}{run}");
     assert_eq!(lengths(&[&twice, &whole(1)]), [(26, 2)]);
     assert_eq!(lengths(&[&twice, &twice]), [(26, 2), (4, 2)]);
@@ -88,7 +88,7 @@ fn proof(a: &str, b: &str) -> Proof {
     proof_among(&[a, b])
 }
 
-/// What the first two have in common.
+/// Returns the comparison of the first two texts.
 fn proof_among(texts: &[&str]) -> Proof {
     proof_of(numbered(texts))
 }
@@ -125,7 +125,7 @@ fn a_phrase_is_no_evidence() {
     assert!(!found.is_evidence());
 }
 
-/// Each row of a dump begins as in any other dump of the kind.
+/// Each row of a dump begins as in any other dump of the same kind.
 #[test]
 fn what_both_repeat_is_no_evidence() {
     let dump = |from: usize| -> String {
@@ -139,13 +139,13 @@ fn what_both_repeat_is_no_evidence() {
     );
     assert!(!found.is_evidence());
     assert!(proof(&dump(0), &dump(180)).is_evidence());
-    // Nor is it of one that has it once.
+    // A text that has it once is no evidence either.
     let once = format!("{}{}", words(90_000, 12), words(7000, 400));
     assert!(!proof(&dump(0), &once).is_evidence());
     assert!(!proof(&once, &dump(0)).is_evidence());
 }
 
-/// Records with the same keys have short runs in common by chance.
+/// Records with the same keys share short runs by chance.
 #[test]
 fn records_need_a_long_run() {
     let record = |at: usize, city: usize| -> String {
@@ -191,7 +191,7 @@ fn no_words_and_few_words() {
     assert_eq!((same.resemblance(), same.common.longest), (1.0, 8));
 }
 
-/// Twenty characters in a script without blanks say as much as eleven words of eight letters.
+/// Twenty characters of a script without blanks count as much as eleven words of eight letters.
 #[test]
 fn a_run_is_measured_in_bytes() {
     let han = |from: u32, count: u32| -> String {
@@ -209,7 +209,7 @@ fn a_run_is_measured_in_bytes() {
     assert!(!proof(&han(0, 200), &han(3000, 200)).is_evidence());
 }
 
-/// A text that was reworded here and there has many short runs in common with what it was.
+/// A partly reworded text shares many short runs with the original.
 #[test]
 fn many_short_runs_are_evidence() {
     let (mut one, mut other) = (String::new(), String::new());
@@ -223,7 +223,7 @@ fn many_short_runs_are_evidence() {
     assert!(found.is_evidence(), "{found:?}");
 }
 
-/// A phrase that one text has all over is a long run there and not in the other.
+/// A phrase that one text repeats is a long run in that text only.
 #[test]
 fn repetition_makes_no_run() {
     let phrase = "no no no no no no ";
@@ -235,7 +235,7 @@ fn repetition_makes_no_run() {
 }
 
 proptest! {
-    /// What is said of many texts along one is what is said of two.
+    /// A table gives the same result for many texts as the comparison of two.
     #[test]
     fn a_table_says_what_two_texts_say(
         a in "([a-cA-C_é]{1,3}[ .]){0,60}",
@@ -257,7 +257,7 @@ proptest! {
         prop_assert_eq!(found.common, two);
     }
 
-    /// What is said without a look at the text that was laid out is what that look says.
+    /// The result without walking the laid-out text is the same as with it.
     #[test]
     fn evidence_is_what_a_whole_comparison_says(
         runs in prop::collection::vec((0usize..40, 1usize..40, any::<bool>()), 1..12),
@@ -271,7 +271,7 @@ proptest! {
                 a.push_str(&words(at * 3, length));
             }
         }
-        // The more others have the beginning, the less it says.
+        // The more other texts have the beginning, the weaker it is as evidence.
         let others: Vec<String> = (0..many)
             .map(|at| format!("{}{}", words(0, 40), words(50_000 + at * 300, 20)))
             .collect();
@@ -291,7 +291,7 @@ proptest! {
     fn runs_of_distinct_words_are_all_found(
         blocks in prop::collection::vec((0usize..6, 3usize..30), 1..6),
     ) {
-        // b is made of pieces of a and of words of its own.
+        // b consists of pieces of a and of other words.
         let a = words(0, 240);
         let mut b = String::new();
         let mut covered = 0;

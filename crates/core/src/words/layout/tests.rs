@@ -6,7 +6,7 @@ use resemble_testutil::random::noise;
 
 use super::*;
 
-/// Pseudorandom numbers.
+/// Makes pseudorandom numbers.
 fn numbers(seed: u64, count: usize, below: u32) -> Vec<u32> {
     let bytes = noise(seed, 4 * count);
     let numbers = bytes.chunks_exact(4);
@@ -50,7 +50,7 @@ fn is_encoded(text: &str) -> bool {
     matches!(LineLayout::of(text.as_bytes()), LineLayout::Encoded)
 }
 
-/// Words of letters.
+/// Makes words of letters only.
 fn letters_alone(count: usize) -> Vec<String> {
     let letter = |letter: char| {
         letter

@@ -1,4 +1,4 @@
-//! Recognition of markup, wherever a piece begins.
+//! Recognition of markup in pages and in parts of them.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn tags_that_can_be_nothing_else_are_marks() {
     ] {
         assert_eq!(sure(text, Some(b' ')), None, "{text}");
     }
-    // The parameter of a type.
+    // The type parameter of generic code.
     assert_eq!(sure("<tt>", Some(b'r')), None);
 }
 
@@ -68,7 +68,7 @@ fn sources_and_texts_are_no_markup() {
         assert!(!is_markup(text), "{text}");
         assert!(!is_markup(&text.repeat(300)), "{text}");
     }
-    // Some tags in much other text.
+    // A few tags in a long text.
     let comment = "/** Returns the <b>first</b> of them. */\n";
     let code = format!(
         "{comment}{}",

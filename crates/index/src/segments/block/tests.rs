@@ -1,4 +1,4 @@
-//! Blocks of postings: what goes in comes out, and any bytes are read or refused.
+//! Blocks of postings: they decode to what was encoded, and any bytes decode or are refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn changed_blocks_are_read_or_refused() {
         all.sort_unstable();
         all.dedup();
         let blocks = blocks(&all).into_iter().map(|((key, _), bytes)| {
-            // The key of the first posting stands before the block.
+            // The key of the first posting precedes the block.
             [&key.to_le_bytes()[..], &bytes].concat()
         });
         samples.extend(blocks.take(3));

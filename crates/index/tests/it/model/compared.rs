@@ -1,4 +1,4 @@
-//! What the index says of everything is what the model says.
+//! Compares all answers of the index with those of the model.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;

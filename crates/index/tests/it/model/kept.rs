@@ -1,10 +1,10 @@
-//! Answers that are kept for as long as no commit touches what they depend on.
+//! Cached answers, which are valid until a commit touches what they depend on.
 
 use resemble_index::Footprint;
 
 use super::*;
 
-/// What is asked of a view. Of the stat of a file a footprint knows nothing, so nobody asks for it.
+/// A question to a view. None asks for a file's stat, which footprints do not cover.
 #[derive(Clone, Debug)]
 enum Question {
     Content(ContentId),
@@ -63,12 +63,12 @@ impl Question {
     }
 }
 
-/// Answers, with what they depend on.
+/// The answers with their footprints.
 #[derive(Default)]
 pub(super) struct KeptAnswers(Vec<(Question, String, Footprint)>);
 
 impl KeptAnswers {
-    /// Every answer that stands is the one that is given now. What does not stand is asked anew.
+    /// Checks that every valid answer equals the current one. Invalid ones are computed again.
     pub(super) fn compare(&mut self, index: &Index, model: &Model) {
         let now = index.snapshot().unwrap();
         self.0.retain_mut(|(question, answer, footprint)| {

@@ -1,4 +1,4 @@
-//! The model: whole paths in a map, files swept when no path names them.
+//! The model: whole paths in a map; files without a path are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use resemble_core::FileId;
 use resemble_index::{FileStat, Look};
 
-/// What is at a path; files are numbers of [`Model::files`].
+/// The entry at a path; files are numbers of [`Model::files`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Dir,
     File(usize),
     Symlink(u8),
     Special,
-    /// An errno, or 0: left out by an ignore file.
+    /// The errno; 0 if an ignore file left it out.
     Gap(i32),
 }
 
@@ -43,16 +43,16 @@ impl ModelState {
 
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    /// Everything but "/", by whole path.
+    /// All entries except "/", by whole path.
     pub(crate) tree: BTreeMap<PathBuf, Node>,
     pub(crate) files: BTreeMap<usize, File>,
     pub(crate) inodes: BTreeMap<u64, usize>,
     pub(crate) born: usize,
-    /// What was remembered of looking into contents.
+    /// The stored results of searching contents for parts.
     pub(crate) looks: BTreeMap<u64, Looked>,
 }
 
-/// What looking into a content came to: its parts' contents.
+/// The result of searching a content for parts: the contents of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Looked {
     pub(crate) look: Look,
@@ -68,7 +68,7 @@ impl Model {
             .collect()
     }
 
-    /// Contents of files and their parts.
+    /// Returns the contents of files and their parts.
     pub(crate) fn live(&self) -> BTreeSet<u64> {
         let parts = self.looks.values().flat_map(|looked| &looked.parts);
         let mut live = self.of_files();
@@ -76,13 +76,13 @@ impl Model {
         live
     }
 
-    /// The end of a batch: what no file has lets its parts go.
+    /// Ends a batch: contents without a file release their parts.
     pub(crate) fn let_go(&mut self) {
         let of_files = self.of_files();
         self.looks.retain(|content, _| of_files.contains(content));
     }
 
-    /// Removes what is at `path` and below, and then files without names.
+    /// Removes the entries at and below `path`, and then files without names.
     pub(crate) fn clear(&mut self, path: &Path) {
         self.tree.retain(|at, _| !at.starts_with(path));
         self.sweep();
@@ -133,7 +133,7 @@ impl Model {
             .filter(|(at, _)| at.starts_with(from))
             .map(|(at, node)| (at.strip_prefix(from).unwrap().to_path_buf(), node.clone()))
             .collect();
-        // Without sweeping: the moved files have no name for a moment.
+        // Files are not removed here, because the moved ones have no name for a moment.
         self.tree.retain(|at, _| !at.starts_with(from));
         let above: Vec<_> = to.ancestors().skip(1).map(Path::to_path_buf).collect();
         for dir in above.into_iter().rev().filter(|dir| dir != Path::new("/")) {

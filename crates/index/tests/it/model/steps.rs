@@ -1,4 +1,4 @@
-//! What is done to both: random steps of a few kinds over few names.
+//! Random steps of a few kinds on few names, for index and model.
 
 use super::*;
 
@@ -14,7 +14,7 @@ pub(super) enum State {
 pub(super) enum Content {
     Known(u64),
     New(u64),
-    /// The first, which begins as the second.
+    /// The first content, which begins like the second.
     Grown(u64, u64),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Step {
     Unlisted(PathBuf, Option<i32>),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
-    /// What looking into a content came to: nothing to take apart, or parts, and what was skipped.
+    /// The result of searching a content for parts: none possible, or parts and what was skipped.
     Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
 }
 
@@ -41,7 +41,7 @@ pub(super) enum After {
     Nothing,
     Finish,
     Merge,
-    /// What takes files apart is another.
+    /// The extractor was replaced.
     Forget,
     Reopen,
     CloseAndReopen,
@@ -99,7 +99,7 @@ pub(super) fn batches(afters: Vec<After>) -> impl Strategy<Value = Vec<(Vec<Step
     prop::collection::vec(batch, 1..14)
 }
 
-/// The part at this place of a list.
+/// Makes the part at this place of a list.
 pub(super) fn part_row(at: u32, content: Option<ContentRef>) -> NewPart {
     NewPart {
         role: [PartRole::Member, PartRole::Text, PartRole::Unpacked][at as usize % 3],

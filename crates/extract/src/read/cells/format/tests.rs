@@ -59,7 +59,7 @@ fn numbers_are_shown_by_their_format() {
     assert!(NumberFormat::parse("0;;;@").shows_texts());
 }
 
-/// The 15th of January 2024, 13:05:09.5.
+/// 15 January 2024, 13:05:09.5.
 const MOMENT: f64 = 45_306.0 + (13.0 * 3600.0 + 5.0 * 60.0 + 9.5) / 86_400.0;
 
 #[test]
@@ -88,7 +88,7 @@ fn dates_are_shown_by_their_format() {
     assert_eq!(shown("[h]:mm:ss", 30.0 / 24.0), "30:00:00");
     assert_eq!(shown("[mm]:ss", 90.0 / 1440.0), "90:00");
     assert_eq!(shown("h AM/PM", 0.0), "12 AM");
-    // Before time began.
+    // Before the epoch.
     assert_eq!(shown("yyyy-mm-dd", -3.0), "-3");
     let of = |number, epoch| NumberFormat::built_in(number).shown(43_844.0, epoch);
     assert_eq!(of(14, Epoch::Of1904), "2024-01-15");
