@@ -16,8 +16,8 @@
 //! 2. **The format is a stream of records** (`format`), written and read in one pass. Contents
 //!    precede their references, and a digest of everything is at the end. It is verified before the
 //!    first record is used.
-//! 3. **It may be malformed**: a digest of all bytes is not a signature, because anybody can make
-//!    one. Lengths are checked before anything is allocated, names before they are joined, sums
+//! 3. **It may be malformed**: a digest of all bytes is not a signature, because anyone can compute
+//!    it. Lengths are checked before anything is allocated, names before they are joined, sums
 //!    before they are added. Its data on contents are trusted as its author is: no bytes are
 //!    available to check them.
 //! 4. **Stored data take precedence**: the index keeps its own data of a content that live files
@@ -80,8 +80,8 @@ pub enum Samples {
     All,
     /// At most this many fingerprints of a content.
     AtMost(u32),
-    /// The most that keep the catalogue within this part of the bytes of its files, but at least 16
-    /// of a content. The catalogue then states the number that was used: [`Self::AtMost`], or
+    /// The most that keep the catalogue within this part of its files' bytes, but at least 16 of a
+    /// content. The catalogue then states the number that was used: [`Self::AtMost`], or
     /// [`Self::All`] if all fitted.
     Within {
         /// That part.

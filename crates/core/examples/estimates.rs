@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! It prints the number of containments for each kind of edit and class of sizes. Then follow the
-//! bias and the mean absolute error of the estimate, of the plain ratio of samples, and of the
-//! chunks' bound. The last two columns are those of the resemblance of texts.
+//! It prints the number of containments for each kind of edit and class of sizes. Then come bias
+//! and mean absolute error, for the estimate, the plain ratio of samples, and the chunks' bound.
+//! The last two columns are those of the resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;

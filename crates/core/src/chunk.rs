@@ -19,7 +19,7 @@
 //!
 //! # Choices that the paper leaves open
 //!
-//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut is within its chunk, and a
+//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut is within its chunk. So a
 //!    chunk does not depend on the bytes before it. Two files that share a cut and the bytes after
 //!    it share the next cut.
 //! 2. *Hash*: that of [`crate::hash::rolling`]; the H of TTTD is its high 32 bits. So one pass
@@ -31,7 +31,7 @@
 //! The scan has two stages, after SS-CDC (Ni et al., SYSTOR 2019). First all windows are scanned,
 //! regardless of chunks, for the rare matches of D' and D. Then the [`Picker`] applies Tmin and
 //! Tmax to them. If the windows are also needed for fingerprints, none may be skipped. Otherwise
-//! ([`cut`], [`Chunker::update`]) the first Tmin bytes of a chunk are skipped, as usual, and only
+//! ([`cut`], [`Chunker::update`]) the first Tmin bytes of a chunk are skipped, as usual. Only
 //! matches of D are searched. One chunk in a hundred reaches Tmax without any. In that chunk the
 //! last match of D' is searched backwards.
 //!
@@ -173,8 +173,8 @@ impl Chunker {
 
     /// Takes the next bytes; `sink` receives the chunks that are complete now.
     ///
-    /// If the matcher can stop early, this jumps between matches of D and skips the first Tmin
-    /// bytes of each chunk. It reports no samples.
+    /// If the matcher can stop early, this jumps between matches of D. It skips the first Tmin
+    /// bytes of each chunk and reports no samples.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
         let matcher = self.scanner.matcher();
         if !matcher.stops_soon() {

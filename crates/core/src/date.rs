@@ -1,6 +1,6 @@
 //! The dates that documents state about themselves.
 //!
-//! A copy, a download and a restored backup have new file times, but the date in a document is part
+//! A copy, a download and a restored backup have new file times. But the date in a document is part
 //! of its bytes. So it is stored with the content. If all versions have one, it shows which is the
 //! newest.
 

@@ -73,8 +73,8 @@ impl ChunkList {
         (start, ends.take_while(same).count())
     }
 
-    /// Returns the bytes that two contents have in common at their beginning and at their end, in
-    /// whole runs of chunks.
+    /// Returns the lengths of the common beginning and of the common end of two contents, in whole
+    /// runs of chunks.
     pub fn common_bytes(&self, other: &Self) -> [ByteLen; 2] {
         let (first, last) = self.common_ends(other);
         let bytes = |runs: &[ChunkRun]| {
@@ -206,8 +206,8 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one, without the chunks that both have.
-/// These are millions in a log of gigabytes to which a line was appended, or in an image in which a
-/// block was written.
+/// A log of gigabytes with a new line has millions of them, and so has an image with a changed
+/// block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.

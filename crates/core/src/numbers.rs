@@ -8,8 +8,8 @@
 //! run of letters. **A number** is a run of digits, with single signs between digits belonging to
 //! it (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters that follow digits are a word of their
 //! own. So `17th` and `18th` differ in a number, as `No. 17` and `INV2025` do. Two texts differ
-//! only in numbers if they have the same words in the same places and a number wherever the other
-//! has one. At least one number must differ.
+//! only in numbers if both have the same words, and a number wherever the other has one. At least
+//! one number must differ.
 
 /// The least number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;

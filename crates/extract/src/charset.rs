@@ -8,8 +8,8 @@
 //! 1. A byte order mark of UTF-16 or UTF-32 counts, if the bytes after it decode to characters of
 //!    texts.
 //! 2. Without a mark, UTF-16 is assumed in two cases. Either the high bytes of most units are zero,
-//!    on one side, and the units are letters, digits, blanks and punctuation. Or the units are text
-//!    of one script ([`wide`]).
+//!    and the units are letters, digits, blanks and punctuation. Or the units are text of one
+//!    script ([`wide`]).
 //! 3. An encoding that markup declares is used, unless the bytes are UTF-8.
 //! 4. Other bytes must have no NUL, and no control characters except blanks. They must not be
 //!    UTF-8, even damaged UTF-8. They must be valid in the encoding that chardetng guesses (the

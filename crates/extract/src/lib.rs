@@ -335,8 +335,8 @@ pub const HEAD: usize = 4096;
 
 /// Runs the worker: takes apart the file on standard input, and writes parts to standard output.
 ///
-/// The program named in [`Extractor::new`] calls it before anything else, with the arguments that
-/// the parent added after the program's own. It gives up every right of its process.
+/// The program named in [`Extractor::new`] calls it first. The parent has added arguments after the
+/// program's own. It gives up every right of its process.
 pub fn worker() -> ExitCode {
     worker::main()
 }

@@ -139,9 +139,9 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// Returns the output of a worker for a plain text in another encoding, or for a file with only a
-/// date. A hostile file cannot make that fail, so it needs no process of its own. Starting one
-/// takes a millisecond or two.
+/// Returns the output of a worker, made here. The file is a plain text in another encoding, or has
+/// only a date. A hostile file cannot make that fail, so it needs no process of its own. Starting
+/// one takes a millisecond or two.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());

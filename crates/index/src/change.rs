@@ -10,14 +10,13 @@ use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentRef {
-    /// The index has it already. If it is deleted before the batch is applied, the change fails
-    /// with `ApplyError::ContentGone`, and the file must be read again.
+    /// The index has it already. If it was deleted when the batch is applied, the change fails with
+    /// `ApplyError::ContentGone`. The file must then be read again.
     Known(ContentId),
     /// A new digest. It is stored once, even if several files of the batch have it.
     New(Box<Digest>),
-    /// A digest of the parts that differ from a content in the index. If the index does not have
-    /// that content, or the edits do not produce this one, applying fails as with
-    /// [`ContentRef::Known`].
+    /// A digest of the parts that differ from a content in the index. Applying fails as with
+    /// [`ContentRef::Known`] if the index does not have that content, or the edits do not fit.
     Edited(Box<EditedDigest>),
 }
 
@@ -112,7 +111,7 @@ pub enum Change {
         /// Its new `stat`.
         stat: FileStat,
     },
-    /// The path is a name of a file that the index knows by inode and that need not be read again:
+    /// The path is a name of a file that the index knows by inode. The file need not be read again:
     /// a new hard link, or a rename seen as two events.
     Link {
         /// The new name.

@@ -39,8 +39,8 @@ impl Health {
         }
     }
 
-    /// Converts the error of a failed read. It is damage if the bytes are missing, are not what was
-    /// written, or are on a failed part of the disk.
+    /// Converts the error of a failed read. It is damage if the bytes are missing, differ from
+    /// those written, or are on a failed part of the disk.
     pub(crate) fn not_read(&self, error: io::Error) -> io::Error {
         let is_damage = matches!(
             error.kind(),

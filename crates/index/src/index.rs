@@ -6,7 +6,7 @@
 //!   copy of it. A failed or refused batch leaves nothing behind.
 //! * A reader needs a read transaction *and* the sets in memory of the same commit. A lock around
 //!   the commit would last two fsyncs. Instead every commit has a generation number in its
-//!   counters, and the sets of the next generation are published before it is committed. A reader
+//!   counters. The sets of the next generation are published before it is committed. A reader
 //!   begins, reads the generation, and takes the sets with that number. They may be missing,
 //!   because two commits were made meanwhile, or a failed commit was made after all. Then the
 //!   reader reads them from the tables, which is slower but correct.
@@ -92,9 +92,9 @@ pub struct Index {
 /// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: a millisecond if they are cached.
 pub const VERIFY_BLOCKS: u64 = 256;
 
-/// An index of more bytes is not compacted when it is closed, because the stop of a daemon would
-/// wait for it. Compacting 256 MB takes about a second. [`Index::compact`] does it while the index
-/// is open and idle.
+/// An index of more bytes is not compacted when it is closed, because that would delay the stop of
+/// a daemon. Compacting 256 MB takes about a second. [`Index::compact`] does it while the index is
+/// open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {

@@ -1,8 +1,8 @@
 //! The stored data of a content as one byte string, for storage outside of the tables.
 //!
-//! The bytes are those of the tables' own parts (`docs/index-format.md`), one after another, with
-//! the length of the chunk list in front. A reader must know the parameters of the digest: they are
-//! not in it.
+//! The bytes are the tables' own parts (`docs/index-format.md`), one after another. The length of
+//! the chunk list precedes them. A reader must know the parameters of the digest: they are not in
+//! it.
 
 use std::convert::Infallible;
 

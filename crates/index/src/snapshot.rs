@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is a read transaction with its tables opened, and the sets of that commit, behind
 //! one `Arc`. Cloning is cheap, any number of threads may read at once, and no commit waits for a
 //! reader. **Take a new one for each question and drop it after the answer.** While one exists,
-//! none of its pages can be reused, so the file grows with every commit, and
+//! none of its pages can be reused. So the file grows with every commit, and
 //! [`crate::Index::close`] cannot compact it.
 //!
 //! No question panics on a damaged file; it returns [`ReadError::Damaged`]. Callbacks run outside

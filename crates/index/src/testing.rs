@@ -3,8 +3,8 @@
 //! The rows contain most facts twice. An entry names a file and the file its name; a content counts
 //! its files and the files name their content; forward lists and postings contain the same keys.
 //! [`Snapshot::check`] reads all rows once and compares them. Postings are compared without sorting
-//! or storing them: the sum of a hash of every (kind, key, content) must be equal over the forward
-//! lists and over the segments.
+//! or storing them: each (kind, key, content) has a hash, and the sums over the forward lists and
+//! over the segments must be equal.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -3,8 +3,8 @@
 //! redb writes to every file that it opens: a mark that it is open, and repairs after a crash. Its
 //! read-only mode refuses a file that was not closed. Here both writes stay in memory, over the
 //! bytes of the file. Every commit has the allocator's state (rule 1 of [`crate::store`]), so they
-//! change only the header. So the last commit can be read from a full disk or a read-only file
-//! system, and while other readers have the file open.
+//! change only the header. So the last commit can be read from a full disk, from a read-only file
+//! system, and beside other readers.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -18,10 +18,11 @@ impl Sharing {
     ///
     /// The score of answers is the larger containment, S / (S + U). S are the shared and U the
     /// other bytes of the file with the larger share. For single pairs that is right; for groups it
-    /// has a flaw. A header of two lines under a licence of twenty is contained by nine tenths in
-    /// each of the 400 files with the licence. It is their natural centre, and would make one
-    /// family of them. Discounting only S does not help, because next to nothing is missing. So the
-    /// more common the shared text is, the more the rest V of the *other* file counts, too:
+    /// has a flaw. Consider a file with a licence of twenty lines and two other lines. Nine tenths
+    /// of it are in each of the 400 files with the licence. It is their natural centre, and would
+    /// make one family of them. Discounting only S does not help, because next to nothing is
+    /// missing. So the more common the shared text is, the more the rest V of the *other* file
+    /// counts, too:
     ///
     /// ```text
     /// ω·S / (ω·S + U + (1 - ω)·V)

@@ -5,7 +5,7 @@
 ///
 /// Roots are joined under the lesser one, and paths are halved during a search. Joining by size
 /// would be slightly faster, but needs a second word for each node. Here the root *is* the least
-/// member, so the name of a set does not depend on the order of the edges.
+/// member. So the name of a set does not depend on the order of the edges.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parents: Vec<u32>,

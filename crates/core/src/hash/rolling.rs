@@ -30,8 +30,8 @@
 //!
 //! Every position of every file is scanned. So the scan has three stages over segments that stay in
 //! the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
-//! the bits to [`Hit`]s. Hits are rare (one window in 29 at level 5 and the paper's divisors) and
-//! at random positions, so each costs a misprediction. Only the last stage has branches.
+//! the bits to [`Hit`]s. Hits are rare: one window in 29 at level 5 and with the paper's divisors.
+//! Their positions are random, so each costs a misprediction. Only the last stage has branches.
 //!
 //! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) is a multiplication and a dependent
 //!    addition: 4 to 5 cycles a byte. `strips` runs several of them side by side over strips of the

@@ -4,8 +4,8 @@ use crate::digest::ChunkList;
 use crate::ids::{ByteLen, ChunkHash};
 use crate::similarity::Boilerplate;
 
-/// Returns the bytes that common chunks prove to be shared. They are a lower bound of the bytes of
-/// a, and of those of b, in common runs of at least 64 bytes.
+/// Returns the bytes that common chunks prove to be shared. They are a lower bound of the bytes in
+/// common runs of at least 64 bytes, for a and for b.
 ///
 /// A chunk that occurs m times in a and n times in b counts min(m, n) times. Boilerplate is
 /// excluded. So are chunks of fewer than 64 bytes, which are no run. So are chunks whose bytes are

@@ -2,11 +2,11 @@
 //!
 //! # Windows are not bytes
 //!
-//! A file has W windows of w pieces (five words, or 64 bytes), and the other one has a part p of
-//! them. Call a maximal run of missing windows between two shared ones a *gap*. A gap of g windows
-//! leaves g - (w - 1) pieces uncovered. One replaced byte makes a gap of 64 windows and costs one
-//! byte. A replaced block of 10,000 bytes makes one of 10,063 and costs 10,000. So of N missing
-//! windows in G gaps
+//! A file has W windows of w pieces: five words, or 64 bytes. The other file has a part p of these
+//! windows. Call a maximal run of missing windows between two shared ones a *gap*. A gap of g
+//! windows leaves g - (w - 1) pieces uncovered. One replaced byte makes a gap of 64 windows and
+//! costs one byte. A replaced block of 10,000 bytes makes one of 10,063 and costs 10,000. So of N
+//! missing windows in G gaps
 //!
 //! ```text
 //! uncovered = N - (w-1)·G                                                              (1)

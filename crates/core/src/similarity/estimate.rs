@@ -296,9 +296,10 @@ impl Repeated {
     /// The probability that padding is shared; otherwise it is shared as the rest is.
     const PADDING: f64 = 0.9;
 
-    /// A text repeats passages as well as single pieces. Where two texts share .05, .25, .5 and .75
-    /// of their words, repetitions are shared more, by this part of the rest: .04, .17, .25 and .28
-    /// in T4 and T8, .1, .48, .66 and .6 in T2. This constant gives .02, .13, .29 and .5.
+    /// A text repeats passages as well as single pieces. So repetitions are shared more than the
+    /// words. Let two texts share .05, .25, .5 and .75 of their words. The excess, as a part of the
+    /// rest, is .04, .17, .25 and .28 in T4 and T8. In T2 it is .1, .48, .66 and .6. This constant
+    /// gives .02, .13, .29 and .5.
     const OF_WORDS: Said = Said::Places(1.5);
 
     /// Data repeat the tags and frames of records in many places. For drawings the parts are .1 to

@@ -2,8 +2,8 @@
 //!
 //! Thirty invoices share a letterhead, thirty mails a disclaimer. The number of contents that have
 //! a piece does not distinguish a frame from a text of thirty versions. Two properties do: a
-//! content has all of a frame or nothing of it, and nobody shares the rest of the content. Each
-//! version of a text has a different part of it, and near-copies have nothing else.
+//! content has all of a frame or nothing of it, and no other content shares its rest. Each version
+//! of a text has a different part of it, and near-copies have nothing else.
 //!
 //! So the samples of a content are judged by the contents that have them. A *neighbour* has an
 //! eighth of those that a dozen contents have.

@@ -24,8 +24,8 @@ pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
 /// together.
 ///
 /// The figures are for 2,925 containments of 19 kinds of change. The interval includes 91 % of the
-/// true values at 1, 95.5 % at 2 and 97 % at 3. For the resemblances of these, of 3,081 pairs of
-/// licences and of 1,800 edited pages it includes 99 % and more at 2.
+/// true values at 1, 95.5 % at 2 and 97 % at 3. For resemblances it includes 99 % and more at 2.
+/// These are of the same pairs, of 3,081 pairs of licences and of 1,800 edited pages.
 const TOGETHER: f64 = 2.0;
 
 /// Returns a fast interval for an estimate from this many samples of the file. It decides whether a

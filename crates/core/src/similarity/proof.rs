@@ -10,10 +10,10 @@
 //!
 //! # How words are compared
 //!
-//! 1. **No position is guessed.** A word is in a run of five words that b has if and only if b's
-//!    *set* of shingles has one of the five over it. So the sets are enough: common shingles are
-//!    marked in both, and each text is walked once along its marks. No run is extended or preferred
-//!    to another. The result for (b, a) is that for (a, b) with the sides exchanged.
+//! 1. **No position is guessed.** A word is in a run of five words of b exactly if b's *set* has
+//!    one of the five shingles over it. So the sets are enough: common shingles are marked in both,
+//!    and each text is walked once along its marks. No run is extended or preferred to another. The
+//!    result for (b, a) is that for (a, b) with the sides exchanged.
 //! 2. **Each text is cut into words once** ([`ShingledText`]), for all its comparisons. Its
 //!    distinct shingles are numbered in the order of their first occurrence. An open-addressing
 //!    table finds a number, and the walk uses only numbers.
@@ -47,8 +47,8 @@ pub use members::ProvableMembers;
 /// Words in a shingle, the least length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
-/// The least bytes of words in a run that is a *passage*: some twenty words that nobody writes
-/// twice by chance. `docs/similarity.md` compares greater and smaller lengths.
+/// The least bytes of words in a run that is a *passage*: some twenty words that do not occur twice
+/// by chance. `docs/similarity.md` compares greater and smaller lengths.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
 /// Two texts repeat what they share, as records do, if each has this many covered words for one

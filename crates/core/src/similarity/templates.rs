@@ -3,7 +3,7 @@
 //! Forman, Eshghi & Chiocchetti 2005, section 4: files that were made by one process or under one
 //! licence resemble each other by their frame alone. An analyst marks such a cluster. The common
 //! part of its members is "to be ignored on future runs, effectively reducing the file sizes to
-//! their non-template payload", without chunking any file again.
+//! their non-template payload". No file is chunked again.
 //!
 //! Three choices:
 //!

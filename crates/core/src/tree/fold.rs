@@ -1,11 +1,11 @@
 //! The topmost useful pairs.
 //!
-//! A copied tree makes a pair of every directory with its copy, and a pair of each with every
-//! directory above its copy. One row is enough: the topmost. But the topmost pair alone would
-//! always be the roots. Two rules choose. *Below* means that each side of a pair is the same side
-//! of another pair, or is in it. *Clearly better* compares what is missing from two figures. The
-//! worse one misses more than a tenth, and the better one at most half of that. Nothing is clearly
-//! better than 95 %; 80 % is clearly better than 60 %, and 90 % than 80 %.
+//! A copied tree makes a pair of every directory with its copy, and with every directory above its
+//! copy. One row is enough: the topmost. But the topmost pair alone would always be the roots. Two
+//! rules choose. *Below* means that each side of a pair is the same side of another pair, or is in
+//! it. *Clearly better* compares what is missing from two figures. The worse one misses more than a
+//! tenth, and the better one at most half of that. Nothing is clearly better than 95 %; 80 % is
+//! clearly better than 60 %, and 90 % than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
 //!    hold. First, the lower pair has nine tenths of its shared bytes, counted on the side of its
@@ -13,7 +13,7 @@
 //!    alike by a quarter. Alike is Dice's coefficient by bytes: the shared bytes of both over all
 //!    bytes of both. `(a, /)` shares as much as `(a, /backup/a)`, and is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
-//!    it, unless its larger containment is clearly better.
+//!    it. It stays if its larger containment is clearly better.
 
 use std::collections::HashMap;
 

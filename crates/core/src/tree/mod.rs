@@ -8,12 +8,12 @@
 //!
 //! **Candidates without all pairs.** With n directories there are n² pairs, nearly all with nothing
 //! in common. So the search starts from contents ([`Holdings::pairs`]). A content below a and below
-//! b adds its bytes to (a, b), and to the pairs of all directories above them. This is done once
-//! for each *directory*, not for each file. A sweep from the leaves to the roots builds a sparse
-//! list for each directory: the bytes that it shares with each other one. The list is the sum of
-//! the lists of its subdirectories and of the files directly in it. A pair is dropped as soon as
-//! one side contains the other. The cost is the number of pairs with something in common, summed
-//! over the levels. A second sweep collects the other direction for the few pairs that passed.
+//! b adds its bytes to (a, b) and to all pairs of directories above them. This is done once for
+//! each *directory*, not for each file. A sweep from the leaves to the roots builds a sparse list
+//! for each directory: the bytes that it shares with each other one. The list is the sum of the
+//! lists of its subdirectories and of the files directly in it. A pair is dropped as soon as one
+//! side contains the other. The cost is the number of pairs with something in common, summed over
+//! the levels. A second sweep collects the other direction for the few pairs that passed.
 //!
 //! **Ubiquitous contents.** A content in h directories makes h² pairs. Up to [`Limits::every`] all
 //! are made. Beyond that, a content supports only neighbours in the order of the tree
@@ -25,8 +25,8 @@
 //! entered once at each, and removed once where two of them meet. So every directory above has
 //! exactly one (the inclusion-exclusion of a path in a tree).
 //!
-//! **Whole bytes.** Shares are in millionths, and each file's bytes are rounded down before they
-//! are added, so sums do not depend on their order.
+//! **Whole bytes.** Shares are in millionths. Each file's bytes are rounded down before they are
+//! added, so sums do not depend on their order.
 //!
 //! [`fold`] then keeps the topmost useful pairs.
 

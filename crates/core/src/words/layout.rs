@@ -8,8 +8,8 @@
 //! table are a unit of their own ([`RowReader`]).
 //!
 //! A row is a line of two to four words that are separated by signs and not by a single blank. A
-//! number or a digest is a row, too. A text is a table if nine of ten lines with words are rows,
-//! nine of ten rows are distinct, and three of four are *distinctive*. Lists of words, poems, prose
+//! number or a digest is a row, too. A text is a table if nine of ten lines with words are rows.
+//! Nine of ten rows must be distinct, and three of four *distinctive*. Lists of words, poems, prose
 //! and code are not tables.
 //!
 //! A row is distinctive if its words that are not common in the table have [`TELLING`] letters

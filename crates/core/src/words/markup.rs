@@ -2,11 +2,11 @@
 //!
 //! # Which texts
 //!
-//! A text is markup if it is declared so, or if its first [`HEAD`] bytes have many *marks* for the
-//! text between them. Marks are entities and unmistakable tags. So a part of a page is markup as
-//! the page is, wherever it begins. A tag is unmistakable if it ends an element, has an attribute
-//! with a value, or is empty (`<br/>`). It also is if it has a [common name](BARE) and no letter
-//! before it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
+//! A text is markup if it declares so, or if its first [`HEAD`] bytes have many *marks* relative to
+//! their text. Marks are entities and unmistakable tags. So a part of a page is markup as the page
+//! is, wherever it begins. A tag is unmistakable if it ends an element, has an attribute with a
+//! value, or is empty (`<br/>`). It also is if it has a [common name](BARE) and no letter before
+//! it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
 //!
 //! # A part
 //!
@@ -247,8 +247,7 @@ fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
 
-/// Returns the state at the start of a part of a page, and the length of the rest that it begins
-/// with.
+/// Returns the state at the start of a part of a page, and the length of the rest at its beginning.
 fn rest_before(head: &[u8]) -> (Markup, usize) {
     let mut from = 0;
     while let Some(at) = next_open(head, from) {

@@ -14,11 +14,11 @@
 //!    that share a third of their shingles. 128 shingles nominate all. On 1,512 texts with 1,644
 //!    related pairs of 19 kinds of change, the figures are 94 % and 97 %.
 //! 2. **A word** is a maximal run of letters, marks, digits and connectors such as `_` (Unicode's
-//!    categories L, M, N, Pc), lowercased character by character. In scripts that are written
-//!    without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is a word. A text
-//!    that is not in UTF-8 is read as ISO 8859-1. A text that was cut within a letter, or has a few
-//!    stray bytes, is still UTF-8. A run of letters is one word at any length: a hash or a line of
-//!    base64 is no more evidence than a short word.
+//!    categories L, M, N, Pc). Each character is converted to lower case. In scripts that are
+//!    written without blanks (Han, Kana, Thai, Khmer ...) each character with its marks is a word.
+//!    A text that is not in UTF-8 is read as ISO 8859-1. A text that was cut within a letter, or
+//!    has a few stray bytes, is still UTF-8. A run of letters is one word at any length: a hash or
+//!    a line of base64 is no more evidence than a short word.
 //! 3. **Equal text, equal words.** Words are in normal form C (`normal`), without invisible
 //!    characters, and with entities resolved (`entities`).
 //! 4. **Markup is not text.** In HTML and XML with many tags (`markup`), tags with their

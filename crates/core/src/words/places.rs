@@ -10,7 +10,7 @@ use crate::words::whole;
 ///
 /// The bytes are processed in pieces: consecutive ASCII letters, separators, or one non-ASCII
 /// character. The words do not depend on the pieces. A letter has the range of its piece, even if
-/// it waited for a mark, or of all pieces of its entity.
+/// it waited for a mark. The letter of an entity has all pieces of it.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);

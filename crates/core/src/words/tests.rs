@@ -17,8 +17,8 @@ fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
     all
 }
 
-/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian, and about as
-/// many samples in each.
+/// A passage of 500 bytes has 80 words in English, 36 in Russian and 18 in Georgian. The numbers of
+/// samples are about equal.
 #[test]
 fn letters_of_several_bytes_are_sampled_as_densely_by_their_bytes() {
     let sampled = |letters: &[&str]| {

@@ -1,7 +1,7 @@
 //! 7z archives.
 //!
-//! Each block is decoded in one pass. A member is stored behind all earlier members of its block,
-//! so a damaged one costs the rest of the block.
+//! Each block is decoded in one pass. A member is decoded after all earlier ones of its block, so a
+//! damaged one costs the rest.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -129,8 +129,8 @@ impl<R: Read> Read for Failing<R> {
     }
 }
 
-/// Returns whether an entry is a regular file. It is not if it is a folder, an anti-item, or a
-/// symbolic link, which Unix marks in the upper half of the attributes.
+/// Returns whether an entry is a regular file. Folders, anti-items and symbolic links are not. Unix
+/// marks a link in the upper half of the attributes.
 fn is_file(entry: &ArchiveEntry) -> bool {
     const HAS_MODE: u32 = 0x8000;
     const KIND: u32 = 0o170_000;

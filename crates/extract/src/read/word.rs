@@ -1,7 +1,7 @@
 //! Extracts text of word processors and slides: paragraphs of runs.
 //!
-//! A run is hidden by its own properties. Without these, it is hidden by the style of its paragraph
-//! or that of its characters, but not by both (ISO 29500, part 1, 17.7.3).
+//! A run is hidden by its own properties. Without these, the style of its paragraph or that of its
+//! characters hides it. If both do, it is shown (ISO 29500, part 1, 17.7.3).
 
 use std::collections::BTreeMap;
 

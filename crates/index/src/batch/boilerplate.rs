@@ -5,8 +5,8 @@
 //! 1. **Keys near the limit are counted, too**: all keys that more than half as many contents have
 //!    ([`near`]) are *known* with their numbers. A key that is not known cannot pass the limit
 //!    before enough contents were born to fill the gap ([`spare`]). Until then a new key costs a
-//!    look-up in memory. Afterwards the keys of new contents are looked up in the postings, until
-//!    that has cost as much as a pass over all of them. Such a pass starts the count again.
+//!    look-up in memory. Afterwards the keys of new contents are looked up in the postings. When
+//!    that has cost as much as a pass over all postings, a pass is made. It starts the count again.
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
 //!    new version of a file under a common header does not even write a row.
 //! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.

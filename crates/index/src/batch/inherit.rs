@@ -2,8 +2,8 @@
 //!
 //! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
 //! grown, or a large one whose file had a mostly equal content before. Examples are an image in
-//! which a block was written, and a mailbox with a new message. If the old content stays (a copy of
-//! it changed), it keeps its data, and the new one is stored whole.
+//! which a block was written, and a mailbox with a new message. If the old content stays, because a
+//! copy of it changed, it keeps its data. The new one is then stored whole.
 
 use std::collections::HashSet;
 use std::ops::Range;

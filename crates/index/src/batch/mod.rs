@@ -4,9 +4,9 @@
 //!    change sees the effects of those before it.
 //! 2. **Contents are written at the end** ([`contents`]). While the changes are applied, references
 //!    are counted, and new contents are kept in memory with their ids. Then contents without files
-//!    are deleted, and new ones with files are written. So a file that is removed and added under
-//!    another name in one batch keeps its content, and equal new files share one. A new content
-//!    that is mostly equal to an old one inherits its data ([`inherit`]).
+//!    are deleted, and new ones with files are written. So a file that is removed and added
+//!    elsewhere in one batch keeps its content. Equal new files share one. A new content that is
+//!    mostly equal to an old one inherits its data ([`inherit`]).
 //! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
 //!    into the merge that the segment would have caused.
 //!

@@ -2,8 +2,8 @@
 //!
 //! **Only contents with a file have parts.** A container's list holds all parts at all depths. So
 //! no question goes from container to container, and an archive that contains itself is no cycle.
-//! When a content loses its last file, its parts are released, even if it stays as a part of
-//! another content. It is unseen again.
+//! When a content loses its last file, its parts are released. If it stays as a part of another
+//! content, it is unseen again.
 //!
 //! Rows are written as changes are applied. Their effect on the counts is applied at the end of the
 //! batch, as for all contents.

@@ -7,10 +7,10 @@
 //!                     count fields of `width` bits, low bits first, zero-padded │
 //! ```
 //!
-//! A chunk takes 18 bytes. Lengths of 64 to 8191 take two varint bytes, and a run of one ordinary
-//! chunk (almost all are) has no count. Fingerprints keep their order, which is evidence, so they
-//! cannot be delta coded. But each fingerprint of a signature of level `k` has `k - 3` leading zero
-//! bits of 40, and the part's width omits them.
+//! A chunk takes 18 bytes. Lengths of 64 to 8191 take two varint bytes. A run of one ordinary chunk
+//! has no count; almost all runs are that. Fingerprints keep their order, which is evidence, so
+//! they cannot be delta coded. But in a signature of level `k`, each fingerprint has `k - 3`
+//! leading zero bits of 40. The part's width omits them.
 //!
 //! Parts are at most [`PART`] bytes, which fill a 4096-byte page with the key and redb's offsets.
 //! So a list of gigabytes is read and written page by page.
@@ -20,16 +20,16 @@ use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signat
 use super::varint::{Reader, put};
 use super::{Malformed, bits};
 
-/// The greatest number of bytes of a part. A leaf page of 4096 bytes has 4 bytes of header and,
-/// for one pair, 8 of key and 4 of offset.
+/// The greatest number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. One
+/// pair takes 8 for its key and 4 for its offset.
 pub(crate) const PART: usize = 4072;
 
 /// A hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
-/// Returns true if no part follows this one of a chunk list or signature, because it is less than
-/// about half full. Every part but the last is fuller: with fingerprints of one bit, a part reaches
-/// its maximum count at half a page. If false, a part may follow.
+/// Returns true if this part of a chunk list or signature must be the last: it is less than about
+/// half full. Every part but the last is fuller: with fingerprints of one bit, a part reaches its
+/// maximum count at half a page. If false, a part may follow.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }

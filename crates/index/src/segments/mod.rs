@@ -1,16 +1,16 @@
 //! Posting lists: the live contents that have a key, for millions of keys.
 //!
-//! A posting is a pair (key, content id). Postings arrive in batches, in no order. Inserted one by
-//! one into a B-tree of pairs, each would take 12 bytes in half-full pages, and a million would
-//! take half a second. So each batch is sorted, packed into page-sized blocks ([`block`]) and
-//! appended to a table of its own: a *segment*. A look-up reads every segment; there are only a
-//! few. Segments are merged in tiers ([`plan`]), and the tables of merged ones are dropped whole.
+//! A posting is a pair (key, content id). Postings arrive in batches, in no order. In a B-tree of
+//! pairs, each would take 12 bytes in half-full pages. Inserting a million would take half a
+//! second. So each batch is sorted, packed into page-sized blocks ([`block`]) and appended to a
+//! table of its own: a *segment*. A look-up reads every segment; there are only a few. Segments are
+//! merged in tiers ([`plan`]), and the tables of merged ones are dropped whole.
 //!
 //! 1. **A segment has both kinds** of postings (two tables) for a contiguous range of content ids.
 //!    Ids are assigned in ascending order, and only neighbours are merged. So the lists of several
 //!    segments concatenate in order, and the segment of a given content is known.
 //! 2. **Nothing is deleted in place.** A dead content's postings stay until a merge omits them.
-//!    Until then readers skip its id, which is in the set of the dead, or read it as its heir's
+//!    Until then its id is in the set of the dead. Readers skip it, or read it as its heir's
 //!    ([`crate::heirs`]). Ids are never reused, so a stale posting cannot name a new content.
 //! 3. **Near-copies are adjacent** in a large segment, whatever their ids: see [`order`].
 //! 4. **Tiny batches are cheap**: one or two pages for each kind. By the plan's rule, a posting is

@@ -6,9 +6,9 @@
 //! *rank*. The segment stores the ids in the order of the ranks.
 //!
 //! 1. **The order is computed from a sample of the lists.** A new content is inserted after a
-//!    member of its list that is in the order already, or else at the end. A thirty-second of the
-//!    postings is enough, because near-copies have dozens of keys in common. Contents that share no
-//!    sampled list follow by id.
+//!    member of its list that is in the order already. Without one, it is appended. A thirty-second
+//!    of the postings is enough, because near-copies have dozens of keys in common. Contents that
+//!    share no sampled list follow by id.
 //! 2. **Only readers and writers of blocks use ranks**: they take and return ids.
 
 use super::block::{Gaps, Posting};

@@ -196,8 +196,8 @@ impl Scan {
         })
     }
 
-    /// Appends the postings of the next block; returns `false` at the end. If the segment has an
-    /// order, only whole lists can be sorted, so the blocks that continue the last list are
+    /// Appends the postings of the next block; returns `false` at the end. In a segment with an
+    /// order, only whole lists can be sorted. So the blocks that continue the last list are
     /// appended, too.
     pub(crate) fn decode(&mut self, out: &mut Vec<Posting>) -> Result<bool, Fault> {
         let from = out.len();

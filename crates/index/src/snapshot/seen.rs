@@ -1,8 +1,8 @@
 //! A view restricted to one caller: files that the caller could not open do not exist in it.
 //!
-//! 1. **A name exists if the caller may open its file, and if that is the file that the index
-//!    knows**, by inode, size and times. The time of a file's last status change cannot be set. So
-//!    nobody sees the content of another file by replacing it with their own. Nor do they see the
+//! 1. **A name exists if the caller may open its file.** The file must be the one that the index
+//!    knows, by inode, size and times. The time of a file's last status change cannot be set. So no
+//!    caller sees the content of another file by replacing it with their own. Nor do they see the
 //!    former content of a file that was rewritten for them.
 //! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
 //!    of). Everything else of the view follows: postings, counts, boilerplate. Data of all contents

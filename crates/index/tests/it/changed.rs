@@ -66,9 +66,8 @@ proptest! {
     }
 }
 
-/// Makes up to three edits of a list, each at least one run apart from the next, and returns the
-/// result. No chunk occurs twice in a row, because that would be one run that the edit must
-/// include.
+/// Makes up to three edits of a list, at least one run apart, and returns the result. No chunk
+/// occurs twice in a row, because that would be one run that the edit must include.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {

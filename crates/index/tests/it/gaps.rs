@@ -41,8 +41,8 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Returns for each directory the counts of failed names, and of names left out by a pattern or for
-/// their size.
+/// Returns the counts of each directory: failed names, and names left out by a pattern or for their
+/// size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;

@@ -3,7 +3,7 @@
 //! 1. *The four functions* of RFC 1321 are one instruction each: `vpternlog` computes any function
 //!    of three bits from its truth table. The rotation is one instruction, too.
 //! 2. *Several vectors* of lanes take turns. Each of the four instructions of a step waits for the
-//!    one before, and the processor can start several at a time.
+//!    one before. The processor can start several at a time.
 //! 3. *Words to lanes*: the sixteen lanes' blocks are sixteen rows of sixteen words, which are
 //!    transposed to columns.
 #![allow(unsafe_code)]

@@ -36,11 +36,11 @@ pub(super) const fn power(n: u32) -> u64 {
 
 /// T: the value that a byte adds to the hash when it enters the window.
 ///
-/// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). It is the next one for which the
-/// window of 64 bytes c is neither a sample nor a match of the paper's D'. About one output in
-/// eight is skipped. So padding is never a fingerprint and does not slow down the scan, without a
-/// test. And a run of equal bytes is cut into chunks of Tmax. With other divisors it may match at
-/// every position; the chunks are then shorter, but correct.
+/// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). The window of 64 bytes c must be
+/// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. Padding
+/// is then never a fingerprint and does not slow down the scan, without a test. And a run of equal
+/// bytes is cut into chunks of Tmax. With other divisors it may match at every position; the chunks
+/// are then shorter, but correct.
 pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);

@@ -5,7 +5,7 @@
 //!    permutations and a blend look up 64 bytes in it. One permutation is enough if all are ASCII.
 //!    Unpacking the planes makes the 64-bit values. Gathers, where they are fast, load the values,
 //!    and leave the units that permute and multiply to the other steps.
-//! 2. *The sums*: with P\[i\] the sum of T\[byte j\]·B^-j of all bytes up to i, the hash of the
+//! 2. *The sums*: P\[i\] is the sum of T\[byte j\]·B^-j of all bytes up to i. The hash of the
 //!    window that ends with i is (P\[i\] - P\[i-64\])·B^i. B is odd, so it has an inverse. Powers
 //!    restart with every few blocks ([`BLOCKS`]), so a small table has all of them. Only the sums
 //!    that continue into the next few are multiplied, by the power of the bytes between.

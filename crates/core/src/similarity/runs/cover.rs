@@ -6,8 +6,8 @@ use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 
-/// Returns the share of a's bytes in runs of at least 64 bytes that b has, too, and the share of
-/// b's bytes in runs that a has. The shares of an empty file are 0.
+/// Returns the share of a's bytes in runs of at least 64 bytes that b has, too. Also returns that
+/// of b's bytes. The shares of an empty file are 0.
 ///
 /// A byte counts once, in however many runs it is. Every occurrence of a repeated run counts, in a
 /// and in b.

@@ -105,8 +105,7 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     for at in 0..page.len() - 600 {
         let part = words(&page[at..]);
         assert!(is_markup(&page[at..]), "{}", &page[at..at + 60]);
-        // A letter or two of the cut word may be read, and at most the rest of one tag that is not
-        // recognised.
+        // A letter or two of the cut word may be read, and at most one unrecognised rest of a tag.
         let common = part.iter().rev().zip(all.iter().rev());
         let common = common.take_while(|(a, b)| a == b).count();
         assert!(

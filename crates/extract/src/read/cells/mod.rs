@@ -4,8 +4,8 @@
 //! date as a count of days. All show 15 significant digits and a date. So does this module. A sheet
 //! then has one text, whatever program saved it:
 //!
-//! * A number without a format of its own has up to 15 significant digits, and an exponent below
-//!   0.0001 and from 10¹⁵ on.
+//! * A number without a format has up to 15 significant digits. It has an exponent below 0.0001 and
+//!   from 10¹⁵ on.
 //! * A number with a format has the digits, groups, signs and units of the format.
 //! * A date is shown by its format. The default format, which each program shows in its country's
 //!   way, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which

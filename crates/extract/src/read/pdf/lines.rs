@@ -1,11 +1,11 @@
 //! Makes words and lines of placed glyphs.
 //!
 //! Writers of PDF place glyphs freely. A blank may be a glyph, a gap between two strings, or extra
-//! space after a glyph in a string, as Ghostscript writes it. So only positions count. A gap is a
-//! blank from a threshold on, relative to the size of the letters. Between strings it is a seventh,
-//! because kerning causes small gaps there. Within a string it is a fifth, because of
-//! letterspacing. Blanks in print are a quarter wide, and a sixth in narrow lines. A glyph that is
-//! off the line by half its size begins another line; with less it is a superscript.
+//! space after a glyph in a string (Ghostscript). So only positions count. A gap is a blank from a
+//! threshold on, relative to the size of the letters. Between strings it is a seventh, because
+//! kerning causes small gaps there. Within a string it is a fifth, because of letterspacing. Blanks
+//! in print are a quarter wide, and a sixth in narrow lines. A glyph that is off the line by half
+//! its size begins another line; with less it is a superscript.
 //!
 //! Everything is measured along the glyph's own line, so turned pages and tables need no special
 //! case. Lines are in the order in which they were drawn.

@@ -1,8 +1,8 @@
 //! PDF: extracts the words on the pages.
 //!
 //! A page has no words, only glyphs at places. The libraries provide objects, streams ([`content`])
-//! and the fonts' tables of codes ([`font`]). [`page`] follows the operators that place text, and
-//! [`lines`] makes words of it, in the direction in which it is read ([`direction`]).
+//! and the fonts' tables of codes ([`font`]). [`page`] follows the operators that place text.
+//! [`lines`] makes words of it, in reading direction ([`direction`]).
 //!
 //! # Unreadable pages
 //!
