@@ -54,7 +54,7 @@ const LONGEST_PATH: usize = 1 << 16;
 /// The deepest nesting of directories.
 const DEEPEST: usize = 1 << 12;
 
-/// The most bytes of all files together, so that sums do not overflow.
+/// The maximum number of bytes of all files together, so that sums do not overflow.
 pub(super) const MOST_BYTES: u64 = 1 << 60;
 
 /// A part of a content.
@@ -141,7 +141,7 @@ impl PackedContent {
         }
     }
 
-    /// Reads the body of a record; `None` if it is invalid. Bytes behind the head are not checked.
+    /// Reads the body of a record; `None` if it is invalid. Bytes after the head are not checked.
     pub(super) fn of_body(body: Vec<u8>) -> Option<Self> {
         let head = ContentHead::read(&mut Reader(&body))?;
         Some(Self {

@@ -140,7 +140,7 @@ fn what_cannot_be_is_refused() {
     ] {
         refused(&[head(), dir(), entry(path, EntryKind::Dir), end(0, 0, 0)]);
     }
-    // No end, two ends, wrong sums, bytes behind the end, a second head, no head.
+    // No end, two ends, wrong sums, bytes after the end, a second head, no head.
     refused(&[head(), dir()]);
     refused(&[head(), dir(), end(0, 0, 0), end(0, 0, 0)]);
     refused(&[head(), dir(), end(1, 0, 0)]);

@@ -19,7 +19,7 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// The most pairs of a corpus that are examined without being in the truth.
+/// The maximum number of pairs of a corpus that are examined without being in the truth.
 const OTHERS: usize = 20_000;
 
 struct File {

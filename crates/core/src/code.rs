@@ -19,7 +19,7 @@
 //! 1. **Where**: in the executable segments that the program header of an ELF file names. The
 //!    header is at the beginning, so a stream has it in time. Data between segments is sampled
 //!    unchanged.
-//! 2. **No disassembler.** A small distance (the uppermost byte 0 or 255) behind the byte of an
+//! 2. **No disassembler.** A small distance (the uppermost byte 0 or 255) after the byte of an
 //!    opcode is set to zero. Some of these are not distances. But the decision depends only on the
 //!    bytes around it, so equal code is changed equally everywhere. Sampling needs no more.
 
@@ -35,10 +35,10 @@ const HEAD: usize = 4096;
 /// The first bytes of an ELF file.
 const MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// The most program headers that are examined.
+/// The maximum number of program headers that are examined.
 const MOST_SEGMENTS: usize = 64;
 
-/// The bytes that a decision needs behind the first.
+/// The bytes that a decision needs after the first.
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
@@ -66,7 +66,7 @@ struct CallFilter {
     code: Vec<Range<u64>>,
     /// The position of the first held byte.
     at: u64,
-    /// Bytes that wait for those behind them.
+    /// Bytes that wait for those after them.
     held: Vec<u8>,
     /// The number of held bytes that belong to a distance.
     zero: usize,
@@ -255,7 +255,7 @@ impl CallFilter {
     }
 }
 
-/// Counts the bytes behind the first that are a distance.
+/// Counts the bytes after the first that are a distance.
 ///
 /// The byte before a distance decides. It is an opcode, the second byte of one, or the byte of the
 /// operands (mod = 0, r/m = 5: relative to the instruction pointer).

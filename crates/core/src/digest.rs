@@ -192,7 +192,7 @@ pub struct Digest {
 /// Runs of a chunk list, and the runs that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEdit {
-    /// The replaced runs of the old list. Numbers behind its end are ignored.
+    /// The replaced runs of the old list. Numbers after its end are ignored.
     pub runs: Range<u64>,
     /// The runs that replace them.
     pub by: ChunkList,

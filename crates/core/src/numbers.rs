@@ -11,7 +11,7 @@
 //! only in numbers if both have the same words, and a number wherever the other has one. At least
 //! one number must differ.
 
-/// The least number of words in a text that is compared.
+/// The minimum number of words in a text that is compared.
 const LEAST_WORDS: u64 = 5;
 
 /// Signs that join digits to one number.

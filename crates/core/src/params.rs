@@ -6,8 +6,8 @@ use std::fmt;
 
 use crate::ids::{ByteLen, Fingerprint};
 
-/// The least size of a file that is judged. A smaller one has too few windows, and its estimate of
-/// 0 or 100 % would mislead.
+/// The minimum size of a file that is judged. A smaller one has too few windows, and its estimate
+/// of 0 or 100 % would mislead.
 pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 
 /// The parameters of chunking and sampling.
@@ -85,11 +85,12 @@ impl ChunkParams {
 pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
     pub least_level: u8,
-    /// The most distinct fingerprints of a file at `least_level`; a file with more has a greater
-    /// level.
+    /// The maximum number of distinct fingerprints of a file at `least_level`; a file with more has
+    /// a greater level.
     pub few: u32,
-    /// The most distinct fingerprints of a file. Beyond it, the level rises by one (the rate
-    /// halves) until they fit. 0: nothing is sampled, and the sampled pieces are not computed.
+    /// The maximum number of distinct fingerprints of a file. Beyond it, the level rises by one
+    /// (the rate halves) until they fit. 0: nothing is sampled, and the sampled pieces are not
+    /// computed.
     pub cap: u32,
 }
 
@@ -143,7 +144,7 @@ impl SamplingParams {
         }
     }
 
-    /// Returns the most fingerprints of a file at a level.
+    /// Returns the maximum number of fingerprints of a file at a level.
     pub const fn most(&self, level: u8) -> usize {
         let most = if level <= self.least_level && self.few < self.cap {
             self.few

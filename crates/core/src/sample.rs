@@ -379,7 +379,7 @@ impl Seen {
         let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
         self.has_free &= is_kept(Self::FREE);
         // Half of the slots are free, and no probe sequence crosses a free slot. So, starting
-        // behind one, each fingerprint can be removed and inserted again. It is placed at its old
+        // after one, each fingerprint can be removed and inserted again. It is placed at its old
         // slot or an earlier one, never at one that is still to be visited.
         let free = self.slots.iter().position(|&slot| slot == Self::FREE);
         let first = free.map_or(0, |free| free + 1);

@@ -27,10 +27,10 @@ use crate::read::{LeftOut, Out, Source, Walk};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Fences, Format, Limits, Part, Role, Sink, Skipped, Workers};
 
-/// The most times that a file is read again without a crashed reader.
+/// The maximum number of times that a file is read again without a crashed reader.
 const MOST_CRASHES: usize = 16;
 
-/// The most bytes of a plain text that is decoded in this process.
+/// The maximum number of bytes of a plain text that is decoded in this process.
 const DECODED_HERE: u64 = 4 << 20;
 
 /// The maximum number of bytes of paths and reasons of skipped parts that are reported.

@@ -36,7 +36,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::worker::{Order, Task};
 
-/// The most bytes of an order.
+/// The maximum number of bytes of an order.
 const MOST_BYTES: u32 = 64 << 10;
 
 /// The time in which a client must send its order.
@@ -114,7 +114,8 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
 
 // ---- the starter -------------------------------------------------------------------------------
 
-/// The most workers of a starter at one time. The daemon has no more threads that read.
+/// The maximum number of workers of a starter at one time. The daemon has no more threads that
+/// read.
 pub const MOST_WORKERS: usize = 64;
 
 /// Refuses a connection beyond the limit: no worker is free now.

@@ -32,8 +32,8 @@ use crate::schema::PostingKind;
 /// An answer that depends on more contents and keys has no footprint.
 const MOST_NOTED: usize = 1 << 16;
 
-/// The most contents and keys of all recorded commits, and of one that does not touch everything:
-/// at 4 bytes each, a quarter of a megabyte.
+/// The maximum number of contents and keys of all recorded commits, and of one that does not touch
+/// everything: at 4 bytes each, a quarter of a megabyte.
 const MOST_TOUCHED: usize = 1 << 16;
 
 fn hashed(kind: PostingKind, key: u64) -> u32 {

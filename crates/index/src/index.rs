@@ -300,7 +300,7 @@ impl Index {
     /// wait meanwhile: half a second for an index of 100 MB. Returns whether it was done; it is not
     /// while a [`Snapshot`] is alive.
     pub fn compact(&self) -> Result<bool, ApplyError> {
-        /// The least number of bytes worth it.
+        /// The minimum number of bytes worth it.
         const LEAST: u64 = 4 << 20;
         if self.place.as_file().is_none() {
             return Ok(false);

@@ -24,7 +24,8 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// The most pairs of a generation: 2 · 131,072 pairs, at some 72 bytes each, are 19 MB.
+/// The maximum number of pairs of a generation: 2 · 131,072 pairs, at some 72 bytes each, are 19
+/// MB.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
 /// Measures that are not written yet.

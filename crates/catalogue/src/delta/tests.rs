@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// Arbitrary bytes behind a right digest give the new catalogue, or nothing.
+/// Arbitrary bytes after a right digest give the new catalogue, or nothing.
 #[test]
 fn changed_deltas_make_the_new_catalogue_or_nothing() {
     let mut scene = Scene::new();

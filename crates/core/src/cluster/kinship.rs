@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the most that [`Self::kinship`] can be if the true shares are at most these.
+    /// Returns the maximum of [`Self::kinship`] if the true shares are at most these.
     pub fn most_kinship(&self) -> u32 {
         let (a, b) = self.sides();
         self.worth(a, b.1).max(self.worth(b, a.1))

@@ -70,7 +70,7 @@ struct Round {
     strength: Strength,
 }
 
-/// The least strength of the links of a round.
+/// The minimum strength of the links of a round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,

@@ -122,8 +122,8 @@ const FIRST_PIECE: u64 = 4 << 10;
 /// half a block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
-/// The most chunks whose bytes are collected without an allocation, because threads contend for the
-/// allocator. Most files have no more.
+/// The maximum number of chunks whose bytes are collected without an allocation, because threads
+/// contend for the allocator. Most files have no more.
 const FEW_CHUNKS: usize = 64;
 
 impl Digester {
@@ -521,7 +521,7 @@ impl Digester {
         self.kept.resize(self.kept.len() + count as usize, 0);
     }
 
-    /// Hashes all pending chunks; `block` has the bytes behind those in `kept`. Afterwards the
+    /// Hashes all pending chunks; `block` has the bytes after those in `kept`. Afterwards the
     /// bytes of a chunk that began in `kept` and ended in `block` are in `kept`, too.
     fn flush(&mut self, block: &[u8]) {
         let block_from = self.kept_from + self.kept.len() as u64;

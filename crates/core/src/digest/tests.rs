@@ -377,7 +377,7 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
         (&[(1, 1), (2, 1), (3, 2), (4, 1)], &[]),
         // Replaced in place, at both ends.
         (&[(9, 1), (2, 1), (3, 2), (8, 1)], &[(0, 19), (57, 75)]),
-        // Inserted chunks move everything behind them; neighbours are one range.
+        // Inserted chunks move everything after them; neighbours are one range.
         (
             &[(1, 1), (7, 1), (8, 2), (2, 1), (3, 2), (4, 1)],
             &[(11, 64)],

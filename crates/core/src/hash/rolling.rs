@@ -437,7 +437,7 @@ impl Scanner {
         &self.carry[..self.carried]
     }
 
-    /// Starts again within a file, behind these last bytes.
+    /// Starts again within a file, after these last bytes.
     pub(crate) fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
         self.reset();
         self.position = position;

@@ -21,13 +21,13 @@ use crate::params::Params;
 /// Words in a shingle.
 pub(crate) const SHINGLE: usize = Params::SHINGLE;
 
-/// The most letters of a word that is hashed here.
+/// The maximum number of letters of a word that is hashed here.
 pub(crate) const MOST_LETTERS: usize = 16;
 
-/// A block, and the bytes behind it that a word at its end may have.
+/// A block, and the bytes after it that a word at its end may have.
 pub(crate) const WINDOW: usize = BLOCK + MOST_LETTERS;
 
-/// The most words of a block.
+/// The maximum number of words of a block.
 const MOST_WORDS: usize = BLOCK / 2;
 
 /// Multiplier of the words of a shingle, odd.
@@ -121,7 +121,7 @@ impl WordEnd {
 }
 
 /// Converts ASCII letters to one case. Letters and `_` have the bit above that of small letters;
-/// the zeros behind them stay zeros.
+/// the zeros after them stay zeros.
 #[inline]
 pub(crate) const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
@@ -195,7 +195,7 @@ const fn power(of: u64, exponent: u64) -> u64 {
 /// Yields where runs of ones begin and end, in order. No run reaches the highest bit.
 pub(crate) struct Runs {
     begins: u64,
-    /// The zeros behind them.
+    /// The zeros after them.
     ends: u64,
 }
 
@@ -249,7 +249,7 @@ const fn long_runs(mask: u64) -> u64 {
 #[inline]
 pub(crate) fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
-    // Never the default: a window has as many bytes behind the block.
+    // Never the default: a window has as many bytes after the block.
     let bytes = window[from..].first_chunk().unwrap_or(&[0; MOST_LETTERS]);
     // No branch, because the length of a word is unpredictable.
     u128::from_le_bytes(*bytes) & MASK[length % MASK.len()]

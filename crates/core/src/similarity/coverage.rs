@@ -16,7 +16,7 @@
 //!
 //! * *Blocks*: few gaps, all long. The share covered is p.
 //! * *Edits*: single pieces, replaced at random and independently. Each piece stays with
-//!   probability q, and a window with p = q^w. A run of pieces that stayed ends behind each piece
+//!   probability q, and a window with p = q^w. A run of pieces that stayed ends after each piece
 //!   with probability 1 - q. So the share in runs of at least n is
 //!
 //!   ```text
@@ -43,7 +43,7 @@ use crate::similarity::pattern::Pattern;
 /// Bytes of a word of text with its separator.
 const WORD: f64 = 6.0;
 
-/// The pieces of windows, and the least length of a run that counts.
+/// The pieces of windows, and the minimum length of a run that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// Pieces of a window: w.

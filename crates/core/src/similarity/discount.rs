@@ -54,7 +54,7 @@ use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::similarity::chunks::Common;
 use crate::similarity::{NoBoilerplate, Sketch};
 
-/// The most contents that may have a piece of full weight.
+/// The maximum number of contents that may have a piece of full weight.
 pub const FREE: u32 = 64;
 
 /// The steepness of the fall beyond [`FREE`].

@@ -35,7 +35,7 @@ use crate::similarity::{
     Boilerplate, Estimated, Interval, Measures, Sketch, Unit, WINDOW, too_small,
 };
 
-/// The fewest common fingerprints that are evidence without a common chunk.
+/// The minimum number of common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
 
 /// The weight of the expectation from chunks alone, in samples: one half, after Jeffreys. It keeps

@@ -25,7 +25,7 @@ use crate::ids::{ContentId, Fingerprint};
 use crate::sample::Signature;
 use crate::similarity::discount::Rarity;
 
-/// The least number of contents that have a frame.
+/// The minimum number of contents that have a frame.
 pub const LEAST: usize = 12;
 
 /// The share of the common samples that a neighbour has.
@@ -40,10 +40,11 @@ const HALF: f64 = 0.5;
 /// A sample in more than this share of the first neighbours is in many.
 const MANY: f64 = 0.35;
 
-/// The most samples, for each of the frame, that are neither of it nor in few contents.
+/// The maximum number of samples, for each of the frame, that are neither of it nor in few
+/// contents.
 const NEITHER: f64 = 0.2;
 
-/// The least share, and number, of samples in fewer than [`LEAST`] contents.
+/// The minimum share, and number, of samples in fewer than [`LEAST`] contents.
 const REST: (f64, usize) = (0.25, 6);
 
 /// A sample, and the contents that have it.

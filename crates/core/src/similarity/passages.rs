@@ -14,7 +14,7 @@
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;
 
-/// The least number of samples in a chunk that show whether its text is common.
+/// The minimum number of samples in a chunk that show whether its text is common.
 pub const LEAST: usize = 3;
 
 /// Returns the chunks of a content that are evidence, by their place in its list. Each has the
@@ -26,7 +26,7 @@ pub fn text_of_chunks<'s>(
 ) -> impl Iterator<Item = (usize, u32)> + 's {
     let samples = &sketch.signature.fingerprints;
     let size = sketch.chunks.total_len().0.max(1);
-    // Returns the first sample behind a position.
+    // Returns the first sample after a position.
     let behind = move |at: u64| {
         let share = at as f64 / size as f64;
         ((share * samples.len() as f64 - 0.5).ceil().max(0.0) as usize).min(samples.len())

@@ -44,11 +44,11 @@ pub(super) use cover::{CoverWalk, Covered, WordLengths};
 pub use laid_out::{ComparedBytes, ComparedText};
 pub use members::ProvableMembers;
 
-/// Words in a shingle, the least length of a run that covers.
+/// Words in a shingle, the minimum length of a run that covers.
 const SHINGLE: usize = Params::SHINGLE;
 
-/// The least bytes of words in a run that is a *passage*: some twenty words that do not occur twice
-/// by chance. `docs/similarity.md` compares greater and smaller lengths.
+/// The minimum number of bytes of words in a run that is a *passage*: some twenty words that do not
+/// occur twice by chance. `docs/similarity.md` compares greater and smaller lengths.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
 /// Two texts repeat what they share, as records do, if each has this many covered words for one

@@ -52,7 +52,7 @@ use places::{AllWindows, BlocksOfA, BlocksOfB, Starts};
 
 pub use cover::cover;
 
-/// The least length of a run that counts: one window.
+/// The minimum length of a run that counts: one window.
 pub const LEAST_RUN: usize = Params::WINDOW;
 
 /// The number of places in b that are compared for a frequent window.

@@ -282,7 +282,7 @@ fn rarity(texts: u32) -> f64 {
 pub struct Proof {
     /// The counts that the measures are made of.
     pub common: CommonText,
-    /// The most bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
+    /// The maximum number of bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
     pub rare: f64,
     /// The bytes of rare text in all common runs.
     pub scattered: f64,

@@ -23,7 +23,7 @@ pub(crate) struct CollectedWords {
 /// A word recurs if it is at least one in this many words.
 const RECURRING_IN: u32 = 40;
 
-/// The least number of words for which recurring words can be determined.
+/// The minimum number of words for which recurring words can be determined.
 const LEAST_WORDS: u32 = 150;
 
 /// The bits of the hashes by which words are counted.

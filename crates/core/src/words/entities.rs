@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// The longest name of HTML; also long enough for any number of a character.
 pub(super) const MAX_NAME: usize = 32;
 
-/// The most characters of a name.
+/// The maximum number of characters of a name.
 pub(super) type Characters = [char; 2];
 
 static LETTERS: &str = include_str!("entities/letters.txt");
@@ -63,7 +63,7 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     at.ok().map(|at| table[at].1)
 }
 
-/// Returns the character of a number in decimal or, behind an `x`, hexadecimal digits.
+/// Returns the character of a number in decimal or, after an `x`, hexadecimal digits.
 fn character_of(number: &[u8]) -> Option<char> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {

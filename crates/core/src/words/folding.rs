@@ -5,8 +5,8 @@ use crate::ids::WordsDigest;
 use crate::params::LEAST_JUDGED;
 use crate::words::Short;
 
-/// The most letters of a word that count for the share of words in a file. A longer run is a hash,
-/// a line of encoded data or a generated identifier.
+/// The maximum number of letters of a word that count for the share of words in a file. A longer
+/// run is a hash, a line of encoded data or a generated identifier.
 const COUNTED: u64 = 16;
 
 /// A shingle is sampled once more for this many continuation bytes in its last word, and at most

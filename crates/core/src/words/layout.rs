@@ -37,30 +37,31 @@ pub(crate) const DECIDED: usize = 64 << 10;
 /// The bytes that show whether there is anything to decide.
 pub(crate) const GLANCE: usize = 4 << 10;
 
-/// The least number of rows of a table, and of lines that are examined.
+/// The minimum number of rows of a table, and of lines that are examined.
 const LEAST_ROWS: usize = 8;
 
 /// The letters that the uncommon words of a distinctive row have together.
 const TELLING: u32 = 7;
 
-/// The most letters that count of one word; a word that is no plain number counts `MORE` more.
+/// The maximum number of letters that count of one word; a word that is no plain number counts
+/// `MORE` more.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;
 
 /// A word is common if more than one in `COMMON_IN` rows has it, and more than two rows.
 const COMMON_IN: usize = 50;
 
-/// The least length of a line of encoded data, and of a file that is one such line.
+/// The minimum length of a line of encoded data, and of a file that is one such line.
 const LEAST_LINE: usize = 40;
 const LEAST_ENCODED: usize = 256;
 
 /// A word of at least this many letters and digits may be a digest.
 const DIGEST: usize = 16;
 
-/// The most words of a row that is a unit. Longer rows contain runs of five words.
+/// The maximum number of words of a row that is a unit. Longer rows contain runs of five words.
 const SHORT: usize = SHINGLE - 1;
 
-/// The most bytes of a line that are buffered of a table in pieces.
+/// The maximum number of bytes of a line that are buffered of a table in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// The layout of the lines of a file.
@@ -182,7 +183,7 @@ pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(all)
 }
 
-/// Cuts the bytes off behind the last line end.
+/// Cuts the bytes off after the last line end.
 fn without_last(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte == b'\n');
     &bytes[..end.map_or(0, |end| end + 1)]

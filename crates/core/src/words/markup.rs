@@ -29,7 +29,7 @@ const LEAST_MARKS: usize = 2;
 /// bytes and 99 % more than nine; 99 % of sources have fewer than two.
 const MARKS: usize = 3;
 
-/// The most bytes before a declaration: a stray word, a shebang.
+/// The maximum number of bytes before a declaration: a stray word, a shebang.
 const STRAY: usize = 64;
 
 /// The longest rest of a tag that a part may begin with.
@@ -38,7 +38,7 @@ const MAX_REST: usize = 4 << 10;
 /// Within this many bytes a script or a style has a brace or a `=`, which prose rarely has.
 const CODE: usize = 256;
 
-/// The most attributes without values that the rest of a tag has.
+/// The maximum number of attributes without values that the rest of a tag has.
 const MAX_BARE: usize = 3;
 
 const MAX_DECLARATION: usize = 1 << 10;
@@ -92,7 +92,7 @@ pub(super) enum Markup {
         style: u8,
         at: u8,
     },
-    /// In a tag whose content is not text, unless it is empty: behind a `/`, or not.
+    /// In a tag whose content is not text, unless it is empty: after a `/`, or not.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
@@ -119,7 +119,7 @@ pub(super) enum Shown {
 }
 
 impl Markup {
-    /// Returns the state behind a byte, and the effect of the byte.
+    /// Returns the state after a byte, and the effect of the byte.
     #[inline]
     pub(super) fn after(self, byte: u8) -> (Self, Shown) {
         let lower = byte.to_ascii_lowercase();
@@ -179,7 +179,7 @@ impl Markup {
         }
     }
 
-    /// Returns the state behind a letter of a name, with `at` letters before it.
+    /// Returns the state after a letter of a name, with `at` letters before it.
     fn after_name([script, style]: [u8; 2], at: u8, lower: u8) -> Self {
         match lower {
             b'>' | b' ' | b'\t' | b'\n' | b'\r' | b'/' => {
@@ -242,7 +242,7 @@ fn begins_with(bytes: &[u8], with: &[u8]) -> bool {
     first.is_some_and(|first| first.eq_ignore_ascii_case(with))
 }
 
-/// Returns the place of the next `<` at or behind `from`.
+/// Returns the place of the next `<` at or after `from`.
 fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
@@ -293,7 +293,7 @@ fn is_rest_of_tag(rest: &[u8]) -> bool {
     within_word() || within_name() || within_value()
 }
 
-/// Returns whether the bytes behind the first `rest` have as many marks as markup has.
+/// Returns whether the bytes after the first `rest` have as many marks as markup has.
 fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;
@@ -330,7 +330,7 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     marks >= LEAST_MARKS && marks * 1024 >= MARKS * (head.len() - aside)
 }
 
-/// Returns where the next end tag of a script or style begins, at or behind `from`.
+/// Returns where the next end tag of a script or style begins, at or after `from`.
 fn end_of_hidden(head: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(next) = next_open(head, at) {
@@ -381,7 +381,7 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
 }
 
 struct Attributes {
-    /// Their bytes, with the `>` behind them.
+    /// Their bytes, with the `>` after them.
     length: usize,
     /// True if one has a value, or the tag is empty.
     has_value: bool,

@@ -481,7 +481,7 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     text.0
 }
 
-/// The least number of non-ASCII characters for each broken place of a damaged UTF-8 text. With
+/// The minimum number of non-ASCII characters for each broken place of a damaged UTF-8 text. With
 /// fewer, a text is in another encoding. A text that was cut within a letter has one broken place.
 /// ISO 8859-1 has next to no valid characters beyond ASCII.
 const FOR_EACH_BREAK: usize = 8;

@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical};
 
-/// The maximum number of marks that wait behind a character.
+/// The maximum number of marks that wait after a character.
 const MAX_MARKS: usize = 30;
 
-/// The waiting character, and the marks behind it.
+/// The waiting character, and the marks after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Composer {
     starter: Option<char>,

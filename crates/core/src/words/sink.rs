@@ -70,7 +70,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// A word of 1 to 16 ASCII letters as a number, with the first letter lowest and zeros behind the
+/// A word of 1 to 16 ASCII letters as a number, with the first letter lowest and zeros after the
 /// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {

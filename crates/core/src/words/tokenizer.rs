@@ -89,7 +89,7 @@ impl Tokenizer {
         self.markup.map(|markup| markup != Markup::None)
     }
 
-    /// Returns the state behind the beginning of a text. Two tokenizers with equal states find the
+    /// Returns the state after the beginning of a text. Two tokenizers with equal states find the
     /// same words from there on.
     pub(super) fn standing(&self) -> Self {
         let (wide, have) = match self.need {
@@ -226,7 +226,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte behind `&`; returns whether it is text that was not taken.
+    /// Takes a byte after `&`; returns whether it is text that was not taken.
     fn goes_on_with_name(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         let has_room = self.name.len() < entities::MAX_NAME;
         match byte {

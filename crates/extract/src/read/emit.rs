@@ -71,7 +71,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// The most skipped parts that are reported by name.
+/// The maximum number of skipped parts that are reported by name.
 const MOST_SKIPS: u32 = 1000;
 
 /// Writes frames.

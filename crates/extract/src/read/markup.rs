@@ -61,7 +61,7 @@ fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(&text[1..])
 }
 
-/// Processes the tag at the start of the text; returns the text behind it, or behind everything
+/// Processes the tag at the start of the text; returns the text after it, or after everything
 /// that it hides.
 fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let after = |what: &str| match memchr::memmem::find(text.as_bytes(), what.as_bytes()) {
@@ -99,7 +99,7 @@ fn tag<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     Ok(rest)
 }
 
-/// Returns the text behind the end tag of a hidden element.
+/// Returns the text after the end tag of a hidden element.
 fn after_end_of<'a>(name: &str, text: &'a str) -> &'a str {
     let bytes = text.as_bytes();
     for at in memchr::memmem::find_iter(bytes, b"</") {

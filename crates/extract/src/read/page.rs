@@ -10,7 +10,7 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The most of a page that is read. The head of most is shorter.
+/// The maximum number of bytes of a page that are read. The head of most is shorter.
 const MOST_READ: u64 = 64 << 10;
 
 /// Elements whose content is not markup.
@@ -116,7 +116,7 @@ fn is_html(doctype: &[u8]) -> bool {
     kind.get(..4).is_some_and(|kind| is(kind, b"html"))
 }
 
-/// Returns the inside of a tag, and the bytes behind it. An end in quotes does not count.
+/// Returns the inside of a tag, and the bytes after it. An end in quotes does not count.
 fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while let Some(found) = memchr::memchr3(b'>', b'"', b'\'', &text[at..]) {
@@ -129,17 +129,17 @@ fn tag_of(text: &[u8]) -> (&[u8], &[u8]) {
             None => break,
         }
     }
-    // The tag continues behind the bytes read, so nothing follows in them.
+    // The tag continues after the bytes read, so nothing follows in them.
     (b"", b"")
 }
 
-/// Returns the bytes behind the next occurrence of `what`.
+/// Returns the bytes after the next occurrence of `what`.
 fn after<'t>(text: &'t [u8], what: &[u8]) -> &'t [u8] {
     let at = memchr::memmem::find(text, what);
     at.map_or(b"", |at| &text[at + what.len()..])
 }
 
-/// Returns the bytes behind the end tag of an element.
+/// Returns the bytes after the end tag of an element.
 fn after_end_of<'t>(name: &[u8], text: &'t [u8]) -> &'t [u8] {
     let mut rest = text;
     while !rest.is_empty() {

@@ -11,10 +11,10 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date::of_parsed;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The most entries of a directory that are read. Cameras write up to a hundred.
+/// The maximum number of entries of a directory that are read. Cameras write up to a hundred.
 const MAX_ENTRIES: usize = 512;
 
-/// The most bytes of the box that locates everything in a HEIC.
+/// The maximum number of bytes of the box that locates everything in a HEIC.
 const MAX_META: usize = 64 << 10;
 
 /// The tag that locates the directory of Exif.
@@ -111,7 +111,7 @@ fn exif_by_boxes(source: Source<'_>, head: &[u8]) -> Option<u64> {
     at.checked_add(4 + u64::from(u32::from_be_bytes(before)))
 }
 
-/// Returns the kind of a box, the available part of its body, and the bytes behind it.
+/// Returns the kind of a box, the available part of its body, and the bytes after it.
 fn next_box(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let mut fields = Fields(bytes);
     let (len, kind) = (fields.number(4)? as usize, fields.bytes(4)?);

@@ -2,7 +2,7 @@
 //!
 //! The format is a tree of groups. Groups that open with a destination are not text (fonts, styles,
 //! pictures). Neither are groups that open with `\*`: readers must skip them if they do not know
-//! the word behind it. Notes go to the end. Bytes are in the code page of the document or of the
+//! the word after it. Notes go to the end. Bytes are in the code page of the document or of the
 //! current font. They may be spread over several escapes.
 
 use encoding_rs::{
@@ -114,7 +114,7 @@ fn next(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     }
 }
 
-/// Reads the token behind a backslash.
+/// Reads the token after a backslash.
 fn control(bytes: &[u8]) -> (Token<'_>, &[u8]) {
     let letters = bytes
         .iter()

@@ -38,7 +38,7 @@ impl Order {
         format!("{MARK}{}", serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// Returns the order among the arguments of this process, and the arguments behind it.
+    /// Returns the order among the arguments of this process, and the arguments after it.
     pub(crate) fn from_args(
         args: impl Iterator<Item = OsString>,
     ) -> Result<(Self, Vec<OsString>), String> {

@@ -112,7 +112,7 @@ fn what_follows_the_last_stream_is_left_out() {
         let pieces = take("a.x", &padded).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content, "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Streams continue behind padding.
+        // Streams continue after padding.
         let twice = [&bytes[..], &[0; 8], &bytes].concat();
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");

@@ -54,7 +54,7 @@ fn a_packet_states_the_date_where_the_dictionary_does_not() {
             packet.len()
         )],
     );
-    // The catalogue names its packet. Offsets behind it are then wrong, but objects are found
+    // The catalogue names its packet. Offsets after it are then wrong, but objects are found
     // anyway.
     let (from, to) = (
         &b"<</Type/Catalog/Pages 2 0 R>>"[..],
@@ -114,7 +114,7 @@ fn pictures_state_the_date_of_exif() {
     assert_eq!(stated("a", &png(&exif)), expected);
     assert_eq!(stated("a", &exif), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 0)), expected);
-    // Directories may be anywhere behind the picture.
+    // Directories may be anywhere after the picture.
     assert_eq!(stated("a.tif", &tiff(&texts, 300_000)), expected);
     assert_eq!(stated("a.heic", &heic(&exif, 300_000)), expected);
 }

@@ -269,7 +269,7 @@ fn too_short() -> Fault {
 
 /// The parts of a chunk list in which runs are replaced.
 struct Stretch {
-    /// The number of the first part, and of the part behind the last, if there is one.
+    /// The number of the first part, and of the part after the last, if there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
     replaced: ChunkList,

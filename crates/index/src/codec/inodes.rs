@@ -21,7 +21,7 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
-/// Returns the first number behind those of a row.
+/// Returns the first number after those of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
     row.saturating_add(1).saturating_mul(SPAN)
 }

@@ -378,7 +378,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Reads the gap at a bit, or the end of a list; moves the bit behind it.
+    /// Reads the gap at a bit, or the end of a list; moves the bit after it.
     #[inline]
     fn gap(&self, at: &mut usize) -> Result<Option<u32>, Malformed> {
         let malformed = Malformed("postings");
@@ -465,7 +465,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns the content behind a gap.
+/// Returns the content after a gap.
 fn above(content: u32, gap: u32) -> Result<u32, Malformed> {
     let next = content.checked_add(gap).and_then(|at| at.checked_add(1));
     next.ok_or(Malformed("postings"))

@@ -12,7 +12,7 @@ pub(crate) const MOST: usize = 8;
 /// The maximum after a batch of a bulk load, which merges them once at its end.
 pub(crate) const MOST_IN_BULK: usize = 64;
 
-/// Returns the start of the run to merge into one segment; `None` if none is to be merged. `sizes`
+/// Returns the start of the run to merge into one segment; `None` if no merge is needed. `sizes`
 /// are the numbers of postings of the segments, oldest first.
 pub(crate) fn merge_from(sizes: &[u64], most: usize) -> Option<usize> {
     if sizes.len() <= most {

@@ -13,7 +13,7 @@ use super::block::Posting;
 /// Fewer postings are sorted by comparison.
 const FEW: usize = 512;
 
-/// The most bits of a digit; each value of a digit is a place that is written in turn.
+/// The maximum number of bits of a digit; each value of a digit is a place that is written in turn.
 const DIGIT: u32 = 11;
 
 /// The bits that, beyond those that count the keys, make nearly all keys distinct.

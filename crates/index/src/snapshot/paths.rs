@@ -21,7 +21,7 @@ use crate::store::ReadableTable;
 /// The directory "/".
 pub(crate) const ROOT: DirId = DirId(0);
 
-/// The most nested directories; more can only be a cycle in a damaged file.
+/// The maximum number of nested directories; more can only be a cycle in a damaged file.
 const DEPTH: usize = 1 << 16;
 
 impl Snapshot {

@@ -13,7 +13,7 @@ use crate::words::WordSums;
 pub struct LargeDigest {
     /// The digest.
     pub made: Made,
-    /// The state at the end of the content, if it was asked for.
+    /// The state at the end of the content, if it was requested.
     pub checkpoint: Option<Checkpoint>,
     /// Its stretches, if it is of a kind that has stretches.
     pub stretches: Option<Stretches>,

@@ -27,7 +27,7 @@ use crate::words::WordSums;
 /// Bytes of a stretch, while there are few. Digesting it takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The most stretches; then every two become one. Each has some 4 KB, and the samples.
+/// The maximum number of stretches; then every two become one. Each has some 4 KB, and the samples.
 pub(super) const MOST: usize = 256;
 
 /// The state of the stretches so far.
@@ -262,7 +262,7 @@ impl Digester {
         self.recorder = Some(recorder);
     }
 
-    /// Returns the levels for the stretches behind this one.
+    /// Returns the levels for the stretches after this one.
     fn level_behind(&self, recorder: &mut Recorder, stretch: &Stretch) -> [u8; 2] {
         if recorder.revised.is_some() {
             let known = recorder.levels();

@@ -16,7 +16,7 @@ pub(super) struct Revised {
     was_at: u64,
     /// The distance by which it has moved back, if it still exists; positive after an insertion.
     shift: i64,
-    /// The shift behind the first stretch that differs, if it is probably another one.
+    /// The shift after the first stretch that differs, if it is probably another one.
     pub(super) shift_ahead: Option<i64>,
     /// True if the digester has digested the bytes before the current stretch; otherwise they are
     /// unchanged.
@@ -61,8 +61,8 @@ impl Revised {
         }
     }
 
-    /// Passes the stretch at `from`, which differs; the bytes behind it have probably moved by
-    /// `shift`. The next known stretch is at least a block behind. The bytes before it may be the
+    /// Passes the stretch at `from`, which differs; the bytes after it have probably moved by
+    /// `shift`. The next known stretch is at least one block later. The bytes before it may be the
     /// beginning of the content, which must be long enough to decide its kind.
     pub(super) fn pass_shifted(&mut self, from: u64, shift: i64) {
         self.shift = shift;

@@ -179,7 +179,7 @@ pub struct Stretches {
     pub(super) all: Vec<Arc<Stretch>>,
     /// The length of new stretches in bytes.
     pub(super) length: u64,
-    /// The digester behind the beginning of the content, which decided its kind.
+    /// The digester after the beginning of the content, which decided its kind.
     pub(super) beginning: Arc<Digester>,
     /// The chunk that ends with the content.
     pub(super) last_chunk: Option<ChunkRun>,

@@ -151,8 +151,8 @@ impl Tail {
     }
 }
 
-/// The most messages that are sorted without an allocation, because threads contend for the
-/// allocator.
+/// The maximum number of messages that are sorted without an allocation, because threads contend
+/// for the allocator.
 const FEW: usize = 256;
 
 /// Returns the messages that have a body, those with the longest bodies first.

@@ -81,7 +81,7 @@ proptest! {
         let length = bytes.len().min(WINDOW);
         window[..length].copy_from_slice(&bytes[..length]);
         let mask = classify(window.first_chunk().unwrap()).words;
-        // A word that continues behind the block is not part of it.
+        // A word that continues after the block is not part of it.
         let mask = mask & u64::MAX >> mask.leading_ones().min(63);
         let end = BLOCK - mask.leading_zeros() as usize;
         let (mut chain, mut expected) = (ShingleChain::default(), ShingleChain::default());
@@ -119,7 +119,7 @@ proptest! {
                     break;
                 }
             }
-            // No word continues behind the taken bytes, and they were not stopped by a block of
+            // No word continues after the taken bytes, and they were not stopped by a block of
             // such words.
             let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
             prop_assert!(at == 0 || !is_letter(&bytes[at - 1]) || !is_letter(&bytes[at]));

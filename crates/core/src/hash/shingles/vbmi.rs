@@ -93,7 +93,7 @@ static NUMBERS: AlignedTable<[u8; BLOCK]> = AlignedTable({
     numbers
 });
 
-/// Eight times each of eight numbers: those of the first words, of those behind them, and so on.
+/// Eight times each of eight numbers: those of the first words, of those after them, and so on.
 static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
     let mut lanes = [[0; BLOCK]; MOST_WORDS / LANES];
     let mut at = 0;
@@ -106,7 +106,7 @@ static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
 
 /// The places of letters in the next blocks of a text: a bit for each byte.
 struct LettersAhead {
-    /// A mask for each block, and zeros behind them.
+    /// A mask for each block, and zeros after them.
     masks: [u64; AHEAD + 1],
     /// The number of blocks.
     count: usize,
@@ -201,7 +201,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
             (from, taken, ahead.count) = (from + taken, 0, 0);
             continue;
         }
-        // The next byte to take is in the last block, or behind it.
+        // The next byte to take is in the last block, or after it.
         let done = (taken / BLOCK).min(ahead.count);
         ahead.count -= done;
         ahead.masks[0] = ahead.masks[done];

@@ -32,7 +32,7 @@ impl SeenShingles {
 
     /// Notes shingles.
     pub fn note(&self, shingles: &[u64]) {
-        // The loads of several shingles overlap, so the writes behind them do not wait for memory.
+        // The loads of several shingles overlap, so the writes after them do not wait for memory.
         for some in shingles.chunks(AT_ONCE) {
             let mut looked = [0; AT_ONCE];
             for (looked, &shingle) in looked.iter_mut().zip(some) {

@@ -6,7 +6,7 @@ use crate::words::sink::{FOLDED, Sink};
 
 impl Tokenizer {
     /// Takes bytes one by one from `from` on, and returns where it stopped. That is the first
-    /// separator at or behind `least`, or the end.
+    /// separator at or after `least`, or the end.
     pub(super) fn by_bytes(
         &mut self,
         bytes: &[u8],

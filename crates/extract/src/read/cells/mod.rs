@@ -52,7 +52,7 @@ impl Decimal {
         }
     }
 
-    /// Rounds half away from zero to this many digits behind the point.
+    /// Rounds half away from zero to this many digits after the point.
     fn rounded(mut self, decimals: i32) -> Self {
         let kept = self.exponent + decimals;
         if kept >= self.digits.len() as i32 {
@@ -88,7 +88,7 @@ impl Decimal {
         if all.is_empty() { "0".to_owned() } else { all }
     }
 
-    /// Returns all digits behind the point.
+    /// Returns all digits after the point.
     fn fraction(&self) -> String {
         let zeros = (-self.exponent).max(0) as usize;
         let behind = self.digits.iter().skip(self.exponent.max(0) as usize);

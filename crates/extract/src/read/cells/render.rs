@@ -181,7 +181,7 @@ struct Places {
     has_exponent: bool,
     /// True if a placeholder before the point is `0`.
     insists: bool,
-    /// The placeholders behind the point up to the last `0`.
+    /// The placeholders after the point up to the last `0`.
     fixed: usize,
 }
 

@@ -59,7 +59,7 @@ const MOST_COLUMNS: u64 = 16_384;
 
 const MOST_ROWS: u64 = 1 << 20;
 
-/// The most bytes of a row to which repeated cells are written out.
+/// The maximum number of bytes of a row to which repeated cells are written out.
 const LONGEST_ROW: usize = 1 << 20;
 
 impl<'w> Body<'w> {

@@ -104,7 +104,7 @@ fn turn(line: &mut [OnLine]) {
     }
 }
 
-/// Moves vowels and accents above a letter behind it, whichever was drawn first.
+/// Moves vowels and accents above a letter after it, whichever was drawn first.
 fn place_marks(line: &mut [OnLine]) {
     let is_mark = |glyph: &OnLine| {
         let mark = |letter: char| letter.general_category() == GeneralCategory::NonspacingMark;

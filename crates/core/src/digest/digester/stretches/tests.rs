@@ -392,7 +392,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     );
 }
 
-/// Inserted or removed bytes move everything behind them. That part is not digested, neither then
+/// Inserted or removed bytes move everything after them. That part is not digested, neither then
 /// nor at the next change.
 #[test]
 fn what_stands_elsewhere_is_not_digested() {
@@ -464,7 +464,7 @@ fn what_stands_elsewhere_is_not_digested() {
     assert!(grown > 0, "none was known");
 }
 
-/// The rest of a content behind an edit may be a single chunk.
+/// The rest of a content after an edit may be a single chunk.
 #[test]
 fn an_edit_just_before_the_end_is_one() {
     let params = Params::default();
