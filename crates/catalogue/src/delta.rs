@@ -10,8 +10,8 @@
 //!
 //! 1 head     digest of the base, 32 B │ head of the new catalogue
 //! 2 content  a content that the base does not have in this form
-//! 3 look     a look that the base does not have so; numbers of the new catalogue
-//! 4 entry    a name that the base does not have so; numbers of the new catalogue
+//! 3 look     a look that the base does not have in this form; numbers of the new catalogue
+//! 4 entry    a name that the base does not have in this form; numbers of the new catalogue
 //! 7 keep     varint skipped │ varint kept: the base's next entries go, those after them stay
 //! 8 content  varint number in the base: that content
 //! 9 look     varint number in the base: that content's look
