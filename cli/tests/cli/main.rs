@@ -8,8 +8,8 @@ mod action; // the action of GitHub that runs `check`
 mod away; // plans with catalogues
 mod check; // near-copies of what is about to be written
 mod conflicts; // what sync programs kept twice
-mod daemon;
-mod dates; // against a daemon that says what the test wants
+mod daemon; // against a daemon that says what the test wants
+mod dates;
 mod documents; // reports as they are saved
 mod first_days; // versions, first screens, local time
 mod fold; // lists of hits

@@ -1,4 +1,4 @@
-//! The watched tree as one caller sees it: the one place where a view decides what is there.
+//! The watched tree as one caller sees it: decides whether an entry is there for them.
 //!
 //! In a mount of one user everything is. In one for all, a place is there for a caller if he could
 //! open it (a file) or enter it (a directory), as the kernel decides for him at this moment, and if
