@@ -8,7 +8,6 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use resemble_core::hash::{content, md5, rolling};
-use resemble_core::ids::ChunkHash;
 use resemble_core::params::ChunkParams;
 use resemble_testutil::random::{Random, noise};
 
@@ -71,7 +70,7 @@ fn chunk_names(bytes: &[u8], random: &mut Random) {
     println!("MD5");
     for (what, messages) in &batches {
         let total = messages.iter().map(|message| message.len()).sum();
-        let mut out: Vec<ChunkHash> = Vec::new();
+        let mut out = Vec::new();
         for platform in md5::Md5Platform::available() {
             let speed = measure(total, || {
                 out.clear();

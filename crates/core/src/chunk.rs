@@ -118,15 +118,12 @@ impl Chunker {
     /// Makes a chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
         // Samples are not needed here, so the level allows as few as possible.
-        Self::with(
-            Scanner::with(params.backup_divisor, 63, RollingPlatform::detect()),
-            params,
-        )
+        Self::with(Scanner::new(params.backup_divisor, 63), params)
     }
 
     /// Makes a chunker that also reports the samples of the windows.
     pub(crate) fn sampling(params: &Params) -> Self {
-        Self::with(Scanner::new(params), &params.chunk)
+        Self::with(params.scanner(), &params.chunk)
     }
 
     fn with(scanner: Scanner, params: &ChunkParams) -> Self {

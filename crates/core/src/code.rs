@@ -85,7 +85,7 @@ enum Machine {
 impl CodeSampler {
     pub(crate) fn new(params: &Params) -> Self {
         Self {
-            scanner: Scanner::new(params),
+            scanner: params.scanner(),
             head: Vec::new(),
             state: CodeState::Beginning,
         }
@@ -399,11 +399,9 @@ mod tests {
         let params = Params::default();
         let plain = |file: &[u8]| {
             let mut all = Vec::new();
-            scan(
-                &mut Scanner::new(&params),
-                &mut file.to_vec(),
-                &mut |sample| all.push(sample),
-            );
+            scan(&mut params.scanner(), &mut file.to_vec(), &mut |sample| {
+                all.push(sample);
+            });
             all
         };
         let (of_a, of_b) = (plain(&a), plain(&b));

@@ -21,9 +21,6 @@
 //! `unsafe` is confined to the kernel files, which have only kernels.
 
 pub mod content;
-pub(crate) mod letters;
-pub mod md5;
-pub mod rolling;
-pub(crate) mod shingles;
 
-pub use md5::md5_many;
+pub(crate) use resemble_kernels::{letters, shingles};
+pub use resemble_kernels::{md5, md5_many, rolling};

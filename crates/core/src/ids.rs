@@ -6,6 +6,8 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 
+pub use resemble_kernels::Fingerprint;
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteLen(pub u64);
@@ -124,42 +126,6 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
         *byte = (digit(high)? << 4 | digit(low)?) as u8;
     }
     Some(bytes)
-}
-
-/// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
-///
-/// The hash of a window has 64 bits; a window is a candidate for sampling only when the top
-/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
-/// own leading zeros continue the count: see [`Fingerprint::level`].
-///
-/// It has only 32 bits, because every bit takes a hundredth of the postings. Of the ten million
-/// fingerprints of a kernel tree, one in fifty equals another by accident. A file that such a
-/// collision nominates is proven on its content, or has no second fingerprint in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint(pub u64);
-
-impl Fingerprint {
-    /// Bits of a fingerprint.
-    pub const BITS: u32 = 32;
-    /// The least level any fingerprint has: 1 window in 2^3.
-    pub const BASE_LEVEL: u8 = 3;
-
-    /// Returns the fingerprint of a window with this rolling hash, or `None` if its level is below
-    /// [`Self::BASE_LEVEL`].
-    pub const fn of_hash(hash: u64) -> Option<Self> {
-        if hash >> (64 - Self::BASE_LEVEL as u32) != 0 {
-            return None;
-        }
-        Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
-    }
-
-    /// Returns the number of leading zero bits of the hash, up to the 32 bits of the fingerprint. A
-    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k. This is
-    /// the `Mod_n` of Broder 1997 section 3 with n = 2^k. So samples of files at different levels
-    /// nest.
-    pub const fn level(self) -> u8 {
-        Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8
-    }
 }
 
 /// A share between 0 and 1: a containment or a resemblance.

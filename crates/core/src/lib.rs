@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `docs/design.md`, section "Words", defines the measures and their terms.
-#![forbid(unsafe_op_in_unsafe_fn)]
+#![forbid(unsafe_code)]
 
 pub mod bits;
 pub mod chunk;

@@ -4,6 +4,9 @@
 
 use std::fmt;
 
+use resemble_kernels::rolling::{self, Scanner};
+use resemble_kernels::shingles;
+
 use crate::ids::{ByteLen, Fingerprint};
 
 /// The minimum size of a file that is judged. A smaller one has too few windows, and its estimate
@@ -176,9 +179,14 @@ impl Default for Params {
 
 impl Params {
     /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
-    pub const WINDOW: usize = 64;
+    pub const WINDOW: usize = rolling::WINDOW;
     /// Words in a shingle: w of Broder 1997, section 2 (10 there, on the web; any w will do).
-    pub const SHINGLE: usize = 5;
+    pub const SHINGLE: usize = shingles::SHINGLE;
+
+    /// Returns a scanner for the cut points and the samples of the least level.
+    pub fn scanner(&self) -> Scanner {
+        Scanner::new(self.chunk.backup_divisor, self.sampling.least_level)
+    }
 }
 
 /// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`.

@@ -37,6 +37,7 @@ use crate::feature::Feature;
 use crate::mod_n::Divisor;
 use crate::rabin::Rolling;
 use resemble_core::chunk::{Chunker, Cut, Picker};
+use resemble_core::hash::md5::Md5Digest;
 use resemble_core::hash::md5_many;
 use resemble_core::ids::ChunkHash;
 use resemble_core::params::{ChunkParams, Params};
@@ -212,7 +213,7 @@ pub struct TttdChunks {
     /// The bytes of the current chunk, and of those that were cut in this part.
     held: Vec<u8>,
     cuts: Vec<Cut>,
-    hashes: Vec<ChunkHash>,
+    hashes: Vec<Md5Digest>,
 }
 
 impl TttdChunks {
@@ -255,7 +256,7 @@ impl TttdChunks {
         let left = rest.len();
         md5_many(&chunks, &mut self.hashes);
         for (hash, chunk) in self.hashes.drain(..).zip(chunks) {
-            sink(Feature::chunk(name(hash), chunk.len() as u64));
+            sink(Feature::chunk(name(ChunkHash(hash)), chunk.len() as u64));
         }
         self.cuts.clear();
         self.held.drain(..self.held.len() - left);

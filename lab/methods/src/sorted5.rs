@@ -41,8 +41,8 @@ use thiserror::Error;
 
 use crate::judged::Overlap;
 use crate::vocabulary::{Forms, Vocabulary};
+use resemble_core::hash::md5::Md5Digest;
 use resemble_core::hash::md5_many;
-use resemble_core::ids::ChunkHash;
 use resemble_core::words::WordTexts;
 
 /// The least and the greatest n. With fewer bits everything is alike; with more, the offsets alone
@@ -161,8 +161,8 @@ impl ChunkHashing {
 }
 
 /// The upper 64 bits of an MD5: its first bytes.
-fn upper(hash: &ChunkHash) -> u64 {
-    u64::from_be_bytes(hash.0.first_chunk().copied().unwrap_or_default())
+fn upper(hash: &Md5Digest) -> u64 {
+    u64::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
 }
 
 impl fmt::Display for ChunkHashing {
@@ -296,7 +296,7 @@ const BATCH: usize = 256;
 struct Waiting {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    hashes: Vec<ChunkHash>,
+    hashes: Vec<Md5Digest>,
 }
 
 impl Waiting {

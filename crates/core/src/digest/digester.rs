@@ -21,6 +21,7 @@ use crate::chunk::{Chunker, Cut};
 use crate::code::CodeSampler;
 use crate::digest::{ChunkEdit, ChunkList, ChunkRun, ContentKind, Digest, EditedDigest};
 use crate::hash::content::ContentHasher;
+use crate::hash::md5::Md5Digest;
 use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, Fingerprint, WordsDigest};
 use crate::params::{Params, SamplingParams};
@@ -71,7 +72,7 @@ pub struct Digester {
     kept_from: u64,
     /// Complete chunks that are not hashed yet, in order; each is one chunk.
     pending: Vec<Cut>,
-    hashes: Vec<ChunkHash>,
+    hashes: Vec<Md5Digest>,
     /// Runs of the resumed content that are before those in `chunks`.
     runs_before: u64,
     chunks: ChunkList,
@@ -545,7 +546,7 @@ impl Digester {
         md5_many(&messages, &mut self.hashes);
         for (bytes, &hash) in messages.iter().zip(&self.hashes) {
             let run = ChunkRun {
-                hash,
+                hash: ChunkHash(hash),
                 len: bytes.len() as u32,
                 count: 1,
                 constant: constant(bytes),
@@ -561,7 +562,7 @@ impl Digester {
         md5_many(&[&zeros], &mut self.hashes);
         for &hash in &self.hashes {
             self.chunks.push(ChunkRun {
-                hash,
+                hash: ChunkHash(hash),
                 len: hole.len,
                 count: hole.count,
                 constant: true,

@@ -27,7 +27,6 @@ use std::ops::Range;
 
 use crate::ContentKind;
 use crate::digest::{ChunkList, ChunkRun, Digest};
-use crate::hash::rolling::Scanner;
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
 use crate::params::Params;
 use crate::sample::Signature;
@@ -151,7 +150,7 @@ impl Pieces {
             out.push(at as usize..(at + len) as usize);
         }
         let mut windows: Vec<Range<usize>> = Vec::new();
-        Scanner::new(params).scan(bytes, &mut |hit| {
+        params.scanner().scan(bytes, &mut |hit| {
             if hit.sample.is_some_and(|f| self.fingerprints.contains(&f.0)) {
                 let end = hit.end as usize;
                 let begin = end - Params::WINDOW;

@@ -1,7 +1,7 @@
 //! The rolling hash of all windows of 64 bytes, and the scan that finds the windows that matter.
 //!
 //! ```text
-//! let mut scanner = Scanner::new(&params);         // at the start of a file
+//! let mut scanner = Scanner::new(backup, level);   // at the start of a file
 //! scanner.scan(buffer, &mut |hit: Hit| …);         // buffers of any size, in order
 //! scanner.scan_zeros(count, &mut |hit: Hit| …);    // a hole: O(1)
 //! scanner.raise_level(level);                      // from the next call on: fewer samples
@@ -61,17 +61,16 @@ mod vbmi;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use matcher::Matcher;
+pub use matcher::Matcher;
 #[cfg(target_arch = "x86_64")]
 pub use vbmi::TableLookUp;
 
 use std::fmt;
 
-use crate::ids::Fingerprint;
-use crate::params::Params;
+use crate::fingerprint::Fingerprint;
 
 /// Bytes of a window.
-pub const WINDOW: usize = Params::WINDOW;
+pub const WINDOW: usize = 64;
 
 /// Windows that a scan processes at once: their hashes take 32 KiB.
 const SEGMENT: usize = 4096;
@@ -383,13 +382,8 @@ impl Scanner {
     /// # Panics
     ///
     /// If D' is 0.
-    pub fn new(params: &Params) -> Self {
-        let level = params.sampling.least_level;
-        Self::with(
-            params.chunk.backup_divisor,
-            level,
-            RollingPlatform::detect(),
-        )
+    pub fn new(backup_divisor: u32, level: u8) -> Self {
+        Self::with(backup_divisor, level, RollingPlatform::detect())
     }
 
     /// Makes a scanner at the start of a file for D' (and D = 2·D') and a given platform. It
@@ -433,12 +427,12 @@ impl Scanner {
     }
 
     /// Returns the last bytes scanned, up to 63.
-    pub(crate) fn last_bytes(&self) -> &[u8] {
+    pub fn last_bytes(&self) -> &[u8] {
         &self.carry[..self.carried]
     }
 
     /// Starts again within a file, after these last bytes.
-    pub(crate) fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
+    pub fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
         self.reset();
         self.position = position;
         self.carried = last_bytes.len();
@@ -463,7 +457,7 @@ impl Scanner {
     }
 
     /// Reports the hits of the windows that start before `bytes` and end in it.
-    pub(crate) fn scan_seam(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
+    pub fn scan_seam(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
         let mut seam = [0; 2 * CARRY];
         let head = bytes.len().min(CARRY);
         let seam_len = self.carried + head;
@@ -474,7 +468,7 @@ impl Scanner {
     }
 
     /// Skips the next bytes without examining their windows.
-    pub(crate) fn pass(&mut self, bytes: &[u8]) {
+    pub fn pass(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
         let last = &bytes[bytes.len().saturating_sub(CARRY)..];
         let kept = self.carried.min(CARRY - last.len());
@@ -484,7 +478,7 @@ impl Scanner {
     }
 
     /// Returns a matcher for the same divisors.
-    pub(crate) const fn matcher(&self) -> Matcher {
+    pub const fn matcher(&self) -> Matcher {
         Matcher::of(self.criteria, self.platform)
     }
 

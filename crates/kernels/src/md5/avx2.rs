@@ -16,8 +16,7 @@ use core::arch::x86_64::{
     _mm256_unpackhi_epi64, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 
-use crate::ids::ChunkHash;
-
+use super::Md5Digest;
 use super::constants::{BLOCK, SINES, word};
 use super::kernel::kernel;
 use super::lanes::{self, LaneState};
@@ -31,7 +30,7 @@ pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
-pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
+pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     match messages.len() {
         // Fewer messages are faster one by one.
         0..=2 => portable::md5_many(messages, out),

@@ -1,15 +1,15 @@
 //! Words that are hashed and joined many at a time.
 
 #[cfg(target_arch = "x86_64")]
-use crate::hash::shingles::vbmi::Vbmi;
-use crate::hash::shingles::waiting::{Chosen, ROOM, WordBuffer};
-use crate::hash::shingles::{
+use crate::shingles::vbmi::Vbmi;
+use crate::shingles::waiting::{Chosen, ROOM, WordBuffer};
+use crate::shingles::{
     Runs, SAMPLED, SHINGLE, ShingleChain, WINDOW, WordEnd, hash, letters, small,
 };
 
 /// Words of a text that wait, and the shingles of those that were joined last.
 #[derive(Clone)]
-pub(crate) struct WordBatch {
+pub struct WordBatch {
     words: WordBuffer,
     chosen: Chosen,
     #[cfg(target_arch = "x86_64")]
@@ -57,18 +57,18 @@ impl WordBatch {
 
     /// Returns whether the words must be joined before the next is added.
     #[inline]
-    pub(crate) const fn is_full(&self) -> bool {
+    pub const fn is_full(&self) -> bool {
         self.words.is_full()
     }
 
     #[inline]
-    pub(crate) const fn push(&mut self, word: WordEnd) {
+    pub const fn push(&mut self, word: WordEnd) {
         self.words.push(word);
     }
 
     /// Adds the words of a block: the runs of ones in `words`, each of 1 to 16 ASCII letters.
     #[inline]
-    pub(crate) fn push_runs(&mut self, window: &[u8; WINDOW], words: u64) {
+    pub fn push_runs(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
             self.push(WordEnd::new(0, small(letters(window, from, to - from))));
         }
@@ -81,7 +81,7 @@ impl WordBatch {
     /// Stops where it would be slow, on some processors at once, and when the batch is full.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
-    pub(crate) fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
+    pub fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
         #[cfg(target_arch = "x86_64")]
         if let Some(vbmi) = self.vbmi {
             return vbmi.push_blocks(&mut self.words, bytes);
@@ -91,7 +91,7 @@ impl WordBatch {
 
     /// Joins all words that wait with those before them. Returns the hashes of the shingles that
     /// are low enough to be sampled, in order.
-    pub(crate) fn join(&mut self, chain: &mut ShingleChain) -> &[u64] {
+    pub fn join(&mut self, chain: &mut ShingleChain) -> &[u64] {
         self.chosen.count = 0;
         let count = std::mem::take(&mut self.words.count);
         let (low, high) = (&self.words.low[..count], &self.words.high[..count]);

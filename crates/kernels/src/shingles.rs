@@ -13,25 +13,24 @@ mod batch;
 mod vbmi;
 mod waiting;
 
-pub(crate) use batch::WordBatch;
+pub use batch::WordBatch;
 
-use crate::hash::letters::BLOCK;
-use crate::params::Params;
+use crate::letters::BLOCK;
 
 /// Words in a shingle.
-pub(crate) const SHINGLE: usize = Params::SHINGLE;
+pub const SHINGLE: usize = 5;
 
 /// The maximum number of letters of a word that is hashed here.
-pub(crate) const MOST_LETTERS: usize = 16;
+pub const MOST_LETTERS: usize = 16;
 
 /// A block, and the bytes after it that a word at its end may have.
-pub(crate) const WINDOW: usize = BLOCK + MOST_LETTERS;
+pub const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The maximum number of words of a block.
 const MOST_WORDS: usize = BLOCK / 2;
 
 /// Multiplier of the words of a shingle, odd.
-pub(crate) const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
+pub const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 
 /// Multipliers of all words, odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
@@ -41,7 +40,7 @@ const MIXED: [u64; 2] = [OF_SHINGLE, 0x94d0_49bb_1331_11eb];
 const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Multiplier of a shingle, odd.
-pub(crate) const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The bit that is set in every ASCII letter. Capitals become small letters, digits stay, and `_`
 /// is distinct from all.
@@ -49,27 +48,28 @@ const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// A shingle may be sampled if its hash is below this: its first
 /// [`crate::ids::Fingerprint::BASE_LEVEL`] bits are zero.
-const SAMPLED: u64 = 1 << (64 - crate::ids::Fingerprint::BASE_LEVEL as u32);
+const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u32);
 
 /// Hashes up to 16 more letters of a word. The hash is strong, so shingles need little more mixing.
 ///
 /// The letters come in one case: see [`small`].
 #[inline]
-pub(crate) const fn fold(before: u64, sixteen: u128) -> u64 {
+pub const fn fold(before: u64, sixteen: u128) -> u64 {
     WordEnd::new(before, sixteen).hash()
 }
 
 /// The input of the hash of a word: its last up to 16 letters, in one case, and the hash of all
 /// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WordEnd {
+pub struct WordEnd {
     low: u64,
     high: u64,
 }
 
 impl WordEnd {
+    /// Joins the hash of the letters before with the last 16 letters.
     #[inline]
-    pub(crate) const fn new(before: u64, sixteen: u128) -> Self {
+    pub const fn new(before: u64, sixteen: u128) -> Self {
         Self {
             low: before ^ sixteen as u64,
             high: (sixteen >> 64) as u64,
@@ -79,7 +79,7 @@ impl WordEnd {
     /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined
     /// because loops seldom call it, and would lose registers to it (4 % of a text).
     #[inline(never)]
-    pub(crate) fn of(letters: &[u8]) -> Self {
+    pub fn of(letters: &[u8]) -> Self {
         match letters.first_chunk() {
             Some(first) if letters.len() > MOST_LETTERS => {
                 Self::of_long(fold(0, small(u128::from_le_bytes(*first))), letters)
@@ -111,7 +111,7 @@ impl WordEnd {
     }
 
     #[inline]
-    pub(crate) const fn hash(self) -> u64 {
+    pub const fn hash(self) -> u64 {
         let x = (self.low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
         let y = (self.high ^ MIXED[1]).wrapping_mul(OF_LETTERS[1]);
         let z = (x ^ x >> 32) ^ (y ^ y >> 29).rotate_left(17);
@@ -123,37 +123,37 @@ impl WordEnd {
 /// Converts ASCII letters to one case. Letters and `_` have the bit above that of small letters;
 /// the zeros after them stay zeros.
 #[inline]
-pub(crate) const fn small(letters: u128) -> u128 {
+pub const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
 }
 
 /// Returns the hash of a shingle.
 #[inline]
-pub(crate) const fn hash(shingle: u64) -> u64 {
+pub const fn hash(shingle: u64) -> u64 {
     (shingle ^ shingle >> 32).wrapping_mul(OF_SHINGLE)
 }
 
 /// The state that each word changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShingleChain {
+pub struct ShingleChain {
     /// Words so far.
-    pub(crate) words: u64,
+    pub words: u64,
     /// The last of them, the oldest first.
     last: [u64; SHINGLE],
     /// The last words joined.
-    pub(crate) shingle: u64,
+    pub shingle: u64,
     /// All words joined, twice.
-    pub(crate) all: [u64; 2],
+    pub all: [u64; 2],
 }
 
 impl ShingleChain {
     #[inline]
-    pub(crate) const fn last(&self) -> u64 {
+    pub const fn last(&self) -> u64 {
         self.last[SHINGLE - 1]
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, word: u64) {
+    pub fn push(&mut self, word: u64) {
         let [gone, a, b, c, d] = self.last;
         self.last = [a, b, c, d, word];
         self.join(word, gone);
@@ -173,7 +173,7 @@ impl ShingleChain {
 }
 
 /// Joins the digests of two runs of words; the second has `words` words.
-pub(crate) fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
+pub fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
     std::array::from_fn(|k| {
         let moved = before[k].wrapping_mul(power(OF_ALL[k], words));
         moved.wrapping_add(behind[k])
@@ -193,15 +193,17 @@ const fn power(of: u64, exponent: u64) -> u64 {
 }
 
 /// Yields where runs of ones begin and end, in order. No run reaches the highest bit.
-pub(crate) struct Runs {
+#[derive(Debug)]
+pub struct Runs {
     begins: u64,
     /// The zeros after them.
     ends: u64,
 }
 
 impl Runs {
+    /// Begins at the lowest bit of a mask.
     #[inline]
-    pub(crate) const fn of(mask: u64) -> Self {
+    pub const fn of(mask: u64) -> Self {
         Self {
             begins: mask & !(mask << 1),
             ends: mask << 1 & !mask,
@@ -227,7 +229,7 @@ impl Iterator for Runs {
 
 /// Returns where the first run of more than [`MOST_LETTERS`] ones begins.
 #[inline]
-pub(crate) const fn first_long_run(mask: u64) -> Option<usize> {
+pub const fn first_long_run(mask: u64) -> Option<usize> {
     match long_runs(mask) {
         0 => None,
         begin => Some(begin.trailing_zeros() as usize),
@@ -247,7 +249,7 @@ const fn long_runs(mask: u64) -> u64 {
 /// Returns the letters of the word at a place in a window, the first lowest; the rest is zero.
 /// Capitals are not converted.
 #[inline]
-pub(crate) fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
+pub fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
     // Never the default: a window has as many bytes after the block.
     let bytes = window[from..].first_chunk().unwrap_or(&[0; MOST_LETTERS]);

@@ -1,6 +1,6 @@
 //! The words that wait to be hashed and joined, and the hashes of their shingles.
 
-use crate::hash::shingles::{MOST_WORDS, WordEnd};
+use crate::shingles::{MOST_WORDS, WordEnd};
 
 /// The number of words that are joined at once.
 pub(super) const ROOM: usize = 512;

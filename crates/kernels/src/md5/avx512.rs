@@ -15,8 +15,7 @@ use core::arch::x86_64::{
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use crate::ids::ChunkHash;
-
+use super::Md5Digest;
 use super::constants::{BLOCK, SINES, word};
 use super::kernel::kernel;
 use super::lanes::{self, LaneState};
@@ -30,7 +29,7 @@ pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
 }
 
-pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
+pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     match messages.len() {
         // Fewer messages are faster one by one.
         0..=3 => portable::md5_many(messages, out),

@@ -12,8 +12,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ids::ChunkHash;
-
+use super::Md5Digest;
 use super::constants::{BLOCK, INITIAL};
 
 /// The words A, B, C, D of all lanes.
@@ -28,7 +27,7 @@ const LONG: usize = 255;
 /// that many.
 pub(super) fn md5_many<const LANES: usize>(
     messages: &[&[u8]],
-    out: &mut Vec<ChunkHash>,
+    out: &mut Vec<Md5Digest>,
     compress: impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let first = out.len();
@@ -41,7 +40,7 @@ pub(super) fn md5_many<const LANES: usize>(
 
 fn bodies<const LANES: usize>(
     messages: &[&[u8]],
-    hashes: &mut [ChunkHash],
+    hashes: &mut [Md5Digest],
     compress: &impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let order = longest_first(messages);
@@ -89,7 +88,7 @@ fn bodies<const LANES: usize>(
 
 fn tails<const LANES: usize>(
     messages: &[&[u8]],
-    hashes: &mut [ChunkHash],
+    hashes: &mut [Md5Digest],
     compress: &impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let mut tails = [Tail::EMPTY; LANES];
@@ -206,17 +205,17 @@ fn set_words<const LANES: usize>(state: &mut LaneState<LANES>, lane: usize, word
     }
 }
 
-fn to_hash(words: [u32; 4]) -> ChunkHash {
+fn to_hash(words: [u32; 4]) -> Md5Digest {
     let mut bytes = [0; 16];
     for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
         *bytes = word.to_le_bytes();
     }
-    ChunkHash(bytes)
+    bytes
 }
 
-fn from_hash(hash: ChunkHash) -> [u32; 4] {
+fn from_hash(hash: Md5Digest) -> [u32; 4] {
     let mut words = [0; 4];
-    for (word, &bytes) in words.iter_mut().zip(hash.0.as_chunks().0) {
+    for (word, &bytes) in words.iter_mut().zip(hash.as_chunks().0) {
         *word = u32::from_le_bytes(bytes);
     }
     words

@@ -1,7 +1,7 @@
 //! The constants of the rolling hash. A change here changes the meaning of every index: the
 //! version in the params id must change with it.
 
-use crate::ids::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 use super::WINDOW;
 
@@ -34,6 +34,16 @@ pub(super) const fn power(n: u32) -> u64 {
     MULTIPLIER.wrapping_pow(n)
 }
 
+/// What separates the states of splitmix64 (Steele, Lea, Flood 2014).
+pub(crate) const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output of splitmix64 for a state.
+pub(crate) const fn splitmix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// T: the value that a byte adds to the hash when it enters the window.
 ///
 /// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). The window of 64 bytes c must be
@@ -45,11 +55,8 @@ pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);
     while byte < 256 {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
+        state = state.wrapping_add(GAMMA);
+        let z = splitmix(state);
         let window = z.wrapping_mul(CONSTANT_FACTOR);
         let sample = Fingerprint::of_hash(window).is_some();
         let cut = ((window >> 32) + 1).is_multiple_of(PAPER_BACKUP_DIVISOR);

@@ -4,7 +4,7 @@ use super::{BLOCK, CARRY, Criteria, Divisor, RollingPlatform};
 
 /// Finds the end of a chunk among windows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matcher {
+pub struct Matcher {
     criteria: Criteria,
     platform: RollingPlatform,
 }
@@ -18,7 +18,7 @@ const BACK: usize = 4 * BLOCK - CARRY;
 
 impl Matcher {
     /// Makes a matcher for D' (and D = 2·D').
-    pub(crate) fn new(backup_divisor: u32, platform: RollingPlatform) -> Self {
+    pub fn new(backup_divisor: u32, platform: RollingPlatform) -> Self {
         // Samples are not needed, so the level is the greatest.
         Self::of(Criteria::new(backup_divisor, 63), platform)
     }
@@ -28,7 +28,7 @@ impl Matcher {
     }
 
     /// Returns whether it pays to leave out the windows that cannot end a chunk.
-    pub(crate) const fn stops_soon(&self) -> bool {
+    pub const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi(_)) {
             return true;
@@ -37,7 +37,7 @@ impl Matcher {
     }
 
     /// Returns the number of the first window of `bytes` that matches D.
-    pub(crate) fn first_main(&self, bytes: &[u8]) -> Option<usize> {
+    pub fn first_main(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if let RollingPlatform::Vbmi(look_up) = self.platform {
             return super::vbmi::first_main(bytes, &self.criteria, look_up);
@@ -57,7 +57,7 @@ impl Matcher {
 
     /// Returns the number of the last window of `bytes` that matches D'. It is usually near the
     /// end.
-    pub(crate) fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
+    pub fn last_backup(&self, bytes: &[u8]) -> Option<usize> {
         let (mut last, mut behind) = (None, bytes.len().saturating_sub(CARRY));
         while last.is_none() && behind > 0 {
             let from = behind.saturating_sub(BACK);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::hash::letters::classify;
+use crate::letters::classify;
 
 /// Returns the platforms that this processor has.
 fn batches() -> Vec<WordBatch> {

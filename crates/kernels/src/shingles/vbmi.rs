@@ -23,7 +23,7 @@ use super::{
     MIXED, MOST_LETTERS, MOST_WORDS, OF_ALL, OF_LETTERS, OF_SHINGLE, OF_WORD, SAMPLED, SHINGLE,
     SMALL, ShingleChain, WordEnd, long_runs, power,
 };
-use crate::hash::letters::BLOCK;
+use crate::letters::BLOCK;
 
 /// Words of a vector.
 const LANES: usize = 8;

@@ -29,12 +29,13 @@ mod portable;
 #[cfg(test)]
 mod tests;
 
-use crate::ids::ChunkHash;
+/// The MD5 of a message, as RFC 1321 writes it.
+pub type Md5Digest = [u8; 16];
 
 /// Appends the MD5 of each message to `out`, in order.
 ///
 /// Fastest with hundreds of messages of hundreds of bytes; correct with any.
-pub fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
+pub fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     Md5Platform::detect().md5_many(messages, out);
 }
 
@@ -86,7 +87,7 @@ impl Md5Platform {
     /// # Panics
     ///
     /// If the processor does not have the platform's instructions.
-    pub fn md5_many(self, messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
+    pub fn md5_many(self, messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
         match self {
             Self::Portable => portable::md5_many(messages, out),
             #[cfg(target_arch = "x86_64")]

@@ -5,25 +5,25 @@
 #![allow(unsafe_code)]
 
 /// Bytes that are classified together.
-pub(crate) const BLOCK: usize = 64;
+pub const BLOCK: usize = 64;
 
 /// A bit for each byte of a block, the first the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Classes {
+pub struct Classes {
     /// Letters, digits and `_`.
-    pub(crate) words: u64,
+    pub words: u64,
     /// Beyond ASCII.
-    pub(crate) wide: u64,
+    pub wide: u64,
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
+pub fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
+pub fn classify(block: &[u8; BLOCK]) -> Classes {
     // SAFETY: SSE2 is part of every processor of this architecture.
     unsafe { classify_sse2(block) }
 }

@@ -1,18 +1,19 @@
 //! The scan, compared with the definition on every platform.
 
-use resemble_testutil::random::{Random, noise};
-
 use super::matcher::STEP;
 use super::{
     BLOCK, Criteria, Divisor, Hit, Matcher, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window,
     table,
 };
-use crate::ids::Fingerprint;
-use crate::params::{ChunkParams, Params};
+use crate::fingerprint::Fingerprint;
+use crate::random::{Random, noise};
 
 const LEVEL: u8 = 5;
 
-/// Makes bytes like those of files: noise, text-like stretches of few values, runs, repetitions.
+/// D' of the paper.
+const PAPER: u32 = 270;
+
+/// Bytes as they come in files: noise, text-like stretches of few values, runs, repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut next = || (random.draw() >> 33) as usize;
@@ -85,7 +86,7 @@ fn the_table_is_pinned() {
 
 #[test]
 fn windows_of_equal_bytes_are_no_samples_and_match_none_of_the_papers_divisors() {
-    let criteria = Criteria::new(ChunkParams::PAPER.backup_divisor, Fingerprint::BASE_LEVEL);
+    let criteria = Criteria::new(PAPER, Fingerprint::BASE_LEVEL);
     for byte in 0..=255 {
         let hash = hash_window(&[byte; WINDOW]);
         assert_eq!(criteria.sample(hash), None, "byte {byte}");
@@ -341,7 +342,7 @@ fn zeros_are_zeros_however_they_come() {
 
 #[test]
 fn an_exabyte_of_zeros_is_passed_over_at_once() {
-    let mut scanner = Scanner::new(&Params::default());
+    let mut scanner = Scanner::new(PAPER, LEVEL);
     assert_eq!(scanner.zero_window(), None);
     let data = bytes(3000, 6);
     let mut hits = Vec::new();
@@ -385,7 +386,7 @@ fn a_level_raised_holds_until_the_next_file() {
 fn hits_come_as_often_as_chance_says() {
     // In noise, one window in 270 is a cut and one in 32 a sample, within four standard deviations.
     let noise = noise(1, 1 << 20);
-    let mut scanner = Scanner::new(&Params::default());
+    let mut scanner = Scanner::new(PAPER, LEVEL);
     let hits = scanned(&mut scanner, noise.chunks(10_000));
     let near = |count: usize, share: f64| {
         let (count, expected) = (count as f64, noise.len() as f64 * share);

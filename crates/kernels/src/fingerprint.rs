@@ -1,0 +1,38 @@
+//! The fingerprint of a window or of a shingle.
+
+/// The sampled fingerprint of one 64-byte window or five-word shingle: 32 bits.
+///
+/// The hash of a window has 64 bits; a window is a candidate for sampling only when the top
+/// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
+/// own leading zeros continue the count: see [`Fingerprint::level`].
+///
+/// Only 32, because every bit takes a hundredth of the postings. Of the ten million fingerprints of
+/// a kernel tree one in fifty is another's by accident. What that nominates is proven, or has no
+/// second fingerprint in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub u64);
+
+impl Fingerprint {
+    /// Bits of a fingerprint.
+    pub const BITS: u32 = 32;
+    /// The least level any fingerprint has: 1 window in 2^3.
+    pub const BASE_LEVEL: u8 = 3;
+
+    /// The fingerprint of a window with this rolling hash, or `None` if its level is below
+    /// [`Self::BASE_LEVEL`].
+    #[inline]
+    pub const fn of_hash(hash: u64) -> Option<Self> {
+        if hash >> (64 - Self::BASE_LEVEL as u32) != 0 {
+            return None;
+        }
+        Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
+    }
+
+    /// The number of leading zero bits of the hash (as far as the 32 bits tell): a file at
+    /// sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the `Mod_n`
+    /// of Broder 1997 section 3 with n = 2^k), so samples of files at different levels nest.
+    #[inline]
+    pub const fn level(self) -> u8 {
+        Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8
+    }
+}
