@@ -68,6 +68,10 @@ book:
 dist:
     packaging/dist
 
+# All that a release publishes, of a commit, in target/published; see docs/packaging.md.
+release *commit:
+    packaging/release {{commit}}
+
 # Tries them in fresh chroots, as root.
 dist-check *args:
     packaging/check {{args}}
