@@ -12,9 +12,15 @@ fn page(name: &str) -> String {
 
 /// The README, what lies beside it, and all of docs/.
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "systemd/README.md"]
-        .map(PathBuf::from)
-        .into();
+    let mut pages: Vec<PathBuf> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CODE_OF_CONDUCT.md",
+        "SECURITY.md",
+        "systemd/README.md",
+    ]
+    .map(PathBuf::from)
+    .into();
     for folder in ["docs", "docs/decisions"] {
         for entry in fs::read_dir(workspace().join(folder)).expect(folder) {
             let name = entry.expect("an entry").file_name();
