@@ -43,7 +43,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use resemble_core::numbers::only_numbers;
-use resemble_core::similarity::proof::unit_of;
+use resemble_core::similarity::proof::{self, unit_of};
 use resemble_core::similarity::runs::{self, CommonRun};
 use resemble_core::similarity::{Templates, Unit};
 use resemble_core::{
@@ -66,7 +66,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::estimate::estimate_in;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::parallel::both;
-use resemble_relate::prove::exact::prove_once;
+use resemble_relate::prove::exact::{Proven, judged, prove_once};
 use resemble_relate::prove::extracted::{Extracted, extract, way};
 use resemble_relate::prove::members::{HeldContent, held_by};
 use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
@@ -109,6 +109,7 @@ impl Comparison {
             };
             *told = Some(found.measures);
             shared.relation = found.relation;
+            shared.is_repetition = found.is_repetition;
         }
         Self {
             shared,
@@ -133,10 +134,12 @@ impl Comparison {
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
                 // The result for the pair does not depend on how it is shown.
-                let (words, relation) = (comparison.shared.words, comparison.shared.relation);
+                let said = comparison.shared;
                 comparison = anew;
-                comparison.shared.identical = false;
-                (comparison.shared.words, comparison.shared.relation) = (words, relation);
+                let shared = &mut comparison.shared;
+                shared.identical = false;
+                (shared.words, shared.relation) = (said.words, said.relation);
+                shared.is_repetition = said.is_repetition;
             }
         }
         comparison
@@ -326,6 +329,8 @@ pub fn compare(
         text: a.kind.has_lines() && b.kind.has_lines(),
         sizes,
         measures,
+        relation: similarity::relation(identical, a.size, b.size, &measures, Relation::MIN_SHARED),
+        is_repetition: false,
     };
     Ok(Comparison {
         shared: shared.placed(None),
@@ -336,15 +341,23 @@ pub fn compare(
 fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let identical = a == b;
     let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));
-    let (mut of_a, mut of_b, measures) = if identical {
-        (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
+    let (mut of_a, mut of_b, found) = if identical {
+        let found = Proven {
+            relation: Some(Relation::Identical),
+            measures: Measures::identical(sizes.0),
+            unit: Unit::Bytes,
+            sizes,
+            has_passage: false,
+            is_repetition: false,
+        };
+        (whole(sizes.0), Vec::new(), found)
     } else {
         // These three passes over both files are independent.
-        let (of_a, (of_b, measures)) = both(
+        let (of_a, (of_b, found)) = both(
             || runs::common_runs(a, b),
-            || both(|| runs::common_runs(b, a), || runs::exact(a, b)),
+            || both(|| runs::common_runs(b, a), || proof::Proven::of_bytes(a, b)),
         );
-        (of_a, of_b, measures)
+        (of_a, of_b, judged(found, sizes, Relation::MIN_SHARED))
     };
     let tables = (!identical).then(|| tables_of(a, b)).flatten();
     if let Some((a, b)) = &tables {
@@ -362,7 +375,9 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         identical,
         text: ContentKind::of(a).has_lines() && ContentKind::of(b).has_lines(),
         sizes,
-        measures,
+        measures: found.measures,
+        relation: found.relation,
+        is_repetition: found.is_repetition,
     }
     .placed(Some((a, b)))
 }
@@ -396,6 +411,8 @@ struct FoundRuns {
     text: bool,
     sizes: (ByteLen, ByteLen),
     measures: Measures,
+    relation: Option<Relation>,
+    is_repetition: bool,
 }
 
 impl FoundRuns {
@@ -453,13 +470,8 @@ impl FoundRuns {
             numbers: None,
             words: None,
             payload: None,
-            relation: similarity::relation(
-                self.identical,
-                self.sizes.0,
-                self.sizes.1,
-                &self.measures,
-                Relation::MIN_SHARED,
-            ),
+            relation: self.relation,
+            is_repetition: self.is_repetition,
             sizes: self.sizes,
             measures: self.measures,
         }

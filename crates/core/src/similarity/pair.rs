@@ -12,7 +12,7 @@ pub struct PairKey(pub u128);
 
 /// The key of the hash. A change of the measures must change its number, so that stored measures
 /// are not found again. The test `the_measures_are_those_of_this_version` detects a change.
-const VERSION: &[u8; 32] = b"resemble measures of a pair, v01";
+const VERSION: &[u8; 32] = b"resemble measures of a pair, v02";
 
 impl PairKey {
     /// Returns the key of two contents, and whether they are swapped for it: measures are stored

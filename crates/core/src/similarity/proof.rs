@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 use crate::bits::BitSet;
 use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::params::Params;
-use crate::similarity::{Measures, TemplateShingles, Templates, Unit, runs, too_small};
+use crate::similarity::{Measures, Relation, TemplateShingles, Templates, Unit, runs, too_small};
 use crate::words::CollectedWords;
 use crate::{ContentKind, WordsDigest};
 
@@ -347,7 +347,20 @@ impl CommonText {
         }
     }
 
-    /// Returns the larger share of words in common runs.
+    /// Whether a short phrase, repeated, is all that is common. What is repeated counts once, and
+    /// each distinct shingle is one word of it.
+    fn is_pattern(&self) -> bool {
+        let (in_a, in_b) = (
+            (self.covered.0, self.bytes.0),
+            (self.covered.1, self.bytes.1),
+        );
+        let (words, bytes) = if in_a.0 < in_b.0 { in_b } else { in_a };
+        self.shared > 0
+            && words >= REPEATED * self.shared
+            && self.shared as f64 * (bytes as f64 / words as f64) < Relation::MIN_SHARED.0 as f64
+    }
+
+    /// The larger share of words in common runs.
     pub(super) fn containment(&self) -> f64 {
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
@@ -421,6 +434,9 @@ pub struct Proven {
     /// True for two texts with a [`PASSAGE`] in common, or a text and data with as many bytes in
     /// common.
     pub has_passage: bool,
+    /// All that they have in common is a short piece, repeated: counted once it is less than
+    /// [`Relation::MIN_SHARED`].
+    pub is_pattern: bool,
 }
 
 impl Proven {
@@ -449,6 +465,7 @@ impl Proven {
             unit: Unit::Words,
             is_same_text: common.is_same,
             has_passage: common.has_passage,
+            is_pattern: common.is_pattern(),
         }
     }
 
@@ -458,13 +475,23 @@ impl Proven {
         (b, b_kind): (&ComparedBytes, ContentKind),
     ) -> Self {
         let (a, b) = a.meeting(b);
-        let measures = runs::exact(a, b).below_identical();
-        let is_passage = measures.shared_bytes >= PASSAGE;
+        let found = Self::of_bytes(a, b);
+        let is_passage = found.measures.shared_bytes >= PASSAGE;
         Self {
-            measures,
+            has_passage: is_passage && are_text_and_data(a_kind, b_kind),
+            ..found
+        }
+    }
+
+    /// Two byte strings that are not identical, of which neither is a text.
+    pub fn of_bytes(a: &[u8], b: &[u8]) -> Self {
+        let common = runs::common_bytes(a, b);
+        Self {
+            measures: common.measures(a, b).below_identical(),
             unit: Unit::Bytes,
             is_same_text: false,
-            has_passage: is_passage && are_text_and_data(a_kind, b_kind),
+            has_passage: false,
+            is_pattern: common.is_pattern(),
         }
     }
 }

@@ -35,7 +35,7 @@ use std::ops::Range;
 
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
-use crate::similarity::{Measures, too_small};
+use crate::similarity::{Measures, Relation, too_small};
 
 mod bits;
 mod blocks;
@@ -196,39 +196,51 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 ///
 /// The shares are `None` if a file is too small to judge, like those of estimates.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
-    let CommonBytes {
-        covered: (in_a, in_b),
-        resemblance,
-    } = common_bytes(a, b);
-    let in_smaller = match a.len().cmp(&b.len()) {
-        Ordering::Less => in_a,
-        Ordering::Equal => in_a.min(in_b),
-        Ordering::Greater => in_b,
-    };
-    let shared_bytes = ByteLen(in_smaller as u64);
-    if too_small(ByteLen(a.len() as u64)) || too_small(ByteLen(b.len() as u64)) {
-        return Measures {
-            a_in_b: None,
-            b_in_a: None,
-            resemblance: None,
-            shared_bytes,
-        };
-    }
-    Measures {
-        a_in_b: Some(cover::share(in_a, a)),
-        b_in_a: Some(cover::share(in_b, b)),
-        resemblance: Some(Score::new(resemblance)),
-        shared_bytes,
-    }
+    common_bytes(a, b).measures(a, b)
 }
 
-/// The comparison of two byte strings of any size.
+/// Bytes that are covered for each distinct window in common, at most, if they are not repeated:
+/// those of runs of 68 bytes and more.
+const FOR_A_WINDOW: usize = 16;
+
+/// What two byte strings have in common, however small they are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
     /// Bytes of a and of b in runs of at least 64 that the other has, too.
     pub(super) covered: (usize, usize),
-    /// Shared over all 64-byte windows of both.
+    /// Distinct 64-byte windows in common.
+    shared: usize,
+    /// Shared over all of their 64-byte windows.
     pub(super) resemblance: f64,
+}
+
+impl CommonBytes {
+    /// Returns the measures of these two, which it was made of.
+    pub(super) fn measures(&self, a: &[u8], b: &[u8]) -> Measures {
+        let (in_a, in_b) = self.covered;
+        let in_smaller = match a.len().cmp(&b.len()) {
+            Ordering::Less => in_a,
+            Ordering::Equal => in_a.min(in_b),
+            Ordering::Greater => in_b,
+        };
+        let is_judged = [a, b]
+            .iter()
+            .all(|bytes| !too_small(ByteLen(bytes.len() as u64)));
+        let judged = |share: Score| is_judged.then_some(share);
+        Measures {
+            a_in_b: judged(cover::share(in_a, a)),
+            b_in_a: judged(cover::share(in_b, b)),
+            resemblance: judged(Score::new(self.resemblance)),
+            shared_bytes: ByteLen(in_smaller as u64),
+        }
+    }
+
+    /// Whether a short piece, repeated, is all that is common. What is repeated counts once, and
+    /// each distinct window is one byte of it.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.covered.0.max(self.covered.1) >= FOR_A_WINDOW * self.shared
+            && (1..Relation::MIN_SHARED.0).contains(&(self.shared as u64))
+    }
 }
 
 pub(super) fn common_bytes(a: &[u8], b: &[u8]) -> CommonBytes {
@@ -237,9 +249,11 @@ pub(super) fn common_bytes(a: &[u8], b: &[u8]) -> CommonBytes {
     let shared = marked(a, &of_b, Among::All);
     let in_a = cover::bytes_of(&shared);
     let in_b = cover::bytes_of(&marked(b, &of_a, Among::All));
+    let (shared, resemblance) = sets::resemblance(&of_a, &of_b, shared);
     CommonBytes {
         covered: (in_a, in_b),
-        resemblance: sets::resemblance(&of_a, &of_b, shared),
+        shared,
+        resemblance,
     }
 }
 

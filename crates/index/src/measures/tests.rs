@@ -25,6 +25,7 @@ fn proven(a_in_b: f64, b_in_a: f64) -> Proven {
         unit: Unit::Words,
         is_same_text: true,
         has_passage: true,
+        is_pattern: true,
     }
 }
 
@@ -102,6 +103,7 @@ fn what_was_written_outlives_the_process_to_the_last_bit() {
                     unit,
                     is_same_text,
                     has_passage: n % 2 == 0,
+                    is_pattern: n % 3 == 0,
                 };
                 all.push((2 * n + u32::from(is_same_text), unit, found));
             }

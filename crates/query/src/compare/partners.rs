@@ -377,6 +377,7 @@ impl PartnerQuestion<'_> {
                 unit,
                 sizes,
                 has_passage: false,
+                is_repetition: false,
             };
             return (same, None);
         }
@@ -403,6 +404,7 @@ impl PartnerQuestion<'_> {
                 unit,
                 sizes,
                 has_passage: false,
+                is_repetition: false,
             };
             (
                 found,

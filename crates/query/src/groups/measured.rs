@@ -164,6 +164,7 @@ mod tests {
             },
             is_same_text: number.is_multiple_of(2),
             has_passage: number.is_multiple_of(5),
+            is_pattern: number.is_multiple_of(7),
         }
     }
 

@@ -142,6 +142,12 @@ impl Shared {
                 "relation",
                 self.relation.map_or("none", Relation::word).to_owned()
                     + match self.layer {
+                        _ if self.is_repetition => {
+                            ": most of what both share is a short piece, repeated"
+                        }
+                        Layer::Bytes if self.relation == Some(Relation::SameText) => {
+                            ": the words are the same, the bytes are not"
+                        }
                         Layer::Bytes => "",
                         Layer::Text if !self.members.is_empty() => ", by all that both hold",
                         Layer::Text => ", by text: what follows is of the texts",

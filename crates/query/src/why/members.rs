@@ -53,10 +53,11 @@ impl Comparison {
             text: false,
             sizes,
             measures,
+            relation: found.relation,
+            is_repetition: found.is_repetition,
         }
         .placed(None);
         shared.layer = Layer::Text;
-        shared.relation = found.relation;
         shared.words = (found.unit == Unit::Words).then_some(measures);
         // The differing stretches lie in members.
         shared.differs_a.clear();

@@ -488,3 +488,36 @@ fn matches_show_shared_text_only() {
         "{shown}"
     );
 }
+
+/// The value of a line of the summary.
+fn said(comparison: &Comparison, of: &str) -> String {
+    let lines = comparison.shared.summary().into_iter();
+    let mut lines = lines.filter(|(name, _)| *name == of);
+    lines.next().expect("a line").1
+}
+
+#[test]
+fn why_says_that_a_short_pattern_is_no_evidence() {
+    let pattern = [&b"\0"[..], &noise(1, 11)].concat();
+    let (pure, padded) = (pattern.repeat(3000), pattern.repeat(2000));
+    let beside = |seed| [&b"\0"[..], &noise(seed, 900), &padded].concat();
+    for (a, b) in [(pure, padded.clone()), (beside(2), beside(3))] {
+        let found = compared(a, b);
+        assert!(found.shared.measures.containment() > Some(Score::new(0.9)));
+        assert_eq!(found.shared.relation, None);
+        let reason = "none: most of what both share is a short piece, repeated";
+        assert_eq!(said(&found, "relation"), reason);
+    }
+}
+
+#[test]
+fn why_says_that_one_text_is_saved_in_other_bytes() {
+    let text = text(1, 20);
+    let saved = text.replace('\n', "\r\n");
+    let marked = format!("\u{feff}{text}");
+    for other in [saved, marked] {
+        let found = compared(&text, other);
+        let relation = "same-text: the words are the same, the bytes are not";
+        assert_eq!(said(&found, "relation"), relation);
+    }
+}

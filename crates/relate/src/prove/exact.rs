@@ -20,6 +20,8 @@ pub struct Proven {
     pub sizes: (ByteLen, ByteLen),
     /// True if both are texts with a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
+    /// They have no relation because most of what they share is the same few runs, repeated.
+    pub is_repetition: bool,
 }
 
 /// Prepares a content of this kind for measuring, without templates.
@@ -40,6 +42,7 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
         unit,
         is_same_text,
         has_passage,
+        is_pattern,
     } = proven;
     let relation = if is_same_text {
         Some(Relation::SameText)
@@ -48,14 +51,15 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     } else {
         similarity::relation(false, sizes.0, sizes.1, &measures, min_shared)
     };
-    let is_one_phrase = relation.is_some_and(|relation| relation != Relation::SameText)
-        && is_one_phrase(unit, &measures, sizes);
+    let is_repetition = relation.is_some_and(|relation| relation != Relation::SameText)
+        && (is_pattern || is_one_phrase(unit, &measures, sizes));
     Proven {
-        relation: relation.filter(|_| !is_one_phrase),
+        relation: relation.filter(|_| !is_repetition),
         measures,
         unit,
         sizes,
         has_passage,
+        is_repetition,
     }
 }
 
@@ -170,10 +174,42 @@ mod tests {
         assert_eq!(found.relation, None, "{found:?}");
         let (all, half) = (dump(0), dump(0)[..9000].to_owned());
         assert_eq!(of(&all, &half).relation, Some(Relation::Contains));
-        // Two files that consist mostly of one repeated line are related.
-        let line = "all work and no play makes Jack a dull boy\n";
-        let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
-        assert_eq!(of(&many, &few).relation, Some(Relation::Near));
+        // What two files repeat and little else is no phrase of theirs, unless it is short.
+        let repeated = |line: &str| {
+            let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
+            of(&many, &few).relation
+        };
+        assert_eq!(repeated(&(words(0, 60) + "\n")), Some(Relation::Near));
+        for short in ["all work and no play makes Jack a dull boy\n", "ha "] {
+            assert_eq!(repeated(short), None);
+        }
+    }
+
+    /// Counted once, a short pattern is less than a relation needs, however long the data are.
+    #[test]
+    fn data_of_a_short_period_have_no_relation() {
+        for (period, relation) in [
+            (1, None),
+            (2, None),
+            (60, None),
+            (200, None),
+            (1000, Some(Relation::Near)),
+        ] {
+            let pattern = [&b"\0"[..], &noise(7, period - 1)].concat();
+            let [a, b] = [40_000, 36_000].map(|size| pattern.repeat(size / period));
+            let found = prove_once(
+                &Templates::default(),
+                (a, b[1..].to_vec()),
+                Unit::Words,
+                Relation::MIN_SHARED,
+            );
+            assert!(found.measures.containment() > Some(Score::new(0.99)));
+            assert_eq!(
+                (found.relation, found.is_repetition),
+                (relation, relation.is_none()),
+                "{period}"
+            );
+        }
     }
 
     #[test]

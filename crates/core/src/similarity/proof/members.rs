@@ -48,6 +48,8 @@ struct CommonKind {
     resemblance: f64,
     /// Bytes in common runs.
     bytes: (u64, u64),
+    /// See [`Proven::is_pattern`].
+    is_pattern: bool,
 }
 
 impl ProvableMembers {
@@ -124,6 +126,10 @@ impl ProvableMembers {
             is_same_text: !too_small(sizes.0) && (is_equal || is_same(asked)),
             // A passage belongs to the member that has it.
             has_passage: false,
+            is_pattern: kinds.iter().any(|kind| kind.is_pattern)
+                && kinds
+                    .iter()
+                    .all(|kind| kind.is_pattern || kind.bytes == (0, 0)),
         }
     }
 
@@ -142,6 +148,7 @@ impl ProvableMembers {
             ),
             resemblance: common.shared as f64 / union.max(1) as f64,
             bytes: (common.bytes.0.min(sizes.0), common.bytes.1.min(sizes.1)),
+            is_pattern: common.is_pattern(),
         }
     }
 
@@ -195,6 +202,7 @@ fn in_bytes(a: &[u8], b: &[u8]) -> CommonKind {
         shared: (in_a as f64, in_b as f64),
         resemblance: common.resemblance,
         bytes: (in_a as u64, in_b as u64),
+        is_pattern: common.is_pattern(),
     }
 }
 

@@ -11,7 +11,8 @@ mod flag {
     pub(super) const RESEMBLANCE: u64 = 1 << 2;
     pub(super) const SAME_TEXT: u64 = 1 << 3;
     pub(super) const PASSAGE: u64 = 1 << 4;
-    pub(super) const ALL: u64 = A_IN_B | B_IN_A | RESEMBLANCE | SAME_TEXT | PASSAGE;
+    pub(super) const PATTERN: u64 = 1 << 5;
+    pub(super) const ALL: u64 = A_IN_B | B_IN_A | RESEMBLANCE | SAME_TEXT | PASSAGE | PATTERN;
 }
 
 impl Proven {
@@ -29,7 +30,8 @@ impl Proven {
             | flag(b_in_a.is_some(), flag::B_IN_A)
             | flag(resemblance.is_some(), flag::RESEMBLANCE)
             | flag(self.is_same_text, flag::SAME_TEXT)
-            | flag(self.has_passage, flag::PASSAGE);
+            | flag(self.has_passage, flag::PASSAGE)
+            | flag(self.is_pattern, flag::PATTERN);
         let bits = |share: Option<Score>| share.map_or(0, |share| share.get().to_bits());
         [
             flags,
@@ -65,6 +67,7 @@ impl Proven {
             unit,
             is_same_text: flags & flag::SAME_TEXT != 0,
             has_passage: flags & flag::PASSAGE != 0,
+            is_pattern: flags & flag::PATTERN != 0,
         })
     }
 }
@@ -79,17 +82,17 @@ mod tests {
         #[test]
         fn numbers_say_what_was_measured(
             shares in prop::array::uniform3(prop::option::of(0.0..=1.0)),
-            shared: u64,
-            is_same_text: bool,
-            has_passage: bool,
+            shared in any::<u64>(),
+            is_same_text in any::<bool>(),
+            (has_passage, is_pattern) in any::<(bool, bool)>(),
         ) {
             let [a_in_b, b_in_a, resemblance] = shares.map(|share| share.map(Score::new));
             let measures = Measures { a_in_b, b_in_a, resemblance, shared_bytes: ByteLen(shared) };
-            let found = Proven { measures, unit: Unit::Bytes, is_same_text, has_passage };
+            let found = Proven { measures, unit: Unit::Bytes, is_same_text, has_passage, is_pattern };
             let words = found.to_words();
             prop_assert_eq!(Proven::of_words(words, Unit::Bytes), Some(found));
             let (great, small) = (2f64.to_bits(), (-0.5f64).to_bits());
-            for (at, wrong) in [(0, words[0] | 32), (1, u64::MAX), (2, great), (3, small)] {
+            for (at, wrong) in [(0, words[0] | 64), (1, u64::MAX), (2, great), (3, small)] {
                 let mut others = words;
                 others[at] = wrong;
                 prop_assert_eq!(Proven::of_words(others, Unit::Bytes), None);

@@ -10,7 +10,7 @@ use crate::similarity::runs::window::windows;
 /// its first occurrence.
 ///
 /// `shared` are the positions of the windows of a that b has, too.
-pub(super) fn resemblance(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> f64 {
+pub(super) fn resemblance(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> (usize, f64) {
     let repeated = |blocks: &Blocks<'_>| marked(blocks.data(), blocks, Among::Earlier);
     let distinct =
         |blocks: &Blocks<'_>, repeated: &Bits| windows(blocks.data(), LEAST_RUN) - repeated.len();
@@ -18,5 +18,6 @@ pub(super) fn resemblance(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> f
     let in_a = repeated(a);
     shared.remove(&in_a);
     let shared = shared.len();
-    shared as f64 / (distinct(a, &in_a) + in_b - shared).max(1) as f64
+    let union = (distinct(a, &in_a) + in_b - shared).max(1);
+    (shared, shared as f64 / union as f64)
 }

@@ -93,6 +93,7 @@ impl PartnerQuestion<'_> {
                 unit: matched.unit,
                 sizes: matched.sizes,
                 has_passage: matched.has_passage,
+                is_repetition: false,
             };
             let interval = matched.interval.as_deref().copied();
             (found, Some(interval.unwrap_or_default()))
