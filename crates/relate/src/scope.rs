@@ -4,13 +4,16 @@
 //! candidates, and boilerplate is counted among them. So the daemon, whose index holds more, and
 //! the command line, which reads just these, give the same answer.
 
+use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId, FileId};
-use resemble_index::{Entry, FileRow, FileState, ReadError, Snapshot};
+use resemble_core::{ByteLen, ContentId, FileId, Fingerprint};
+use resemble_index::{Entry, FileRow, FileState, PostingKind, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
@@ -93,6 +96,8 @@ pub struct ScopedFiles {
     by_content: ByContent,
     /// The other paths in the scope of files with hard links, by file, then path.
     further: Vec<(FileId, PathBuf)>,
+    /// See [`Self::knows`]; `None`: a content has postings of its own sample alone.
+    coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
 }
 
 impl ScopedFiles {
@@ -173,6 +178,7 @@ impl ScopedFiles {
             skipped,
             by_content,
             further,
+            coarse: Mutex::default(),
         })
     }
 
@@ -233,9 +239,13 @@ impl ScopedFiles {
         for content in self.contents() {
             let row = snapshot.content(content)?;
             if row.is_some_and(|row| row.parts > 0) {
+                let is_live = self.by_content.live.has(content.0);
                 for part in snapshot.parts(content)? {
                     if let Some(content) = part.content {
                         self.by_content.held.insert(content.0);
+                        if is_live {
+                            self.by_content.live.insert(content.0);
+                        }
                     }
                 }
             }
@@ -251,6 +261,57 @@ impl ScopedFiles {
     /// Whether a file of the scope holds this content.
     pub fn has(&self, content: ContentId) -> bool {
         self.by_content.held.has(content.0)
+    }
+
+    /// Whether a content that takes part does so with this piece. One that the scope has from a
+    /// catalogue alone is known by its sample, which is in the catalogue. The index may have more of
+    /// it, if the same lies in a file outside of the scope.
+    pub fn knows(
+        &self,
+        snapshot: &Snapshot,
+        content: ContentId,
+        (kind, key): (PostingKind, u64),
+    ) -> Result<bool, ReadError> {
+        let is_recorded = self.has(content) && !self.by_content.live.has(content.0);
+        if kind == PostingKind::Chunk || !is_recorded {
+            return Ok(true);
+        }
+        let mut coarse = self.coarse.lock();
+        let samples = match coarse.entry(content) {
+            MapEntry::Occupied(known) => known.into_mut(),
+            MapEntry::Vacant(unknown) => {
+                let posted = snapshot.content(content)?.map_or(0, |row| row.fingerprints);
+                let mut samples = snapshot.signature(content)?.fingerprints;
+                samples.sort_unstable();
+                let is_coarse = posted as usize > samples.len();
+                unknown.insert(is_coarse.then_some(samples))
+            }
+        };
+        let samples = samples.as_ref();
+        Ok(samples.is_none_or(|samples| samples.binary_search(&Fingerprint(key)).is_ok()))
+    }
+
+    /// [`Snapshot::postings`] of the contents that take part.
+    pub fn postings(
+        &self,
+        snapshot: &Snapshot,
+        kind: PostingKind,
+        keys: &[u64],
+        found: &mut dyn FnMut(usize, &[ContentId]),
+    ) -> Result<(), ReadError> {
+        let (mut here, mut failed) = (Vec::new(), Ok(()));
+        snapshot.postings(kind, keys, &mut |at, contents| {
+            here.clear();
+            for &content in contents.iter().filter(|&&content| self.has(content)) {
+                match self.knows(snapshot, content, (kind, keys[at])) {
+                    Ok(true) => here.push(content),
+                    Ok(false) => {}
+                    Err(error) => failed = Err(error),
+                }
+            }
+            found(at, &here);
+        })?;
+        failed
     }
 
     /// The files of the scope that hold this content, in path order.
@@ -309,6 +370,8 @@ struct ByContent {
     holders: Vec<(ContentId, u32)>,
     /// Nomination asks for every posting that it finds whether the content is one of these.
     held: BitSet,
+    /// Those of them that do not lie in catalogues alone.
+    live: BitSet,
 }
 
 impl ByContent {
@@ -317,10 +380,18 @@ impl ByContent {
         let mut holders: Vec<_> = places.map(|(scoped, at)| (scoped.content, at)).collect();
         holders.sort_unstable();
         let mut held = BitSet::default();
-        for (content, _) in &holders {
+        let mut live = BitSet::default();
+        for &(content, at) in &holders {
             held.insert(content.0);
+            if !is_catalogued(&files[at as usize].path) {
+                live.insert(content.0);
+            }
         }
-        Self { holders, held }
+        Self {
+            holders,
+            held,
+            live,
+        }
     }
 
     fn holders(&self, content: ContentId) -> &[(ContentId, u32)] {

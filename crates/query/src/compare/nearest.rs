@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use resemble_core::{ContentId, FileId, Measures};
-use resemble_index::Snapshot;
+use resemble_index::{PostingKind, Snapshot};
 use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
@@ -19,6 +19,7 @@ use resemble_relate::nominate::evidence::Kept;
 use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
+use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::classes::{Joined, file_name};
@@ -35,6 +36,8 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// The roots of both sides.
     pub(crate) roots: [&'a Path; 2],
+    /// The files that are looked in.
+    pub(crate) scoped: &'a ScopedFiles,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
     /// As [`CompareOptions::memory`].
@@ -88,7 +91,10 @@ impl NearestQuestion<'_> {
         let alone = [&alone[0][..], &alone[1][..]];
         let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
         let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
-        let is_here = |content| here.contains(&content);
+        let is_here = |content, key| {
+            let piece = (PostingKind::Fingerprint, key);
+            Ok(here.contains(&content) && self.scoped.knows(snapshot, content, piece)?)
+        };
         let holders = ListedHolders {
             snapshot,
             is_here: Some(&is_here),

@@ -54,15 +54,16 @@ pub(super) fn rows(
     let question = NearestQuestion {
         snapshot,
         roots,
+        scoped: &scoped,
         part_reader,
         memory,
     };
-    let scoped = scoped.files.iter();
+    let looked_in = scoped.files.iter();
     let (nearest, errors) = question.ask(
         known
             .iter()
             .map(|&(path, id, content)| (below(roots[0], path), id, content)),
-        scoped.map(|file| (below(roots[1], &file.path), file.file, file.content)),
+        looked_in.map(|file| (below(roots[1], &file.path), file.file, file.content)),
     )?;
     Ok((nearest.iter().map(row).collect(), errors))
 }

@@ -17,6 +17,7 @@ use resemble_query::find::{Subject, find};
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, packed, text_of};
 use resemble_testutil::TempTree;
+use resemble_testutil::prose::words;
 use resemble_testutil::random::letters as text;
 
 fn written(snapshot: &Snapshot, roots: &[PathBuf], text: bool) -> Vec<u8> {
@@ -47,6 +48,14 @@ fn load(index: &Index, root: &Path, bytes: &[u8]) -> Result<(), CatalogueError> 
 }
 
 fn rows(snapshot: &Snapshot, subject: &Path, within: &Path) -> Vec<FindRow> {
+    found(snapshot, subject, within, false)
+}
+
+fn all_rows(snapshot: &Snapshot, subject: &Path, within: &Path) -> Vec<FindRow> {
+    found(snapshot, subject, within, true)
+}
+
+fn found(snapshot: &Snapshot, subject: &Path, within: &Path, all: bool) -> Vec<FindRow> {
     let subject = Subject::remembered(snapshot, subject).expect("readable");
     let options = FindOptions {
         scope: Scope {
@@ -54,6 +63,7 @@ fn rows(snapshot: &Snapshot, subject: &Path, within: &Path) -> Vec<FindRow> {
             ..Scope::default()
         },
         text: true,
+        all,
         ..FindOptions::default()
     };
     let subject = subject.expect("a file");
@@ -269,4 +279,33 @@ fn samples_are_thinned_until_the_catalogue_is_small_enough() {
         assert_eq!(found.len(), 1, "{file}: {found:?}");
         assert_eq!(found[0].path.as_path(), at.join(file.to_string()));
     }
+}
+
+/// What the index has of the same contents in files outside of the scope says nothing.
+#[test]
+fn a_catalogue_is_answered_from_by_what_is_in_it() {
+    let header = words(0, 200);
+    let subject = format!("{header} {}", words(10_000, 150));
+    let mut with_the_disk = Scene::new();
+    for n in 0..120 {
+        let own = words(10_000 + 1000 * n, 300);
+        with_the_disk.write(&format!("disk/{n}"), format!("{header} {own}"));
+    }
+    let mut alone = Scene::new();
+    for scene in [&mut with_the_disk, &mut alone] {
+        scene.write("subject", &subject);
+        scene.scan();
+    }
+    let live = with_the_disk.index.snapshot().expect("a snapshot");
+    let bytes = written(&live, &[with_the_disk.path("disk")], true);
+    let at = catalogued::of_label("disk");
+    let answers = [&with_the_disk, &alone].map(|scene| {
+        load(&scene.index, &at, &bytes).expect("loaded");
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let rows = all_rows(&snapshot, &scene.path("subject"), &at).into_iter();
+        let figures = rows.map(|row| (row.path, row.a_in_b, row.discount));
+        figures.collect::<Vec<_>>()
+    });
+    assert!(answers[0].iter().any(|row| row.2.reason.is_some()));
+    assert_eq!(answers[0], answers[1]);
 }

@@ -54,11 +54,8 @@ impl<'a> KnownBoilerplate<'a> {
             return Ok(known);
         }
         let mut count = 0;
-        self.snapshot.postings(kind, &[key], &mut |_, contents| {
-            count = contents
-                .iter()
-                .filter(|&&content| scoped.has(content))
-                .count();
+        scoped.postings(self.snapshot, kind, &[key], &mut |_, contents| {
+            count = contents.len();
         })?;
         let is = count > self.snapshot.boilerplate_limit() as usize;
         self.counted.lock().insert(place, is);

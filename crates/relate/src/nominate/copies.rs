@@ -89,12 +89,16 @@ pub(crate) fn near_copies(
     let mut keys: Vec<u64> = samples.iter().step_by(step).map(|f| f.0).collect();
     keys.sort_unstable();
     let mut counts: HashMap<ContentId, usize> = HashMap::new();
-    snapshot.postings(PostingKind::Fingerprint, &keys, &mut |_, contents| {
-        let is_here = |content| scoped.is_none_or(|scoped| scoped.has(content));
-        for &content in contents.iter().filter(|&&content| is_here(content)) {
+    let mut count = |_: usize, contents: &[ContentId]| {
+        for &content in contents {
             *counts.entry(content).or_default() += 1;
         }
-    })?;
+    };
+    let kind = PostingKind::Fingerprint;
+    match scoped {
+        Some(scoped) => scoped.postings(snapshot, kind, &keys, &mut count)?,
+        None => snapshot.postings(kind, &keys, &mut count)?,
+    }
     let least = (keys.len() * IN_LISTS.0).div_ceil(IN_LISTS.1);
     counts.retain(|_, lists| *lists >= least);
     if counts.len() <= FREE as usize {

@@ -515,20 +515,11 @@ pub(crate) fn hits(
                 }
             }
         }
-        Some(scoped) => snapshot.postings(kind, keys, &mut |at, contents| {
-            let before = all.len();
-            all.extend(
-                contents
-                    .iter()
-                    .copied()
-                    .filter(|&content| scoped.has(content)),
-            );
-            let count = all.len() - before;
-            counts.note(kind, keys[at], count);
-            if count > limit as usize {
-                all.truncate(before);
-            } else {
-                note(keys[at], &all[before..]);
+        Some(scoped) => scoped.postings(snapshot, kind, keys, &mut |at, contents| {
+            counts.note(kind, keys[at], contents.len());
+            if contents.len() <= limit as usize {
+                note(keys[at], contents);
+                all.extend_from_slice(contents);
             }
         })?,
     }

@@ -33,8 +33,11 @@ pub struct ListedHolders<'a> {
     /// The index.
     pub snapshot: &'a Snapshot,
     /// Returns whether a content is in question; if `None`, all contents of the index are.
-    pub is_here: Option<&'a (dyn Fn(ContentId) -> bool + Sync)>,
+    pub is_here: Option<&'a IsHere<'a>>,
 }
+
+/// See [`ListedHolders::is_here`].
+pub type IsHere<'a> = dyn Fn(ContentId, u64) -> Result<bool, ReadError> + Sync + 'a;
 
 impl fmt::Debug for ListedHolders<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,11 +56,18 @@ impl SampleHolders for ListedHolders<'_> {
             self.snapshot.boilerplate_limit()
         };
         let kind = PostingKind::Fingerprint;
+        let mut failed = Ok(());
         self.snapshot
             .postings_up_to(kind, &keys, most_read, &mut |at, contents| {
-                let is_here = |content: &ContentId| self.is_here.is_none_or(|is| is(*content));
-                held[at] = contents.iter().copied().filter(is_here).collect();
+                for &content in contents {
+                    match self.is_here.map_or(Ok(true), |is| is(content, keys[at])) {
+                        Ok(true) => held[at].push(content),
+                        Ok(false) => {}
+                        Err(error) => failed = Err(error),
+                    }
+                }
             })?;
+        failed?;
         let mut samples = Vec::with_capacity(keys.len());
         for (key, holders) in keys.into_iter().zip(held) {
             let is_with_all = holders.len() > MOST

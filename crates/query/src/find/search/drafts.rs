@@ -11,7 +11,7 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::{self, Frame};
 use resemble_core::similarity::{self, NoBoilerplate, Prepared, Unit};
 use resemble_core::{ContentDigest, ContentKind, Relation};
-use resemble_index::ContentRow;
+use resemble_index::{ContentRow, PostingKind};
 use resemble_proto::message::Discount;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{shown_prepared, shown_whole};
@@ -92,7 +92,12 @@ impl Search<'_> {
     /// pairs with nothing else in common are dropped.
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
-        let is_here = |content| scoped.is_some_and(|scoped| scoped.has(content));
+        let is_here = |content, key| match scoped {
+            Some(scoped) if scoped.has(content) => {
+                scoped.knows(snapshot, content, (PostingKind::Fingerprint, key))
+            }
+            _ => Ok(false),
+        };
         let holders = ListedHolders {
             snapshot,
             is_here: scoped.map(|_| &is_here as &_),
