@@ -228,6 +228,12 @@ impl HalfLink {
         if contents == 0 {
             return Discount::default();
         }
+        // The greatest count means that it is unknown.
+        let contents = if contents == Self::COUNT {
+            u32::MAX
+        } else {
+            contents
+        };
         let raw = Fraction::from_millionths(self.tie().containment());
         Counts::in_words(raw, Fraction::from_millionths(self.left), contents)
     }

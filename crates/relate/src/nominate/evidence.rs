@@ -122,7 +122,11 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            let others = all.saturating_sub(copies);
+            // Of what nobody has counted no number is known, so it stays that.
+            let others = match all {
+                u32::MAX => all,
+                _ => all.saturating_sub(copies),
+            };
             if kind == PostingKind::Fingerprint && all > self.limit && others <= self.limit {
                 self.of_copies.insert(key);
             }
@@ -532,4 +536,28 @@ pub(crate) fn hits(
         }
     }
     Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Near-copies of the subject are taken off a count that is known, and off no other.
+    #[test]
+    fn a_count_that_is_not_known_is_not_printed() {
+        let kind = PostingKind::Fingerprint;
+        let mut counts = Counts::new(1000);
+        counts.note(kind, 1, usize::MAX);
+        counts.note(kind, 2, 500);
+        counts.leave_out_copies(kind, 300, |_| None);
+        let count = |key| Frequency::fingerprint(&counts, Fingerprint(key));
+        assert_eq!([count(1), count(2)], [u32::MAX, 200]);
+        let [raw, left] = [600_000, 100_000].map(Fraction::from_millionths);
+        let reasons = [1, 2].map(|key| Counts::reason(raw, left, count(key)));
+        let expected = ["boilerplate", "text found in 200 files"];
+        assert_eq!(
+            reasons,
+            expected.map(|why| format!("60 % raw, 10 % after {why}"))
+        );
+    }
 }

@@ -128,7 +128,12 @@ impl LinkDraft {
         let contents = self.contents & Self::COUNT;
         (contents > 0).then(|| Rarity {
             weight: f64::from_bits(bits(self.weight)),
-            contents,
+            // The greatest count means that it is unknown.
+            contents: if contents == Self::COUNT {
+                u32::MAX
+            } else {
+                contents
+            },
         })
     }
 
