@@ -1,5 +1,5 @@
-//! Files that are edited versions of a member of an archive, of which one or the other is only in a
-//! catalogue.
+//! Files that are edited versions of a member of an archive, and archives that share members, of which
+//! one or the other is only in a catalogue.
 
 use std::fs;
 use std::path::Path;
@@ -50,6 +50,39 @@ fn archive_and_files(archive: &Path, files: &Path) {
     }
 }
 
+/// Archives with half of the members of the archive, with edited versions of them, and with none.
+fn archives(archive: &Path, files: &Path) {
+    let text = |at: u64| prose(100 + at, 5_000 + 300 * at as usize);
+    let data = |at: u64| noise(200 + at, 20_000 + 1_000 * at as usize);
+    let pack = |texts: &[Vec<u8>], others: &[Vec<u8>]| {
+        let members = texts.iter().chain(others);
+        let names: Vec<String> = (0..texts.len() + others.len())
+            .map(|at| format!("in/{at}"))
+            .collect();
+        let members: Vec<(&str, &[u8])> = names
+            .iter()
+            .zip(members)
+            .map(|(name, bytes)| (&name[..], &bytes[..]))
+            .collect();
+        pack::zip(&members)
+    };
+    let texts = |range: std::ops::Range<u64>| range.map(text).collect::<Vec<_>>();
+    let others = |range: std::ops::Range<u64>| range.map(data).collect::<Vec<_>>();
+    let mut newer = texts(0..20);
+    for (at, text) in newer.iter_mut().enumerate().filter(|(at, _)| at % 3 == 0) {
+        *text = edited(text, at as u64, 4);
+    }
+    fs::create_dir_all(archive).expect("a folder");
+    fs::create_dir_all(files).expect("a folder");
+    let write = |to: &Path, name: &str, bytes: Vec<u8>| {
+        fs::write(to.join(name), bytes).expect("an archive");
+    };
+    write(archive, "archive.zip", pack(&texts(0..20), &others(0..4)));
+    write(files, "half.zip", pack(&texts(10..30), &others(2..6)));
+    write(files, "newer.zip", pack(&newer, &others(0..4)));
+    write(files, "stranger.zip", pack(&texts(50..60), &others(50..52)));
+}
+
 /// The figures of the archive and each file, by the name of the file, whichever of both comes first
 /// in the row; sorted.
 fn figures(answer: &Value) -> Vec<(String, Vec<Value>)> {
@@ -96,9 +129,14 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
 
 /// Each verb has the same rows, by the daemon as without; what is true lies in the intervals; and
 /// no stranger is among them. `archive`, `files`: where both lie; `disk` will be gone.
-fn one_estimate_in_every_verb(archive: &str, files: &str) {
+fn one_estimate_in_every_verb(
+    (archive, files): (&str, &str),
+    write: fn(&Path, &Path),
+    kin: &[&str],
+    most_off: f64,
+) {
     let sandbox = Sandbox::new();
-    archive_and_files(&sandbox.path(archive), &sandbox.path(files));
+    write(&sandbox.path(archive), &sandbox.path(files));
     let ask = |words: &[&str]| sandbox.resemble([words, &["--format", "json"]].concat());
     let find = |archive: &str, files: &str| {
         let archive = format!("{archive}/archive.zip");
@@ -119,7 +157,7 @@ fn one_estimate_in_every_verb(archive: &str, files: &str) {
     };
     let expected = find(recorded(archive), recorded(files));
     let names: Vec<&str> = expected.iter().map(|(name, _)| &name[..]).collect();
-    assert_eq!(names, KIN);
+    assert_eq!(names, kin);
     for ((name, estimate), (of, truth)) in expected.iter().zip(&proven) {
         assert_eq!(name, of);
         assert_eq!([&estimate[2], &truth[2]], [true, false]);
@@ -130,6 +168,8 @@ fn one_estimate_in_every_verb(archive: &str, files: &str) {
             // Shares have six digits.
             let is_within = low - 1e-6 <= truth && truth <= high + 1e-6;
             assert!(is_within, "{name}: {truth} in {low} to {high}");
+            let off = (share(&estimate[side]) - truth).abs();
+            assert!(off <= most_off, "{name}: {off}");
         }
     }
     let daemon = sandbox.daemon([""; 0]);
@@ -167,10 +207,17 @@ fn one_estimate_in_every_verb(archive: &str, files: &str) {
 
 #[test]
 fn an_archive_in_a_catalogue_meets_files_that_are_here() {
-    one_estimate_in_every_verb("disk", "tree");
+    one_estimate_in_every_verb(("disk", "tree"), archive_and_files, &KIN, 1.0);
 }
 
 #[test]
 fn an_archive_that_is_here_meets_files_in_a_catalogue() {
-    one_estimate_in_every_verb("tree", "disk");
+    one_estimate_in_every_verb(("tree", "disk"), archive_and_files, &KIN, 1.0);
+}
+
+#[test]
+fn archives_of_which_one_is_in_a_catalogue_are_judged_by_their_members() {
+    for places in [("disk", "tree"), ("tree", "disk")] {
+        one_estimate_in_every_verb(places, archives, &["half.zip", "newer.zip"], 0.05);
+    }
 }

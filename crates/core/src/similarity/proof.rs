@@ -347,7 +347,7 @@ impl CommonText {
         }
     }
 
-    /// Whether a short phrase, repeated, is all that is common. What is repeated counts once, and
+    /// Returns whether a short phrase, repeated, is all that is common. Repetitions count once, and
     /// each distinct shingle is one word of it.
     fn is_pattern(&self) -> bool {
         let (in_a, in_b) = (

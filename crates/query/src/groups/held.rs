@@ -94,19 +94,18 @@ impl<'a> JoinedLinks<'a> {
             _ => None,
         };
         let Some(proven) = proven else {
-            if of_wholes.is_some() {
+            let Some(shown) = shown_of_files(self.snapshot, owners, Unit::Words, least)? else {
                 return Ok(of_wholes);
-            }
-            let shown = shown_of_files(self.snapshot, owners, Unit::Words, least)?;
-            let found = shown.map(|shown| PairFound {
+            };
+            let found = PairFound {
                 sizes: shown.sizes,
                 measures: shown.measures,
                 relation: shown.relation,
                 is_estimate: true,
                 rarity: None,
                 of_both: None,
-            });
-            return Ok(found.and_then(|found| self.link(ends, &found)));
+            };
+            return Ok(self.link(ends, &found));
         };
         let found = PairFound {
             sizes: proven.sizes,

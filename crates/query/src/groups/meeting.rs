@@ -280,10 +280,12 @@ pub(super) fn shown(
         interval: matched.interval.as_deref().copied().unwrap_or_default(),
     };
     let holds = |place| table.wholes(place).iter().any(Option::is_some);
-    if holds(a) != holds(b) {
+    if holds(a) || holds(b) {
         let owners = (table.id(a), table.id(b));
         let found = shown_of_files(snapshot, owners, Unit::Words, Relation::MIN_SHARED)?;
-        return Ok(found.map(shown));
+        if found.is_some() || holds(a) != holds(b) {
+            return Ok(found.map(shown));
+        }
     }
     let of = |place| all_of(snapshot, table.id(place), text);
     let (of_a, of_b) = (of(a)?, of(b)?);

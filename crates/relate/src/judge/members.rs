@@ -26,26 +26,26 @@ use crate::renditions::WholeDigest;
 
 /// A share and its interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct ShownShare {
-    likely: f64,
-    low: f64,
-    high: f64,
+pub(super) struct ShownShare {
+    pub(super) likely: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 impl ShownShare {
-    const ALL: Self = Self {
+    pub(super) const ALL: Self = Self {
         likely: 1.0,
         low: 1.0,
         high: 1.0,
     };
 
-    fn of(share: Option<Score>, ends: Option<(Score, Score)>) -> Self {
+    pub(super) fn of(share: Option<Score>, ends: Option<(Score, Score)>) -> Self {
         let likely = share.map_or(0.0, Score::get);
         let (low, high) = ends.map_or((0.0, 1.0), |(low, high)| (low.get(), high.get()));
         Self { likely, low, high }
     }
 
-    fn map(self, of: impl Fn(f64) -> f64) -> Self {
+    pub(super) fn map(self, of: impl Fn(f64) -> f64) -> Self {
         Self {
             likely: of(self.likely),
             low: of(self.low),
@@ -54,7 +54,7 @@ impl ShownShare {
     }
 
     /// Adds the share of a disjoint part.
-    fn beside(self, other: Self) -> Self {
+    pub(super) fn beside(self, other: Self) -> Self {
         Self {
             likely: self.likely + other.likely,
             low: self.low + other.low,
@@ -63,7 +63,7 @@ impl ShownShare {
     }
 
     /// Joins the share of a part that may overlap completely.
-    fn within(self, other: Self) -> Self {
+    pub(super) fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),
             low: self.low.max(other.low),
@@ -71,7 +71,7 @@ impl ShownShare {
         }
     }
 
-    fn finish(self) -> (Score, (Score, Score)) {
+    pub(super) fn finish(self) -> (Score, (Score, Score)) {
         let below = |share: f64| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
         (below(self.likely), (below(self.low), below(self.high)))
     }
@@ -198,7 +198,7 @@ impl SharingMembers {
     }
 }
 
-fn is_text(content: &Digest) -> bool {
+pub(super) fn is_text(content: &Digest) -> bool {
     content.kind == ContentKind::Text
 }
 

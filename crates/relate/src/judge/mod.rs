@@ -1,5 +1,6 @@
 //! What is said of a pair: its measures, its relation, and which of several matches stands.
 
+pub mod archives;
 pub mod estimate;
 pub mod listing;
 pub mod matched;

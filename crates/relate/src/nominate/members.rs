@@ -10,6 +10,7 @@ use resemble_core::{
 };
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 
+use crate::judge::archives::shown_of_archives;
 use crate::judge::matched::Match;
 use crate::judge::members::shown_of_members;
 use crate::nominate::evidence::{Counts, LOOKED_UP, hits};
@@ -126,7 +127,17 @@ pub fn shown_of_files(
     match (alone(a)?, alone(b)?) {
         (None, Some(single)) => beside(a, &single),
         (Some(single), None) => Ok(beside(b, &single)?.map(Match::swapped)),
-        _ => Ok(None),
+        (None, None) => {
+            let side = |archive: ContentId| {
+                let place = Place::file(archive);
+                let members = HeldMembers::in_place(snapshot, place)?.members;
+                Ok::<_, ReadError>((wholes_of(snapshot, place)?, members))
+            };
+            let (ours, theirs) = (side(a)?, side(b)?);
+            let sides = ((ours.0, &ours.1[..]), (theirs.0, &theirs.1[..]));
+            Ok(shown_of_archives(asked, sides.0, sides.1, least))
+        }
+        (Some(_), Some(_)) => Ok(None),
     }
 }
 

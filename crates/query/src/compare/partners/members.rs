@@ -7,6 +7,7 @@ use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ByteLen, ChunkList, ContentId, Digest};
 use resemble_index::ReadError;
 use resemble_relate::AskError;
+use resemble_relate::judge::archives::shown_of_archives;
 use resemble_relate::judge::estimate::shown_whole;
 use resemble_relate::judge::matched::{Match, shown_wholes};
 use resemble_relate::judge::members::shown_of_members;
@@ -80,7 +81,8 @@ impl PartnerQuestion<'_> {
         let matched = match (self.files.alone(a), self.files.alone(b)) {
             (None, Some(single)) => self.shown_beside(a, single)?,
             (Some(single), None) => self.shown_beside(b, single)?.map(Match::swapped),
-            _ => None,
+            (None, None) => self.shown_of_archives((a, b))?,
+            (Some(_), Some(_)) => None,
         };
         let matched = match matched {
             Some(matched) => Some(matched),
@@ -102,27 +104,47 @@ impl PartnerQuestion<'_> {
 
     /// Estimates a pair of a file with members and a single content.
     fn shown_beside(&self, archive: u32, single: u32) -> Result<Option<Match>, AskError> {
-        let sampled = |content: u32| {
-            let kept = self.load(content)?;
-            Ok::<_, AskError>(Digest {
-                content: self.content(content).digest,
-                size: kept.size,
-                kind: kept.kind,
-                chunks: ChunkList::default(),
-                signature: kept.signature,
-                besides: Vec::new(),
-                words: kept.words,
-            })
-        };
-        let wholes = self.files.wholes(archive);
-        let wholes = wholes.map(|whole| whole.map(|whole| self.whole(whole)));
-        let members = self.files.members(archive).map(sampled);
+        let members = self.files.members(archive);
+        let members = members.map(|member| self.sampled(member));
         shown_of_members(
             Unit::Words,
-            (wholes, members),
-            &sampled(single)?,
+            (self.whole_digests(archive), members),
+            &self.sampled(single)?,
             self.min_shared(),
         )
+    }
+
+    /// What is known of two files that hold members.
+    fn shown_of_archives(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
+        let members = |file: u32| -> Result<Vec<Digest>, AskError> {
+            let members = self.files.members(file);
+            members.map(|member| self.sampled(member)).collect()
+        };
+        let (of_a, of_b) = (members(a)?, members(b)?);
+        let sides = (
+            (self.whole_digests(a), &of_a[..]),
+            (self.whole_digests(b), &of_b[..]),
+        );
+        let least = self.min_shared();
+        Ok(shown_of_archives(Unit::Words, sides.0, sides.1, least))
+    }
+
+    fn sampled(&self, content: u32) -> Result<Digest, AskError> {
+        let kept = self.load(content)?;
+        Ok(Digest {
+            content: self.content(content).digest,
+            size: kept.size,
+            kind: kept.kind,
+            chunks: ChunkList::default(),
+            signature: kept.signature,
+            besides: Vec::new(),
+            words: kept.words,
+        })
+    }
+
+    fn whole_digests(&self, file: u32) -> [Option<WholeDigest>; 2] {
+        let wholes = self.files.wholes(file);
+        wholes.map(|whole| whole.map(|whole| self.whole(whole)))
     }
 
     fn whole(&self, content: u32) -> WholeDigest {
@@ -150,9 +172,7 @@ impl PartnerQuestion<'_> {
                 ));
             }
         }
-        let digests =
-            |wholes: [Option<u32>; 2]| wholes.map(|whole| whole.map(|whole| self.whole(whole)));
-        let sides = (digests(wholes.0), digests(wholes.1));
+        let sides = (self.whole_digests(a), self.whole_digests(b));
         Ok(shown_wholes(sides.0, sides.1, shown, self.min_shared()))
     }
 }

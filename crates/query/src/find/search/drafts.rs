@@ -263,12 +263,15 @@ impl Search<'_> {
         };
         let (subject, row) = match &draft.compared {
             DraftSides::Contents(subject, _, row) => (subject, row),
-            DraftSides::Members(ComparedSide::Held(ours), (ComparedSide::Held(theirs), _)) => {
-                let found = self.shown_of_wholes(*ours, *theirs)?;
-                return Ok(Some(found.unwrap_or_else(|| draft.estimate.clone())));
-            }
             DraftSides::Members(ours, (theirs, _)) => {
-                return self.shown_of_members(draft.place, (ours, theirs));
+                let mut found = self.shown_of_members(draft.place, (ours, theirs))?;
+                if let (ComparedSide::Held(ours), ComparedSide::Held(theirs), None) =
+                    (ours, theirs, &found)
+                {
+                    found = self.shown_of_wholes(*ours, *theirs)?;
+                    found = found.or_else(|| Some(draft.estimate.clone()));
+                }
+                return Ok(found);
             }
         };
         let own = self.compared.get(&subject.rendition);

@@ -6,6 +6,7 @@ use resemble_core::similarity::frame::Frame;
 use resemble_core::{Digest, Relation, similarity};
 use resemble_index::ContentRow;
 use resemble_relate::AskError;
+use resemble_relate::judge::archives::shown_of_archives;
 use resemble_relate::judge::matched::Match;
 use resemble_relate::judge::members::shown_of_members;
 use resemble_relate::nominate::members::{HeldMembers, nominate_by_members, sampled};
@@ -148,7 +149,8 @@ impl Search<'_> {
         Ok(wholes)
     }
 
-    /// What is known of what holds members and a single content, if one of them is not read.
+    /// What is known of what holds members and of what it is compared with, if one of them is not
+    /// read; `None`: it is known by their wholes.
     pub(super) fn shown_of_members(
         &self,
         place: Place,
@@ -177,7 +179,13 @@ impl Search<'_> {
                 let found = shown_of_members(unit, archive, &single, self.min_shared)?;
                 Ok(found.map(Match::swapped))
             }
-            _ => Ok(None),
+            (ComparedSide::Held(ours), ComparedSide::Held(theirs)) => {
+                let members = HeldMembers::in_place(self.snapshot, place)?.members;
+                let own = (*ours, &self.members.members[..]);
+                let other = (*theirs, &members[..]);
+                Ok(shown_of_archives(unit, own, other, self.min_shared))
+            }
+            (ComparedSide::Alone(_), ComparedSide::Alone(_)) => Ok(None),
         }
     }
 

@@ -1,0 +1,267 @@
+//! Two archives or mails, if one of them cannot be read.
+//!
+//! What is measured of such a pair is what each member has of all members of the other, as one
+//! content. The wholes say little of that: a whole that has half of its members in common looks like
+//! a text with an edit in every line. So each member is judged beside the members of the other side
+//! with which it shares a sample, as [`super::members`] judges a single content.
+//!
+//! * An equal member, or a text of the same words, lies in the other archive. Of any other the
+//!   estimate is that of its best partner, and the upper end adds what further partners may have.
+//! * Shares are sums over the members, by their sizes.
+//! * The resemblance counts the distinct samples of all members of one kind.
+//! * Members that are too small, or repeat another one, are taken to be shared as the others are.
+//!   The ends allow all and nothing of them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use resemble_core::similarity::{self, Interval, Unit, too_small};
+use resemble_core::{ByteLen, Digest, Fingerprint, Measures};
+use resemble_proto::message::Layer;
+
+use crate::judge::estimate::shown_in;
+use crate::judge::matched::Match;
+use crate::judge::members::{ShownShare, is_text};
+use crate::renditions::{MOST_MEMBERS, WholeDigest, same_words};
+
+/// An archive: its wholes, and its first members without chunks.
+pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
+
+/// The members of one side, with what of each the other side has.
+struct JudgedSide<'a> {
+    members: Vec<&'a Digest>,
+    shares: Vec<ShownShare>,
+    /// Bytes of all that the archive holds, by kind: texts, all else.
+    sizes: [f64; 2],
+}
+
+impl<'a> JudgedSide<'a> {
+    fn of((wholes, members): HeldSide<'a>) -> Self {
+        let members: Vec<&Digest> = members
+            .iter()
+            .filter(|member| !too_small(member.size))
+            .collect();
+        Self {
+            shares: vec![ShownShare::default(); members.len()],
+            members,
+            sizes: wholes.map(|whole| whole.map_or(0.0, |whole| whole.size.0 as f64)),
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.sizes.iter().sum()
+    }
+
+    /// Members by their samples, their contents and their words.
+    fn by_sample(&self) -> HashMap<Fingerprint, Vec<usize>> {
+        let mut places: HashMap<Fingerprint, Vec<usize>> = HashMap::new();
+        for (at, member) in self.members.iter().enumerate() {
+            for &sample in &member.signature.fingerprints {
+                places.entry(sample).or_default().push(at);
+            }
+        }
+        places
+    }
+
+    /// How much of the archive the other one has.
+    fn share(&self, asked: Unit) -> ShownShare {
+        let of_kind = |of_text: bool| {
+            let mut sum = KindShare::default();
+            let members = self.members.iter().zip(&self.shares);
+            members
+                .filter(|(member, _)| is_text(member) == of_text)
+                .for_each(|(member, share)| sum.add(member, *share));
+            (sum.known, sum.shown(asked == Unit::Words && of_text))
+        };
+        let (texts, others) = (of_kind(true), of_kind(false));
+        let (known, shared) = (texts.0 + others.0, texts.1.beside(others.1));
+        let (all, unknown) = (self.size().max(1.0), (self.size() - known).max(0.0));
+        ShownShare {
+            likely: shared.likely / known.max(1.0),
+            low: shared.low / all,
+            high: (shared.high + unknown) / all,
+        }
+    }
+
+    /// Its distinct samples of one kind with the least level that one was kept at.
+    fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
+        let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
+        for member in self.members.iter().filter(|member| is_asked(member)) {
+            let level = member.signature.level;
+            for &sample in &member.signature.fingerprints {
+                let known = samples.entry(sample).or_insert(level);
+                *known = level.min(*known);
+            }
+        }
+        samples
+    }
+}
+
+/// What members of one kind have of the other archive, in bytes.
+#[derive(Default)]
+struct KindShare {
+    known: f64,
+    shared: ShownShare,
+    /// Samples of the members that share something.
+    samples: usize,
+    /// Bytes and samples of those with nothing in common.
+    unseen: (f64, usize),
+}
+
+impl KindShare {
+    fn add(&mut self, member: &Digest, share: ShownShare) {
+        let bytes = member.size.0 as f64;
+        let samples = member.signature.fingerprints.len();
+        self.known += bytes;
+        if share.likely > 0.0 {
+            self.samples += samples;
+        } else {
+            self.unseen.0 += bytes;
+            self.unseen.1 += samples;
+        }
+        let share = share.map(|share| share.min(1.0) * bytes);
+        self.shared = self.shared.beside(share);
+    }
+
+    /// Its ends. Of texts words count, and how many of all words a member has is known by samples
+    /// alone. Of what has no sample in common some may be: with 95 % at most three samples of all.
+    fn shown(&self, in_words: bool) -> ShownShare {
+        let ShownShare { likely, low, high } = self.shared;
+        let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
+        let error = if in_words {
+            2.0 / f64::max(self.samples as f64, 1.0).sqrt()
+        } else {
+            0.0
+        };
+        let widened = |shared: f64| error * shared.min(self.known - shared).max(0.0);
+        ShownShare {
+            likely,
+            low: (low - widened(low)).max(0.0),
+            high: (high + widened(high)).min(self.known),
+        }
+    }
+}
+
+/// What is shown of two archives; `None`: nothing is known of single members, or not of enough of
+/// them.
+pub fn shown_of_archives(
+    asked: Unit,
+    a: HeldSide<'_>,
+    b: HeldSide<'_>,
+    least: ByteLen,
+) -> Option<Match> {
+    let is_known = |members: &[Digest]| !members.is_empty() && members.len() < MOST_MEMBERS;
+    let digests = |side: HeldSide<'_>| side.0.map(|whole| whole.map(|whole| whole.digest));
+    if !is_known(a.1) || !is_known(b.1) || digests(a) == digests(b) {
+        return None;
+    }
+    let (mut in_a, mut in_b) = (JudgedSide::of(a), JudgedSide::of(b));
+    let shared_bytes = judge_members(asked, &mut in_a, &mut in_b);
+    let (of_a, of_b) = (in_a.share(asked), in_b.share(asked));
+    let alike = resemblance(asked, &in_a, &in_b);
+    let ((a_in_b, a_ends), (b_in_a, b_ends)) = (of_a.finish(), of_b.finish());
+    let (resemblance, ends) = alike.finish();
+    let measures = Measures {
+        a_in_b: Some(a_in_b),
+        b_in_a: Some(b_in_a),
+        resemblance: Some(resemblance),
+        shared_bytes,
+    };
+    let interval = Interval {
+        a_in_b: Some(a_ends),
+        b_in_a: Some(b_ends),
+        resemblance: Some(ends),
+    };
+    let sizes = (ByteLen(in_a.size() as u64), ByteLen(in_b.size() as u64));
+    let relation = |of| similarity::relation(false, sizes.0, sizes.1, &of, least);
+    let relation = relation(interval.least(&measures)).and(relation(measures));
+    let unit = match asked {
+        Unit::Words if a.0[1].is_none() && b.0[1].is_none() => Unit::Words,
+        _ => Unit::Bytes,
+    };
+    Some(Match {
+        unit,
+        interval: Some(Box::new(interval)),
+        ..Match::new(relation, Layer::Text, measures, sizes)
+    })
+}
+
+/// Finds the share of each member that the other side has. Returns the bytes of equal members.
+fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) -> ByteLen {
+    let by_sample = b.by_sample();
+    let mut equal = ByteLen::ZERO;
+    for (at, one) in a.members.iter().enumerate() {
+        let samples = one.signature.fingerprints.iter();
+        let sharing = samples.filter_map(|sample| by_sample.get(sample)).flatten();
+        let mut partners: BTreeSet<usize> = sharing.copied().collect();
+        let is_equal =
+            |other: &Digest| other.content == one.content || same_words(other.words, one.words);
+        let equals = (0..b.members.len()).filter(|&other| is_equal(b.members[other]));
+        partners.extend(equals);
+        for other in partners {
+            let theirs = b.members[other];
+            // Texts are measured in words and never against data.
+            if asked == Unit::Words && is_text(one) != is_text(theirs) {
+                continue;
+            }
+            let is_content = theirs.content == one.content;
+            if is_content || asked == Unit::Words && is_equal(theirs) {
+                if is_content {
+                    equal += one.size;
+                }
+                (a.shares[at], b.shares[other]) = (ShownShare::ALL, ShownShare::ALL);
+                continue;
+            }
+            let (ours, of_theirs) = (one.sketch(), theirs.sketch());
+            let found = shown_in(asked, (&ours, one.kind), (&of_theirs, theirs.kind));
+            let (measures, ends) = (found.measures, found.interval);
+            let (in_one, in_other) = (
+                ShownShare::of(measures.a_in_b, ends.a_in_b),
+                ShownShare::of(measures.b_in_a, ends.b_in_a),
+            );
+            a.shares[at] = a.shares[at].within(in_one);
+            b.shares[other] = b.shares[other].within(in_other);
+        }
+    }
+    equal
+}
+
+/// As it is measured: of each kind by itself, weighed by the bytes of the kind.
+fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShare {
+    let of_kind = |at: usize| {
+        let is_asked = |member: &Digest| is_text(member) == (at == 0);
+        joined(&a.samples(is_asked), &b.samples(is_asked))
+    };
+    let all = a.size() + b.size();
+    if asked == Unit::Bytes {
+        return joined(&a.samples(|_| true), &b.samples(|_| true));
+    }
+    let kinds = [0, 1].map(|at| {
+        let weight = (a.sizes[at] + b.sizes[at]) / all.max(1.0);
+        of_kind(at).map(|share| share * weight)
+    });
+    kinds[0].beside(kinds[1])
+}
+
+/// Shared over all of two sets, by samples of them.
+fn joined(a: &HashMap<Fingerprint, u8>, b: &HashMap<Fingerprint, u8>) -> ShownShare {
+    let pieces = |level: u8| 2f64.powi(i32::from(level));
+    let count = |samples: &HashMap<Fingerprint, u8>| -> f64 {
+        samples.values().map(|&level| pieces(level)).sum()
+    };
+    let common = a.iter().filter_map(|(sample, &level)| {
+        let other = *b.get(sample)?;
+        Some(pieces(level.max(other)))
+    });
+    let (samples, shared) = common.fold((0.0, 0.0), |(n, sum), piece| (n + 1.0, sum + piece));
+    let both = count(a) + count(b);
+    let share = |shared: f64| {
+        let shared = shared.min(both / 2.0);
+        shared / (both - shared).max(1.0)
+    };
+    let error = 2.0 / f64::max(samples, 1.0).sqrt();
+    ShownShare {
+        likely: share(shared),
+        low: share(shared * (1.0 - error).max(0.0)),
+        high: share(shared * (1.0 + error)),
+    }
+}
