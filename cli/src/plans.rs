@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::Params;
 use resemble_core::similarity::Templates;
+use resemble_core::{Params, Relation};
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
 use resemble_proto::message::{Layer, reason};
 use resemble_proto::number::Fraction;
@@ -222,6 +222,7 @@ fn loss(
         places: shared.differs_a.len() as u64,
         is_whole: shared.whole_in_order().0,
         is_of_text: shared.layer != Layer::Bytes,
+        is_same_text: shared.relation == Some(Relation::SameText),
         digests,
     })
 }

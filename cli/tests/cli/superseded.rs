@@ -225,6 +225,32 @@ fn figures_are_against_the_file_that_stays() {
     }
 }
 
+/// Two texts of the same words, of which no run of bytes is the same.
+#[test]
+fn a_text_with_other_line_ends_is_said_to_be_the_same_text() {
+    let env = environment();
+    let text: String = (0..90)
+        .map(|at| format!("row {at} of {}\n", at * at))
+        .collect();
+    env.write("t/text.txt", &text);
+    env.write("by/text.txt", text.replace('\n', "\r\n"));
+    let compared = env.run(["compare", "t", "by", "--local"]);
+    assert!(
+        compared
+            .text()
+            .contains("text.txt  (the same text, other bytes)\n"),
+        "{compared:?}"
+    );
+    let covered = env.run(["covered", "t", "--by", "by", "--local"]);
+    let line = "99%  t/text.txt has the text, not the bytes, of by/text.txt\n";
+    assert!(covered.text().contains(line), "{covered:?}");
+    env.write("t/saved.txt", text.replace('\n', "\r\n"));
+    planned(&env, "90%", &[]);
+    let why = "it has the text of the file that stays, and other bytes: resemble why ";
+    let steps = script(&env);
+    assert!(steps.contains(why), "{steps}");
+}
+
 #[test]
 fn what_changed_after_the_plan_is_skipped() {
     for changed in [

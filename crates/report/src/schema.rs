@@ -67,7 +67,7 @@ columns! { NearRow: row =>
     "a_in_b" ["Of it elsewhere", 15] share(row.a_in_b);
     "b_in_a" ["Of the other in it", 17] share(row.b_in_a);
     "shared_bytes" ["Bytes in both", 14] count(row.shared_bytes);
-    "estimate" yes(row.estimate);
+    "estimate" yes(row.told.estimate);
 }
 
 columns! { CoverPair: row =>

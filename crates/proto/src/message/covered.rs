@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{EstimateInterval, Parts};
+use crate::message::{FiguresTold, Parts};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -52,12 +52,9 @@ pub struct NearRow {
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
-    /// The figures are estimates: one of the two was not read, such as a file of a catalogue.
-    #[serde(default)]
-    pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two files; else absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<EstimateInterval>,
+    /// What else is known of the figures.
+    #[serde(flatten)]
+    pub told: FiguresTold,
 }
 
 /// A file and the equal one that covers it.

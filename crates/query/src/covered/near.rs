@@ -83,7 +83,6 @@ fn row(found: &NearestFile) -> NearRow {
         a_in_b: Fraction::from(measures.a_in_b),
         b_in_a: Fraction::from(measures.b_in_a),
         shared_bytes: measures.shared_bytes.0,
-        estimate: found.told.estimate,
-        interval: found.told.interval,
+        told: found.told,
     }
 }

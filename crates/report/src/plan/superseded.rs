@@ -50,6 +50,8 @@ pub struct Loss {
     pub is_whole: bool,
     /// The figures are those of the texts that stand for both.
     pub is_of_text: bool,
+    /// Both are the same text.
+    pub is_same_text: bool,
     /// The digests of the file that stays and of the copy.
     pub digests: [String; 2],
 }
@@ -240,10 +242,12 @@ fn superseded(
         return Err("it is too small to judge what lies in the file that stays".to_owned());
     }
     if loss.held < asked.share {
-        return Err(format!(
-            "{held} of it lies in the file that stays: {}",
-            side_by_side(copy, keep)
-        ));
+        let line = side_by_side(copy, keep);
+        return Err(if loss.is_same_text {
+            format!("it has the text of the file that stays, and other bytes: {line}")
+        } else {
+            format!("{held} of it lies in the file that stays: {line}")
+        });
     }
     let lost = |and: &str| {
         let line = side_by_side(copy, keep);

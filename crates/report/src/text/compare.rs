@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use resemble_core::ByteLen;
 use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, Relation};
 use resemble_proto::documents::CompareDocument;
 use resemble_proto::message::{CompareClass, CompareRow, SoftError, TreeRow};
 use resemble_proto::path::PathText;
@@ -428,6 +428,9 @@ fn entry(
         _ => percent(row.a_in_b.max(row.b_in_a), equal, tint),
     };
     let mut more = Vec::new();
+    if row.told.relation == Some(Relation::SameText) {
+        more.push("(the same text, other bytes)".to_owned());
+    }
     if row.copy && equal {
         more.push("(another copy)".to_owned());
     }

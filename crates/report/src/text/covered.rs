@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
+use resemble_core::Relation;
 use resemble_proto::documents::CoveredDocument;
 use resemble_proto::message::{CoverPair, MissingRow};
 use resemble_proto::path::PathText;
@@ -43,9 +44,13 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
         let shown = if all { body.near.len() } else { SCREENFUL };
         out.print(body.near.iter().take(shown).map(|row| {
             let by = style.name(&row.by, Tint::Plain);
+            let is_like = match row.told.relation {
+                Some(Relation::SameText) => " has the text, not the bytes, of ",
+                _ => " is like ",
+            };
             vec![
-                score(row.a_in_b, false, row.estimate, Tint::Notable),
-                style.name(&row.path, Tint::Plain).joined(" is like ", &by),
+                score(row.a_in_b, false, row.told.estimate, Tint::Notable),
+                style.name(&row.path, Tint::Plain).joined(is_like, &by),
             ]
         }))?;
         folded |= more(out, body.near.len(), shown)?;
