@@ -16,7 +16,7 @@ use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::groups::names;
-use resemble_query::why::{self, Shared};
+use resemble_query::why::{self, RangesOf, Shared};
 use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 use resemble_report::rows::{ConflictRow, ConflictState};
@@ -167,6 +167,9 @@ fn add(
             gone,
             other: shared.as_ref().map(|_| PathText::from(other)),
             state: shared.as_ref().map_or(ConflictState::Alone, state),
+            estimate: shared
+                .as_ref()
+                .is_some_and(|it| !it.identical && it.ranges_of == RangesOf::Chunks),
             figures: shared.as_ref().map(totals),
         });
     }

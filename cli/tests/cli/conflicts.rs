@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use resemble_testutil::prose::lines;
+use resemble_testutil::random::noise;
 use resemble_testutil::{Environment, Ran};
 use serde_json::Value;
 
@@ -48,6 +49,26 @@ fn asked(env: &Environment, more: &[&str]) -> Ran {
 
 fn rows(ran: &Ran) -> Vec<Value> {
     ran.json()["conflicts"].as_array().unwrap().clone()
+}
+
+/// Files that are too large to be compared whole, nearly all of which is a hole.
+#[test]
+fn nothing_is_claimed_of_what_only_chunks_tell() {
+    let env = environment();
+    for (seed, name) in [
+        (1, "a.img"),
+        (2, "a.sync-conflict-20240131-101112-ABCDEFG.img"),
+    ] {
+        env.write(format!("s/{name}"), noise(seed, 9000));
+        let file = fs::File::options()
+            .write(true)
+            .open(env.path(format!("s/{name}")));
+        file.unwrap().set_len(65 << 20).unwrap();
+    }
+    let found = rows(&asked(&env, &["--format=json"]));
+    assert_eq!(found[0]["estimate"], true, "{found:?}");
+    let text = asked(&env, &[]).text();
+    assert!(text.contains("differs from  s/a.img"), "{text}");
 }
 
 #[test]

@@ -63,6 +63,9 @@ pub struct ConflictRow {
     pub other: Option<PathText>,
     /// How both relate.
     pub state: ConflictState,
+    /// State and figures are by common chunks: the files are too large to tell whether one holds the
+    /// other.
+    pub estimate: bool,
     /// The figures of `why` for both, if they were compared.
     #[serde(flatten)]
     pub figures: Option<WhyTotals>,
@@ -71,10 +74,6 @@ pub struct ConflictRow {
 impl ConflictRow {
     fn shares(&self) -> Option<(Fraction, Fraction)> {
         self.figures.map(|figures| (figures.a_in_b, figures.b_in_a))
-    }
-
-    fn is_estimate(&self) -> bool {
-        self.state != ConflictState::Equal && self.figures.is_some_and(|it| !it.exact)
     }
 }
 
@@ -89,14 +88,19 @@ columns! { ConflictRow: row =>
     "gone" yes(row.gone);
     "differing_bytes_a" count(row.figures.map(|figures| figures.differing_bytes_a));
     "differing_bytes_b" count(row.figures.map(|figures| figures.differing_bytes_b));
-    "estimate" yes(row.is_estimate());
+    "estimate" yes(row.estimate);
 }
 
 impl Row for ConflictRow {
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let is_equal = self.state == ConflictState::Equal;
         let tint = Tint::of_pair(is_equal);
-        let share = |share| score(share, is_equal, self.is_estimate(), tint);
+        let share = |share| score(share, is_equal, self.estimate, tint);
+        let between = if self.estimate {
+            "differs from"
+        } else {
+            self.state.between()
+        };
         let (there, back) = self.shares().unwrap_or_default();
         let other = self.other.as_ref();
         let gone = self.gone.then_some("; the original is gone");
@@ -105,7 +109,7 @@ impl Row for ConflictRow {
             share(there),
             share(back),
             style.name(&self.path, Tint::Plain),
-            Cell::left(self.state.between(), tint),
+            Cell::left(between, tint),
             other.map_or(Cell::left("", Tint::Plain), |it| {
                 style.name(it, Tint::Plain)
             }),
