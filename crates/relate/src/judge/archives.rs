@@ -51,7 +51,7 @@ impl<'a> JudgedSide<'a> {
         self.sizes.iter().sum()
     }
 
-    /// Members by their samples, their contents and their words.
+    /// The places of the members by their samples.
     fn by_sample(&self) -> HashMap<Fingerprint, Vec<usize>> {
         let mut places: HashMap<Fingerprint, Vec<usize>> = HashMap::new();
         for (at, member) in self.members.iter().enumerate() {
