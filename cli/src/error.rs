@@ -1,9 +1,8 @@
 //! How a command ends.
 //!
 //! The contract has three exit codes and no others. [`Outcome`] says how a command that did its
-//! work ended. Every [`CliError`] is trouble, and is said in one sentence, with one exception: that
-//! a reader went away (`resemble find … | head -1`) needs no sentence. The exit code is that
-//! of trouble, because the output is not all there.
+//! work ended. Every [`CliError`] is trouble, and is said in one sentence. A reader that went away
+//! (`resemble find … | head -1`) is no trouble: the exit code is that of the answer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -122,9 +121,12 @@ impl CliError {
         }
     }
 
-    /// Whether the reader closed the pipe, which is said by the exit code alone.
+    /// Whether the reader of the output closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let (Self::Output(error) | Self::File { source: error, .. }) = self else {
+            return false;
+        };
+        error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

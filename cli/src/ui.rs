@@ -117,6 +117,8 @@ pub struct Ui {
     talk: Talk,
     /// True if long output may go through a pager.
     may_page: bool,
+    /// The reader of the output has closed the pipe.
+    is_cut: bool,
     /// Messages for standard error that wait until the pager has ended, because it would draw over
     /// them.
     after: String,
@@ -157,6 +159,7 @@ impl Ui {
             },
             after: String::new(),
             board: None,
+            is_cut: false,
             may_page: terminal && !global.no_pager && env("TERM").is_none_or(|term| term != "dumb"),
         }
     }
@@ -174,6 +177,7 @@ impl Ui {
             color: false,
             talk: Talk::Errors,
             may_page: false,
+            is_cut: false,
             after: String::new(),
             board: Some(board),
         }
@@ -217,9 +221,15 @@ impl Ui {
         self.talk >= Talk::Details
     }
 
-    /// Writes results.
+    /// Whether the reader of the output has closed the pipe. What has no end ends then.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Writes results. A reader that closes the pipe wants no more of them: that is no error, and
+    /// the exit code is that of the answer.
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
-        match &mut self.out {
+        let written = match &mut self.out {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),
             Target::Paged(pager) => body(pager).map_err(CliError::Output),
             Target::File { path, file } => {
@@ -230,6 +240,14 @@ impl Ui {
                 };
                 body(file.writer()).map_err(failed)
             }
+        };
+        match written {
+            Err(error) if error.is_broken_pipe() => {
+                self.is_cut = true;
+                self.out = Target::Stream(Box::new(io::sink()));
+                Ok(())
+            }
+            written => written,
         }
     }
 
@@ -384,12 +402,16 @@ impl Ui {
         self.err
             .write_all(self.after.as_bytes())
             .unwrap_or_default();
+        let flushed = match flushed {
+            Err(error) if error.is_broken_pipe() => Ok(()),
+            flushed => flushed,
+        };
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => outcome.into(),
+            // Help is printed by another crate.
+            Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
             Err(error) => {
-                if !error.is_broken_pipe() {
-                    self.say(&error.to_string());
-                }
+                self.say(&error.to_string());
                 Outcome::Incomplete.into()
             }
         }
@@ -409,14 +431,12 @@ pub fn print_usage(error: &clap::Error) -> ExitCode {
         return Outcome::Incomplete.into();
     }
     match printed.map_err(CliError::Output) {
-        Ok(()) => Outcome::Holds.into(),
-        Err(error) => {
-            if !error.is_broken_pipe() {
-                let text = format!("resemble: {error}\n");
-                io::stderr().write_all(text.as_bytes()).unwrap_or_default();
-            }
+        Err(error) if !error.is_broken_pipe() => {
+            let text = format!("resemble: {error}\n");
+            io::stderr().write_all(text.as_bytes()).unwrap_or_default();
             Outcome::Incomplete.into()
         }
+        _ => Outcome::Holds.into(),
     }
 }
 

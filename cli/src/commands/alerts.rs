@@ -109,7 +109,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         return Ok(Outcome::DoesNot);
     };
     let mut follower = Follower::new(client, last);
-    loop {
+    while !ui.is_cut() {
         let mut row = follower.next(&mut |text| ui.note(text), env, global)?;
         if is_asked(&row) {
             if has_owners {
@@ -118,6 +118,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
             lists::print_one(ui, &args.output, &row)?;
         }
     }
+    Ok(Outcome::Holds)
 }
 
 /// Adds whose the files are by now.

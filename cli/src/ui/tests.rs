@@ -40,6 +40,7 @@ pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
         talk: Talk::Notes,
         may_page: false,
         after: String::new(),
+        is_cut: false,
         board: None,
     };
     (ui, out, err)

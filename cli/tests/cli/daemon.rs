@@ -10,6 +10,7 @@ use resemble_core::params::ChunkParams;
 use resemble_proto::message::{Hello, Request};
 
 use crate::environment;
+use crate::streams::cut_off;
 use resemble_testutil::finish;
 use resemble_testutil::prose::paragraphs;
 
@@ -431,6 +432,9 @@ fn status_sync_and_alerts() {
         "1970-01-01 00:00:00  90%  near  /a  /b\n",
         "resemble: no more of them\n",
     );
+    // A reader that is gone ends what has no end.
+    let ended = cut_off(&env, &["alerts", "--follow"], 0);
+    assert_eq!(ended, (Some(0), String::new()));
     env.run(["watch", "add", "."])
         .is(2, "", "resemble: a root inside a root\n");
     let asked = daemon.stop();

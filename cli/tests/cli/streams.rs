@@ -212,29 +212,55 @@ fn colours_are_for_terminals_that_want_them() {
     asked_not_to.is(0, plain, "");
 }
 
-/// The exit code says that the output is not all there, as that of any program does which the
-/// signal ends; nothing is printed about it.
+/// What a command printed on standard error, and its exit code, after its reader has read the first
+/// bytes and closed the pipe. Of none it has closed the pipe before the command is run.
+pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option<i32>, String) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let reader = (first > 0).then_some(reader);
+    let child = env
+        .command(args)
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    if let Some(mut reader) = reader {
+        reader.read_exact(&mut vec![0; first]).unwrap();
+    }
+    let ended = child.wait_with_output().unwrap();
+    (
+        ended.status.code(),
+        String::from_utf8(ended.stderr).unwrap(),
+    )
+}
+
+/// The exit code is that of the answer, and nothing is printed about the reader.
 #[test]
-fn a_reader_that_has_seen_enough_changes_the_exit_code_alone() {
+fn a_reader_that_has_seen_enough_changes_nothing() {
     let env = environment();
     // A row for each pair: far more than a pipe holds.
     for i in 0..120 {
         env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
-    let mut child = env
-        .command(["pairs", "docs", "--all"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut first = [0; 5];
-    let mut out = child.stdout.take().unwrap();
-    out.read_exact(&mut first).unwrap();
-    drop(out);
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(&first, b"100% ");
-    assert_eq!((ended.status.code(), &*ended.stderr), (Some(2), &b""[..]));
+    env.write("docs/a", paragraphs(1, 20));
+    env.write("other/c", paragraphs(1, 20));
+    env.write("lone/d", paragraphs(2, 20));
+    let quiet = |code| (Some(code), String::new());
+    for format in ["text", "json", "jsonl", "csv", "tsv"] {
+        let args = ["pairs", "docs", "--all", "--format", format];
+        assert_eq!(cut_off(&env, &args, 5), quiet(0), "{format}");
+    }
+    for args in PRINTING {
+        let whole = env.run(args);
+        let (code, err) = cut_off(&env, args, 0);
+        assert_eq!((code, err), (Some(whole.code), whole.err), "{args:?}");
+    }
+    let covered = ["covered", "docs", "--by", "lone", "--all"];
+    assert_eq!(cut_off(&env, &covered, 0), quiet(1));
+    assert_eq!(
+        cut_off(&env, &["pairs", "docs", "-o", "/dev/stdout"], 0),
+        quiet(0)
+    );
 }
 
 /// Whatever prints something.
