@@ -3,13 +3,16 @@
 //! Plans run it. The trash is that of freedesktop.org; a file that would have to be copied to
 //! another file system stays where it is. Paths are printed as plans spell them.
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use resemble_proto::message::reason;
 use resemble_report::plan::spelled;
 use resemble_report::quote::quoted;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -42,12 +45,16 @@ fn moved(file: &Path) -> CliResult<PathBuf> {
             quoted(&file)
         )));
     }
-    let before = places(&folder, meta.ino());
+    let (before, had) = (places(&folder, meta.ino()), entries(&folder));
     trash::delete(&file).map_err(|error| {
-        CliError::Usage(format!(
-            "cannot move {} to the trash: {error}",
-            quoted(&file)
-        ))
+        tidy(&folder, file.file_name().unwrap_or_default(), &had);
+        let why = match error {
+            trash::Error::FileSystem { path, source } => {
+                format!("{}: {}", quoted(&path), reason(&source))
+            }
+            other => other.to_string(),
+        };
+        CliError::Usage(format!("cannot move {} to the trash: {why}", quoted(&file)))
     })?;
     let mut after = places(&folder, meta.ino()).into_iter();
     after
@@ -121,6 +128,39 @@ fn mount_of(path: &Path) -> PathBuf {
         .find(is_mount)
         .unwrap_or(Path::new("/"))
         .to_owned()
+}
+
+/// What is in a trash: files, and what is known of each.
+fn entries(trash: &Path) -> HashSet<PathBuf> {
+    let listed = ["files", "info"].map(|part| fs::read_dir(trash.join(part)));
+    let entries = listed.into_iter().flatten().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Removes what a failed move of a file of this name has left: a name in `info` goes if none is in
+/// `files`, and an empty placeholder in `files` if none is in `info`.
+fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
+    for left in entries(trash).difference(had) {
+        let entry = left.file_name().unwrap_or_default();
+        if !entry.as_bytes().starts_with(name.as_bytes()) {
+            continue;
+        }
+        let is_info = left.starts_with(trash.join("info"));
+        let partner = if is_info {
+            trash
+                .join("files")
+                .join(left.file_stem().unwrap_or_default())
+        } else {
+            let mut info = entry.to_owned();
+            info.push(".trashinfo");
+            trash.join("info").join(info)
+        };
+        let is_placeholder = || fs::symlink_metadata(left).is_ok_and(|it| it.len() == 0);
+        if fs::symlink_metadata(partner).is_err() && (is_info || is_placeholder()) {
+            // What cannot be removed does no harm: it names no file.
+            fs::remove_file(left).ok();
+        }
+    }
 }
 
 /// Where an inode is in a trash.

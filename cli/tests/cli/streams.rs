@@ -15,7 +15,7 @@ use rustix::termios::Winsize;
 use crate::environment;
 use crate::first_days::dated;
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, finish, tmpfs};
+use resemble_testutil::{Environment, fill, finish, tmpfs};
 
 /// The line above percentages.
 pub(crate) const TITLE: &str = "the larger share of one file that is in the other:";
@@ -371,6 +371,36 @@ fn a_report_is_whole_or_not_there() {
         }
     }
     assert!(refused > asked.len(), "{refused}");
+}
+
+/// The trash of a full disk gets neither a file nor what is known of one.
+#[test]
+fn what_does_not_fit_the_trash_leaves_nothing_there() {
+    let env = environment();
+    let Some(disk) = tmpfs(env.path("../disk"), "64k") else {
+        return;
+    };
+    let file = disk.path("letter");
+    std::fs::write(&file, paragraphs(1, 20)).unwrap();
+    fill(&disk.path("filler"));
+    let ran = env.run(["trash".as_ref(), file.as_os_str()]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let said = "letter.trashinfo: No space left on device\n";
+    assert!(ran.err.ends_with(said) && file.exists(), "{ran:?}");
+    let mut folders = vec![disk.0.clone()];
+    let mut names = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                names.push(entry.file_name());
+            }
+        }
+    }
+    names.sort();
+    assert_eq!(names, ["filler", "letter"]);
 }
 
 #[test]
