@@ -239,12 +239,19 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
+    // In one work tree it is a file, in the others a link.
+    it.0.write("accepted", "");
+    std::fs::create_dir(it.0.path("linked")).unwrap();
+    symlink("../accepted", it.0.path("linked/accepted")).unwrap();
     std::thread::scope(|scope| {
-        for seed in SEEDS {
+        for (seed, path) in SEEDS
+            .into_iter()
+            .zip(["accepted", "linked/accepted"].iter().cycle())
+        {
             let draft = near(seed);
             let it = &it;
             scope.spawn(move || {
-                let accept = ["check", "-", "--baseline", "accepted", "--accept"];
+                let accept = ["check", "-", "--baseline", path, "--accept"];
                 it.run(&accept, draft.as_bytes()).exits(0);
             });
         }

@@ -49,6 +49,9 @@ impl Baseline {
     /// Adds pairs to the file, and returns how many are new. Concurrent writers wait for each
     /// other.
     pub(super) fn add(pairs: BTreeMap<String, String>, path: &Path) -> CliResult<u64> {
+        // Several links may lead to one baseline.
+        let real = std::fs::canonicalize(path);
+        let path = real.as_deref().unwrap_or(path);
         let folder = folder_of(path);
         // Until it is closed.
         let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
