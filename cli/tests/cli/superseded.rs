@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use resemble_testutil::office::dated_docx;
@@ -342,13 +343,22 @@ fn a_program_that_moves_nothing_is_believed_nothing() {
     let made = env.run(["groups", "t", "--local", "--plan=trash", "-o", "plan.sh"]);
     assert_eq!(made.code, 0, "{made:?}");
     let before = snapshot(&env.path("t"));
-    let mut command = shell(&env, "sh");
-    command.env("RESEMBLE", "true").arg(env.path("plan.sh"));
-    let ended = finish(command.arg("--do-it"), b"");
-    assert_ne!(ended.code, 0, "{ended:?}");
+    let run_by = |program: &Path| {
+        let mut command = shell(&env, "sh");
+        command.env("RESEMBLE", program).arg(env.path("plan.sh"));
+        finish(command.arg("--do-it"), b"")
+    };
+    let ended = run_by(Path::new("true"));
     let why = "it could not be moved to the trash";
-    assert!(ended.err.contains(why), "{ended:?}");
+    assert!(ended.code == 1 && ended.err.contains(why), "{ended:?}");
     assert_eq!(snapshot(&env.path("t")), before);
+    // This one removes the file and names a place where it is not.
+    let liar = env.write("liar", "#!/bin/sh\nrm -- \"$3\"; echo /nowhere\n");
+    fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = run_by(&liar);
+    let why = "not where the program says";
+    assert!(ended.code == 1 && ended.err.contains(why), "{ended:?}");
+    assert!(ended.text().ends_with("0 of 1 steps done\n"), "{ended:?}");
 }
 
 #[test]

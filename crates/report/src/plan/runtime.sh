@@ -390,6 +390,8 @@ do_trash() {
     target=$("$resemble" trash -- "$copy" </dev/null) && ! is_taken "$copy" || return 1
     decode "$target"
     identity "$name"
+    trouble='it is gone, and not where the program says; look for it in the trash'
+    same_inode "${seen#regular file }" "$copy_now" || return 1
     did="$did: $target"
 }
 
