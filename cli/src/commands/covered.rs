@@ -50,6 +50,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
+    // As in every verb a path that is named is followed. Who asks about this one may remove it.
+    if dir.shown.is_symlink() {
+        ui.note(&format!(
+            "{} is a symbolic link: the answer is about {}, which stays when the link is removed",
+            quoted(&dir.shown),
+            quoted(&dir.real)
+        ));
+    }
     // DIR comes first: see `Covered`.
     let asked = Asked::about(std::iter::once(dir).chain(by).collect()).only_about(1);
     let asked = asked.unless(missing);

@@ -198,6 +198,13 @@ fn covered_says_yes_only_if_all_is_elsewhere() {
     assert_eq!(yes.code, 0, "{yes:?}");
     let start = "covered:  copy  all of 1 file, ";
     assert!(yes.text().starts_with(start), "{yes:?}");
+    // A link that is named is followed, and that is said.
+    symlink("copy", env.path("link")).unwrap();
+    let link = env.run(["covered", "link", "--by", "docs"]);
+    let said = "resemble: link is a symbolic link: the answer is about /";
+    assert!(link.code == 0 && link.err.starts_with(said), "{link:?}");
+    assert!(link.text().starts_with("covered:  link  all of 1 file, "));
+    assert!(yes.err.is_empty(), "{yes:?}");
     let inside = env.run(["covered", "docs", "--by", "docs"]);
     assert_eq!(inside.code, 2, "{inside:?}");
     let why = "docs: lies in the directory that is to go";
