@@ -95,7 +95,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 }
 
 /// A number for the supported formats. A new number means that files are taken apart anew.
-const FORMATS: u32 = 5;
+const FORMATS: u32 = 6;
 
 /// The first argument with which one of our programs runs as the worker that reads formats.
 const WORKER: &str = "extract-worker";

@@ -10,8 +10,20 @@ use resemble_core::date::{DateSource, DocumentDate};
 use super::date;
 use crate::read::{Place, Source, Take, Walk};
 
-/// The maximum number of bytes of a page that are read. The head of most is shorter.
-const MOST_READ: u64 = 64 << 10;
+/// The most of a page that is read. The head of most is shorter.
+pub(super) const MOST_READ: u64 = 64 << 10;
+
+/// Elements that a head without a tag may have.
+const OF_HEAD: [&[u8]; 8] = [
+    b"base",
+    b"link",
+    b"meta",
+    b"noscript",
+    b"script",
+    b"style",
+    b"template",
+    b"title",
+];
 
 /// Elements whose content is not markup.
 const RAW: [&[u8]; 3] = [b"script", b"style", b"title"];
@@ -41,6 +53,7 @@ impl PageHead {
         if !bytes.trim_ascii_start().starts_with(b"<") {
             return page;
         }
+        let (mut is_first, mut has_head) = (true, false);
         let mut rest = bytes;
         while let Some(at) = memchr::memchr(b'<', rest) {
             let tag = &rest[at + 1..];
@@ -52,11 +65,17 @@ impl PageHead {
             rest = behind;
             let end = inside.iter().position(|byte| !is_of_name(*byte));
             let (name, attributes) = inside.split_at(end.unwrap_or(inside.len()));
+            has_head |= is(name, b"head");
+            let is_tag = name.first().is_some_and(u8::is_ascii_alphabetic);
+            let is_of_head = OF_HEAD.iter().any(|one| is(name, one)) || is(name, b"head");
+            page.is_page |= is_first && is_of_head;
+            is_first &= !is_tag;
             if is(name, b"html") || is(name, b"!doctype") && is_html(attributes) {
                 page.is_page = true;
             } else if is(name, b"meta") {
                 page.meta(attributes);
-            } else if is(name, b"body") || is(name, b"/head") {
+            } else if is(name, b"body") || is(name, b"/head") || is_tag && !is_of_head && !has_head
+            {
                 page.is_over = true;
                 break;
             } else if let Some(raw) = RAW.iter().find(|raw| is(name, raw)) {
@@ -286,8 +305,34 @@ mod tests {
     }
 
     #[test]
+    fn tags_of_a_page_may_be_missing() {
+        let date = "<meta name=date content=2024-03-05>";
+        let of = |text: String| PageHead::of(text.as_bytes());
+        for page in [
+            format!("<!doctype html>{date}<p>Words."),
+            format!("<!-- c --><title>Words</title>{date}<h1>Words"),
+            format!("<meta charset=utf-8>{date}"),
+            format!("<head>{date}</head><p>Words."),
+            format!("<html>{date}<p>Words."),
+        ] {
+            assert!(of(page.clone()).date.is_some(), "{page}");
+        }
+        for page in [
+            format!("<!doctype html><p>Words.{date}"),
+            format!("<title>Words</title><div>{date}</div>"),
+        ] {
+            let head = of(page.clone());
+            assert!(
+                head.date.is_none() && head.is_page && head.is_over,
+                "{page}"
+            );
+        }
+        assert!(of(format!("<note>{date}</note>")).date.is_none());
+    }
+
+    #[test]
     fn no_cut_page_is_read_beyond_its_end() {
-        let page = "\u{feff}<!DOCTYPE html><html><script>x</script><!-- c --><x y='>' z=\">\">\
+        let page = "\u{feff}<!DOCTYPE html><head><script>x</script><!-- c --><x y='>' z=\">\">\
                     <meta name=date content='2024-03-05'><meta";
         for end in 0..page.len() {
             let date = PageHead::of(&page.as_bytes()[..end]).date;

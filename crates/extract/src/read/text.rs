@@ -4,7 +4,8 @@ use std::io::Read;
 
 use crate::Skipped;
 use crate::charset::{self, Charset, CodePage};
-use crate::read::{PageHead, Place, Stop, Take, Text, Walk};
+use crate::read::page::{MOST_READ, PageHead};
+use crate::read::{Place, Stop, Take, Text, Walk};
 
 /// The bytes of a text from which its encoding is detected.
 const SAMPLE: u64 = 256 << 10;
@@ -16,8 +17,8 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
     let Some(charset) = charset::of(&sample) else {
         return Ok(());
     };
-    // The names and the dates of a page are ASCII in all encodings but those of wide units.
-    let date = PageHead::of(&sample).date;
+    let head = &sample[..sample.len().min(MOST_READ as usize)];
+    let date = PageHead::of(charset.decode(head).as_bytes()).date;
     let mut all = sample.chain(from);
     let mut text = Checked {
         text: walk.text(place),

@@ -171,6 +171,15 @@ fn pages_state_a_date_in_their_head_alone() {
     ]
     .concat();
     assert_eq!(stated("a.html", &latin), expected);
+    // Of wide units, with and without a mark.
+    let units: Vec<u16> = page(0).encode_utf16().collect();
+    let little: Vec<u8> = units.iter().copied().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = units.iter().copied().flat_map(u16::to_be_bytes).collect();
+    assert_eq!(stated("a.html", &little), expected);
+    assert_eq!(
+        stated("a.html", &[&b"\xfe\xff"[..], &big].concat()),
+        expected
+    );
 }
 
 #[test]
