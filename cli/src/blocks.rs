@@ -1,15 +1,22 @@
-//! Which files share their blocks, as clones do: without one of them nothing is freed.
+//! What files take on their disks: which share their blocks, as clones do, and which have holes.
+//! Without one of the former nothing is freed, and holes free nothing.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags};
 use resemble_proto::message::{Groups, IdenticalSet};
+use resemble_proto::path::PathText;
 use rustix::fs::{Mode, OFlags};
 
 /// File systems whose files can share blocks, and that report which.
 const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
+
+/// The least size of files whose holes are looked for: those of smaller ones are not worth it.
+const HOLES_FROM: u64 = 64 << 10;
 
 /// Where on its device the blocks of a file are: offsets in both, and lengths.
 type Extents = Vec<(u64, u64, u64)>;
@@ -20,9 +27,35 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
     matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
 }
 
-/// Notes in identical sets which files share their blocks, and how much that is in all. Paths are
-/// those of an answer; only file systems that can share are asked.
+/// Notes in identical sets what their files take, and how much that is in all. Paths are those of
+/// an answer.
 pub(crate) fn note(groups: &mut Groups) {
+    note_holes(groups);
+    note_shared(groups);
+}
+
+/// Notes which files have holes. The set with most overhead stays the first one.
+fn note_holes(groups: &mut Groups) {
+    for set in &mut groups.identical {
+        if set.size < HOLES_FROM {
+            continue;
+        }
+        let taken = |path: &PathText| {
+            let meta = std::fs::symlink_metadata(path.as_path()).ok();
+            meta.map_or(set.size, |meta| set.size.min(meta.blocks() * 512))
+        };
+        let allocated: Vec<u64> = set.paths.iter().map(taken).collect();
+        if allocated.iter().any(|bytes| *bytes < set.size) {
+            let before = set.overhead();
+            set.allocated = allocated;
+            groups.summary.overhead -= before - set.overhead();
+        }
+    }
+    groups.identical.sort_by_key(|set| Reverse(set.overhead()));
+}
+
+/// Notes which files share their blocks. Only file systems that can share are asked.
+fn note_shared(groups: &mut Groups) {
     let mounts = resemble_mounts::read().unwrap_or_default();
     let is_sharing = |fs_type: &[u8]| SHARING.contains(&fs_type);
     if !mounts.iter().any(|mount| is_sharing(&mount.fs_type)) {
@@ -100,13 +133,41 @@ mod tests {
         let set = IdenticalSet {
             size: 10,
             paths: vec!["a".into(); places.len()],
-            mtimes: Vec::new(),
             blocks: numbers(places),
-            owners: Vec::new(),
+            ..IdenticalSet::default()
         };
         assert_eq!(set.blocks, [1, 0, 2, 1, 0, 0, 2, 1]);
         assert_eq!(set.overhead(), 70);
         assert_eq!(set.shared_blocks(), 30);
         assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
+    }
+
+    /// A file of holes takes nothing, and a set of such files stands behind one that takes bytes.
+    #[test]
+    fn holes_are_no_overhead() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, bytes: &[u8], size: u64| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_len(size).unwrap();
+            PathText::from(path)
+        };
+        let set = |size, paths: [PathText; 2]| IdenticalSet {
+            size,
+            paths: paths.to_vec(),
+            ..IdenticalSet::default()
+        };
+        let empty = ["a", "b"].map(|name| file(name, b"", 4 << 20));
+        let full = ["c", "d"].map(|name| file(name, &[7; 1 << 20], 1 << 20));
+        let mut groups = Groups {
+            identical: vec![set(4 << 20, empty), set(1 << 20, full)],
+            ..Groups::default()
+        };
+        groups.summary.overhead = 5 << 20;
+        note(&mut groups);
+        assert_eq!(groups.summary.overhead, 1 << 20);
+        assert_eq!(groups.identical[0].size, 1 << 20);
+        assert_eq!(groups.identical[1].overhead(), 0);
     }
 }

@@ -126,8 +126,7 @@ impl Collection {
                 shares: (Fraction::ONE, Fraction::ONE),
                 group: 0,
             });
-            let copies = (set.paths.len() as u64).saturating_sub(1);
-            let bytes = set.size.saturating_mul(copies);
+            let bytes = set.overhead();
             let files: Vec<_> = files.collect();
             all.push((GroupKind::Identical, bytes, Fraction::ONE, files));
         }

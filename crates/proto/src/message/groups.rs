@@ -88,7 +88,7 @@ pub struct GroupsSummary {
     pub sets: u64,
     /// Files in these sets.
     pub set_files: u64,
-    /// Bytes of all but one file of each set.
+    /// Bytes of all but one file of each set; holes of listed ones take nothing.
     pub overhead: u64,
     /// How much of these bytes is in blocks that the files share already: their removal frees
     /// nothing. In JSON only if it is some.
@@ -129,6 +129,10 @@ pub struct IdenticalSet {
     /// blocks, as clones do; 0 shares with none of them. In JSON only if some do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
+    /// In the order of the paths the bytes that each file takes on its disk, at most its size. In
+    /// JSON only if some have holes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocated: Vec<u64>,
     /// In the order of the paths the name of each file's owner, or the owner's number if it has no
     /// name; `null` where no file of this machine is. Absent where the command has not looked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,18 +140,28 @@ pub struct IdenticalSet {
 }
 
 impl IdenticalSet {
-    /// Bytes of all files but one.
-    pub const fn overhead(&self) -> u64 {
-        self.size
-            .saturating_mul((self.paths.len() as u64).saturating_sub(1))
+    /// Bytes of all files but one, which is the one that takes most. Holes take nothing.
+    pub fn overhead(&self) -> u64 {
+        match self.allocated.iter().max() {
+            Some(most) => self.allocated.iter().sum::<u64>() - most,
+            None => self
+                .size
+                .saturating_mul((self.paths.len() as u64).saturating_sub(1)),
+        }
     }
 
     /// Bytes of files that share the blocks of another one of the set.
     pub fn shared_blocks(&self) -> u64 {
-        let shared = self.blocks.iter().filter(|number| **number != 0);
-        let blocks: BTreeSet<u32> = shared.clone().copied().collect();
-        self.size
-            .saturating_mul((shared.count() - blocks.len()) as u64)
+        let mut seen = BTreeSet::new();
+        let numbers = self.blocks.iter().enumerate();
+        let again = numbers.filter(|(_, number)| **number != 0 && !seen.insert(**number));
+        let bytes = again.map(|(at, _)| self.taken_by(at));
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that the file of this number takes.
+    pub fn taken_by(&self, at: usize) -> u64 {
+        self.allocated.get(at).copied().unwrap_or(self.size)
     }
 }
 
@@ -424,6 +438,7 @@ impl Parts for Groups {
                     set.paths.extend(more.paths);
                     set.mtimes.extend(more.mtimes);
                     set.blocks.extend(more.blocks);
+                    set.allocated.extend(more.allocated);
                     set.owners.extend(more.owners);
                 }
             }
@@ -450,6 +465,7 @@ impl Parts for Groups {
                     paths: paths.to_vec(),
                     mtimes: piece(&set.mtimes, at),
                     blocks: piece(&set.blocks, at),
+                    allocated: piece(&set.allocated, at),
                     owners: piece(&set.owners, at),
                 };
                 parts.push(if at == 0 {
@@ -520,6 +536,7 @@ mod tests {
                 paths: vec![path.clone(); PIECE + 1],
                 mtimes: vec![i64::MIN; PIECE + 1],
                 blocks: vec![u32::MAX; PIECE + 1],
+                allocated: vec![u64::MAX; PIECE + 1],
                 owners: vec![None; PIECE + 1],
             }],
             clusters: vec![Cluster {

@@ -184,7 +184,9 @@ function groupSections() {
     words: (row) => [row.id, row.component, ...row.members.map((member) => spell(name(member, 'path')))].join('\n'),
     score: (row) => row.average, kind: (row) => row.kind, kinds: kindsOf(doc.clusters, (row) => row.kind), detail: clusterDetail,
   });
-  const overhead = (row) => row.size * (row.paths.length - 1);
+  const overhead = ({ size, paths, allocated }) => (allocated
+    ? allocated.reduce((sum, bytes) => sum + bytes) - allocated.reduce((most, bytes) => Math.max(most, bytes))
+    : size * (paths.length - 1));
   const sets = new Section({
     id: 'identical', title: 'Identical files', rows: doc.identical, unit: ['set', 'sets'],
     lead: 'Files of equal bytes. Overhead is what all but one of a set take.',

@@ -48,8 +48,8 @@ impl<'a> Group<'a> {
     fn again(&self) -> Vec<(&'a PathText, u64)> {
         match self {
             Self::Identical(set) => {
-                let copies = set.paths.iter().skip(1);
-                copies.map(|path| (path, set.size)).collect()
+                let copies = set.paths.iter().enumerate().skip(1);
+                copies.map(|(at, path)| (path, set.taken_by(at))).collect()
             }
             Self::Similar(cluster) => cluster.shared_with_center().collect(),
         }
