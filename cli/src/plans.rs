@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
-use resemble_proto::message::{Layer, reason};
+use resemble_proto::message::{Groups, Layer, reason};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
@@ -28,13 +28,13 @@ use resemble_report::plan::{
 };
 use resemble_report::quote::quoted;
 use resemble_report::rows::ConflictRow;
-use resemble_report::saved::SavedMarks;
+use resemble_report::saved::{Picked, SavedMarks};
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 
 use crate::blocks;
 use crate::error::{CliError, CliResult};
-use crate::names::{self, Named};
+use crate::names::{self, Named, ShownNames};
 
 /// What `--plan` of `groups` takes.
 const OF_COPIES: [&str; 6] = [
@@ -70,20 +70,20 @@ pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
     text.parse()
 }
 
-/// The plan for the identical sets of a collection. `near`: near copies go too, of which at least
-/// this share is held; the reader looks into documents and archives for that.
+/// The plan for the identical sets of a collection, without names that `picked` leaves out.
+/// `near`: near copies go too, of which at least this share is held; the reader looks into documents
+/// and archives for that.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
-    rules: &[KeepRule],
+    (rules, picked): (&[KeepRule], &Picked),
     near: Option<(Fraction, Option<&dyn PartReader>)>,
 ) -> CliResult<Plan> {
     let mut roots = real(&document.parameters.roots);
     let disk = disk(&document.parameters.roots)?;
     let away = |path: &Path| away(disk.as_deref()?, path);
     roots.extend(disk.as_ref().map(|_| PathBuf::from("@")));
-    let common = &document.parameters.common;
-    let links = LinkNames::below(&roots, &common.include, &common.exclude)?;
+    let links = LinkNames::picked(&roots, document, picked)?;
     let part_reader = near.and_then(|(_, reader)| reader);
     let compare = |copy: &FileState, keep: &FileState| loss(copy, keep, part_reader);
     let means = Means {
@@ -98,6 +98,50 @@ pub fn of_groups(
         ..means(placed(kind, &roots)?)
     };
     Ok(Plan::of_groups(document, &means))
+}
+
+/// Names the files of a saved report as they are picked. A report has one name of each file; if that
+/// is left out, another one may not be.
+pub(crate) fn rename_picked(document: &mut GroupsDocument, picked: &Picked) -> CliResult<()> {
+    if picked.include.is_empty() && picked.exclude.is_empty() {
+        return Ok(());
+    }
+    let named = here(&document.parameters.roots);
+    let roots: Vec<PathBuf> = named.iter().map(|named| named.real.clone()).collect();
+    let links = LinkNames::picked(&roots, document, picked)?;
+    let shown = ShownNames::of(&named);
+    each_path(&mut document.body, &mut |path| {
+        let Ok(file) = look(path.as_path()) else {
+            return;
+        };
+        let names = links.of(&file);
+        if !names.contains(&file.path)
+            && let Some(name) = names.iter().min()
+        {
+            *path = shown.path(&name.as_path().into());
+        }
+    });
+    Ok(())
+}
+
+/// Every path of an answer.
+pub(crate) fn each_path(body: &mut Groups, change: &mut dyn FnMut(&mut PathText)) {
+    for set in &mut body.identical {
+        set.paths.iter_mut().for_each(&mut *change);
+    }
+    for cluster in &mut body.clusters {
+        change(&mut cluster.center);
+        if let Some(container) = &mut cluster.container {
+            change(&mut container.path);
+        }
+        for member in &mut cluster.members {
+            change(&mut member.path);
+        }
+        for link in &mut cluster.links {
+            change(&mut link.a);
+            change(&mut link.b);
+        }
+    }
 }
 
 /// The plan for the conflicts below some paths, which are as the arguments lead to them.
@@ -251,11 +295,14 @@ fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
 
 /// The real paths of those that lead somewhere.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
-    let named = paths
-        .iter()
-        .filter_map(|path| names::required(path.as_path()).ok());
-    let here = named.filter(|named| !named.is_catalogued());
-    here.map(|named| named.real).collect()
+    here(paths).into_iter().map(|named| named.real).collect()
+}
+
+/// Those that lead somewhere on this machine.
+fn here(paths: &[PathText]) -> Vec<Named> {
+    let named = paths.iter().map(|path| names::required(path.as_path()));
+    let named = named.filter_map(Result::ok);
+    named.filter(|named| !named.is_catalogued()).collect()
 }
 
 /// The same with the real path of the directory that files go to. It may be new, and lies outside
@@ -315,7 +362,8 @@ fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
 /// once. They are looked for when the first such file is met.
 struct LinkNames<'a> {
     roots: &'a [PathBuf],
-    patterns: Patterns,
+    /// A name counts if all of them admit it.
+    patterns: Vec<Patterns>,
     names: OnceCell<HashMap<(u64, u64), Vec<PathBuf>>>,
 }
 
@@ -323,9 +371,18 @@ impl<'a> LinkNames<'a> {
     fn below(roots: &'a [PathBuf], include: &[String], exclude: &[String]) -> CliResult<Self> {
         Ok(Self {
             roots,
-            patterns: Patterns::new(include, exclude)?,
+            patterns: vec![Patterns::new(include, exclude)?],
             names: OnceCell::new(),
         })
+    }
+
+    /// Those of a report that are picked too.
+    fn picked(roots: &'a [PathBuf], document: &GroupsDocument, picked: &Picked) -> CliResult<Self> {
+        let common = &document.parameters.common;
+        let mut links = Self::below(roots, &common.include, &common.exclude)?;
+        let picked = Patterns::new(&picked.include, &picked.exclude)?;
+        links.patterns.push(picked);
+        Ok(links)
     }
 
     fn of(&self, file: &FileState) -> Vec<PathBuf> {
@@ -347,6 +404,13 @@ impl<'a> LinkNames<'a> {
 
     fn gather(&self, root: &Path, names: &mut HashMap<(u64, u64), Vec<PathBuf>>) {
         let Ok(anchor) = Anchor::open(root) else {
+            // A file that was named is no part of what globs are about.
+            if let Ok(meta) = fs::symlink_metadata(root)
+                && !self.patterns.iter().any(Patterns::includes_some)
+            {
+                let names = names.entry((meta.dev(), meta.ino())).or_default();
+                names.push(root.to_owned());
+            }
             return;
         };
         let mut folders = vec![root.to_owned()];
@@ -359,7 +423,11 @@ impl<'a> LinkNames<'a> {
                 let below = path.strip_prefix(root).unwrap_or(&path);
                 match stat.kind {
                     Kind::Dir => folders.push(path),
-                    Kind::File if stat.nlink > 1 && self.patterns.admit(below) => {
+                    Kind::File
+                        if stat.nlink > 1
+                            && self.patterns.iter().all(|one| one.admit(below))
+                            && !is_in_trash(&path) =>
+                    {
                         names.entry((stat.dev, stat.ino)).or_default().push(path);
                     }
                     _ => {}

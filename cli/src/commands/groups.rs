@@ -63,6 +63,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
             only,
             ..picked(&args.selection)
         };
+        if args.plan.is_some() {
+            plans::rename_picked(&mut report.document, &picked)?;
+        }
         saved::pick_groups(&mut report, &picked)?;
         report.evidence.truncate(args.output.evidence);
         let verb = Grouping {
@@ -241,23 +244,7 @@ impl Verb for Grouping<'_> {
             let members = body.clusters.iter_mut().flat_map(|c| &mut c.members);
             members.for_each(|member| member.owner = owners.of(&member.path));
         }
-        let show = |path: &mut PathText| *path = asked.shown(path);
-        for set in &mut body.identical {
-            set.paths.iter_mut().for_each(show);
-        }
-        for cluster in &mut body.clusters {
-            show(&mut cluster.center);
-            if let Some(container) = &mut cluster.container {
-                show(&mut container.path);
-            }
-            for member in &mut cluster.members {
-                show(&mut member.path);
-            }
-            for link in &mut cluster.links {
-                show(&mut link.a);
-                show(&mut link.b);
-            }
-        }
+        plans::each_path(body, &mut |path| *path = asked.shown(path));
     }
 
     fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
@@ -300,12 +287,13 @@ impl Verb for Grouping<'_> {
     fn print(&self, ui: &mut Ui, document: &GroupsDocument, extras: &Extras<'_>) -> CliResult<()> {
         let output = &self.args.output;
         if let Some(kind) = &self.args.plan {
-            let (keep, near) = (&self.args.keep, self.args.superseded);
+            let picked = picked(&self.args.selection);
+            let (chosen, near) = ((&*self.args.keep, &picked), self.args.superseded);
             let formats = near.and_then(|_| formats(self.args.layer.is_on()));
             let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
             let near = near.map(|share| (share, part_reader));
             let progress = near.map(|_| ui.progress("comparing near copies"));
-            let plan = plans::of_groups(document, kind, keep, near)?;
+            let plan = plans::of_groups(document, kind, chosen, near)?;
             drop(progress);
             return print_plan(ui, &plan);
         }

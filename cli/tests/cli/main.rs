@@ -20,6 +20,7 @@ mod local; // without a daemon: real trees, every format
 mod mcp; // a client of the Model Context Protocol
 mod old_names; // verbs that had other names
 mod owners; // whose the files of an answer are
+mod plan_names; // plans of files with several names, and of several roots
 mod plans; // plans that are run, on trees that change, and undone
 mod renames; // moves that are replayed on the other side
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans

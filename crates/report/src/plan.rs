@@ -29,6 +29,7 @@
 
 mod keep;
 mod pairs;
+mod places;
 mod renames;
 mod script;
 mod state;
@@ -50,6 +51,9 @@ pub use state::{FileState, Time};
 pub use superseded::{Loss, Superseding};
 
 use superseded::NearProof;
+
+/// Why a name of the file that stays is left out.
+const OTHER_NAME: &str = "it is the file that stays, by another name";
 
 /// What a plan does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +133,8 @@ pub struct Plan {
     about: String,
     rules: Vec<KeepRule>,
     entries: Vec<Entry>,
+    /// Where the files of each root go.
+    folders: HashMap<PathBuf, PathBuf>,
     /// Where files go: no two to one place.
     targets: HashSet<PathBuf>,
 }
@@ -213,7 +219,8 @@ impl Plan {
             let mut files = Vec::with_capacity(set.paths.len());
             for (number, path) in set.paths.iter().enumerate() {
                 let time = set.mtimes.get(number).copied();
-                files.extend(plan.found(path, (set.size, time), number, means));
+                let found = plan.found(path, (set.size, time), number, means);
+                files.extend(found.iter().flat_map(|file| under_each_name(file, means)));
             }
             keep::sort(&mut files, &means.rules);
             sets.push(files);
@@ -277,7 +284,7 @@ impl Plan {
         if matches!(means.kind, Treatment::Copy(_)) {
             for row in &document.body.missing {
                 match (means.look)(row.path.as_path()) {
-                    Ok(from) => plan.copy(from, means),
+                    Ok(from) => plan.copy(from),
                     Err(why) => plan.leave_out(row.path.as_path(), &why),
                 }
             }
@@ -336,6 +343,7 @@ impl Plan {
             about,
             rules: means.rules.clone(),
             entries: Vec::new(),
+            folders: places::folders(means),
             targets: HashSet::new(),
         }
     }
@@ -348,16 +356,22 @@ impl Plan {
     }
 
     /// Adds the steps for a set of equal files; the first one stays. Hard links do not cross
-    /// devices, so in a plan of hard links one file on each device stays.
+    /// devices, so in a plan of hard links one file on each device stays. A file of several names
+    /// is among them under each; names of one file stay or go together.
     fn set(&mut self, files: Vec<FileState>, means: &Means<'_>) {
         let mut kept: Vec<FileState> = Vec::new();
         let mut treated = HashSet::new();
+        let mut named = HashSet::new();
         for file in files {
             let same_device =
                 |keep: &&FileState| self.kind != Treatment::Hardlink || keep.dev == file.dev;
             match kept.iter().find(same_device) {
+                _ if !named.insert(file.path.clone()) => {}
                 None => kept.push(file),
-                Some(keep) if treated.insert(file.file()) || keep.file() == file.file() => {
+                Some(keep) if keep.file() == file.file() => {
+                    self.leave_out(&file.path, OTHER_NAME);
+                }
+                Some(keep) if treated.insert(file.file()) => {
                     let names = (means.names)(&file);
                     self.pool(&keep.clone(), &file, names, means, None);
                 }
@@ -399,7 +413,7 @@ impl Plan {
             }
             copy.allocated = 0;
         }
-        let targets: Vec<_> = names.iter().map(|name| self.place(name, means)).collect();
+        let targets: Vec<_> = names.iter().map(|name| self.place(name)).collect();
         if targets.contains(&Err(())) {
             let why = "another file goes to its new place";
             for name in &names {
@@ -422,32 +436,10 @@ impl Plan {
         }
     }
 
-    fn copy(&mut self, from: FileState, means: &Means<'_>) {
-        match self.place(&from.path, means) {
+    fn copy(&mut self, from: FileState) {
+        match self.place(&from.path) {
             Ok(Some(to)) => self.entries.push(Entry::of(PlanStep::Copy { from, to })),
             _ => self.leave_out(&from.path, "another file goes to its new place"),
-        }
-    }
-
-    /// Where a file goes: its path below its root stays. With several roots each has a folder.
-    /// An error if another file goes there.
-    fn place(&mut self, path: &Path, means: &Means<'_>) -> Result<Option<PathBuf>, ()> {
-        let Some(dir) = self.kind.target() else {
-            return Ok(None);
-        };
-        let roots = means.roots.iter().filter(|root| path.starts_with(root));
-        let root = roots.max_by_key(|root| root.as_os_str().len());
-        let root = root.map_or(Path::new("/"), PathBuf::as_path);
-        let below = path.strip_prefix(root).unwrap_or(path);
-        let is_copy = matches!(self.kind, Treatment::Copy(_));
-        let target = match root.file_name() {
-            Some(name) if means.roots.len() > 1 && !is_copy => dir.join(name).join(below),
-            _ => dir.join(below),
-        };
-        if self.targets.insert(target.clone()) {
-            Ok(Some(target))
-        } else {
-            Err(())
         }
     }
 
@@ -461,7 +453,7 @@ impl Plan {
         let links = self.kind.makes_links();
         let hard = self.kind == Treatment::Hardlink;
         if keep.file() == copy.file() {
-            Some("it is the file that stays, by another name")
+            Some(OTHER_NAME)
         } else if !sizes_fit {
             Some("its size has changed")
         } else if links && copy.size == 0 {
@@ -545,6 +537,19 @@ impl Plan {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         script::write(self, out)
     }
+}
+
+/// A file under each of the names that a plan may treat: rules choose among all of them.
+fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
+    let mut names = (means.names)(file);
+    if !names.contains(&file.path) {
+        names.push(file.path.clone());
+    }
+    let under = |path| FileState {
+        path,
+        ..file.clone()
+    };
+    names.into_iter().map(under).collect()
 }
 
 /// A path as a plan spells it: printable text, which `printf '%b'` turns into the path.

@@ -15,7 +15,7 @@ use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, StatedDate};
 use resemble_proto::number::Fraction;
 
-use super::{Entry, FileState, Means, Plan, keep, spelled};
+use super::{Entry, FileState, Means, Plan, keep, spelled, under_each_name};
 use crate::human::{counted, day};
 use crate::quote::quoted;
 use crate::rows::percent_text;
@@ -201,7 +201,14 @@ impl Plan {
                 continue;
             };
             let set = set_of.get(&file.file()).copied();
-            let files = set.map_or_else(|| vec![file.clone()], |set| sets[set].clone());
+            let files = match set {
+                Some(set) => sets[set].clone(),
+                None => {
+                    let mut names = under_each_name(&file, means);
+                    keep::sort(&mut names, &means.rules);
+                    names
+                }
+            };
             if file.is_away || files.iter().any(|file| file.is_away) {
                 self.leave_out(&file.path, "only a catalogue knows it or an equal of it");
             } else if !files.is_empty() {

@@ -1,0 +1,139 @@
+//! Plans of files that have several names, and of roots that have one.
+
+use std::fs;
+
+use resemble_testutil::Environment;
+use resemble_testutil::prose::lines;
+
+use super::environment;
+use super::plans::{run, set_time, snapshot};
+
+/// Two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`. The first
+/// one is older.
+fn pairs_of_names() -> Environment {
+    let env = environment();
+    for (seconds, names) in [(1, ["t/a/1", "t/c/1"]), (2, ["t/b/2", "t/d/2"])] {
+        let file = env.write(names[0], lines(1, 100));
+        set_time(&file, seconds * 1_000_000_000, 0);
+        fs::create_dir_all(env.path(names[1]).parent().unwrap()).unwrap();
+        fs::hard_link(&file, env.path(names[1])).unwrap();
+    }
+    let report = env.run(["groups", "t", "--local", "--format", "json", "-o", "report"]);
+    assert_eq!(report.code, 0, "{report:?}");
+    env
+}
+
+/// What stays and what goes in each step.
+fn steps(env: &Environment, args: &[&str]) -> Vec<[String; 2]> {
+    let plan = env.run([&["groups"], args].concat());
+    let root = format!("{}/", fs::canonicalize(env.path("")).unwrap().display());
+    let text = plan.text().replace("\\\n", "");
+    let steps = text.lines().filter(|line| line.starts_with("step "));
+    let names = steps.map(|line| {
+        let words: Vec<&str> = line.split('\'').collect();
+        [1, 5].map(|at| {
+            words[at]
+                .strip_prefix(&root)
+                .unwrap_or(words[at])
+                .to_owned()
+        })
+    });
+    names.collect()
+}
+
+const KINDS: [&str; 6] = [
+    "--plan=hardlink",
+    "--plan=symlink",
+    "--plan=trash",
+    "--plan=remove",
+    "--plan=move=away",
+    "--plan=reflink",
+];
+
+/// Rules of `--keep` look at every name of a file, and not only at the one in the answer.
+#[test]
+fn rules_see_all_names_of_a_file() {
+    let env = pairs_of_names();
+    for kind in KINDS {
+        let one = |stays: &str, go: [&str; 2]| match kind {
+            "--plan=reflink" => Vec::new(),
+            _ => go.map(|name| [stays.to_owned(), name.to_owned()]).to_vec(),
+        };
+        for asked in [["t", "--local"], ["--from", "report"]] {
+            let ask = |keep: &[&str]| steps(&env, &[&asked[..], &[kind], keep].concat());
+            assert_eq!(ask(&[]), one("t/a/1", ["t/b/2", "t/d/2"]), "{kind}");
+            assert_eq!(
+                ask(&["--keep=in:t/d"]),
+                one("t/d/2", ["t/a/1", "t/c/1"]),
+                "{kind}"
+            );
+            assert_eq!(
+                ask(&["--keep=in:t/c"]),
+                one("t/c/1", ["t/b/2", "t/d/2"]),
+                "{kind}"
+            );
+        }
+    }
+}
+
+/// A report has one name of a file. If that is left out, the plan has another one.
+#[test]
+fn a_name_that_is_left_out_does_not_leave_out_its_file() {
+    let env = pairs_of_names();
+    env.write("t/e/3", lines(1, 100));
+    set_time(&env.path("t/e/3"), 3_000_000_000, 0);
+    let report = env.run(["groups", "t", "--local", "--format", "json", "-o", "report"]);
+    assert_eq!(report.code, 0, "{report:?}");
+    for kind in KINDS {
+        let of_names = if kind == "--plan=reflink" { 0 } else { 2 };
+        for (globs, count) in [
+            (&["--exclude=a"][..], 1 + of_names),
+            (&["--exclude=a", "--exclude=c"], 1),
+            (&["--include=c", "--include=e"], 1),
+            (&["--include=d", "--include=e"], 1),
+        ] {
+            let fresh = steps(&env, &[&["t", "--local", kind], globs].concat());
+            let saved = steps(&env, &[&["--from", "report", kind], globs].concat());
+            assert_eq!(saved, fresh, "{kind} {globs:?}");
+            assert_eq!(saved.len(), count, "{kind} {globs:?} {saved:?}");
+        }
+    }
+}
+
+/// A file that was named keeps its own name among those of its inode.
+#[test]
+fn a_named_file_has_its_other_name_in_a_root() {
+    let env = pairs_of_names();
+    let ask = ["t/b/2", "t/d", "t/a", "t/c", "--local", "--plan=trash"];
+    let go = ["t/b/2", "t/d/2"].map(|name| ["t/a/1".to_owned(), name.to_owned()]);
+    assert_eq!(steps(&env, &ask), go);
+}
+
+/// Each root has a folder of its own, also if others have the same name; all goes back.
+#[test]
+fn roots_of_one_name_have_folders_of_their_own() {
+    let env = environment();
+    for root in ["p/docs", "q/docs", "r/docs~2"] {
+        let file = env.write(format!("{root}/x"), lines(1, 100));
+        set_time(&file, 2_000_000_000, 0);
+    }
+    set_time(&env.write("keep/x", lines(1, 100)), 1_000_000_000, 0);
+    let file = env.write("file", lines(1, 100));
+    set_time(&file, 2_000_000_000, 0);
+    let before = [snapshot(&env.path("p")), snapshot(&env.path("q"))];
+    let ask = [
+        "groups", "p/docs", "q/docs", "r/docs~2", "file", "keep", "--local",
+    ];
+    let plan = ["--plan=move=away", "-o", "plan.sh"];
+    let made = env.run([&ask[..], &plan].concat());
+    assert!(made.code == 0 && made.err.contains("4 steps"), "{made:?}");
+    let done = run(&env, "sh", &["--do-it"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let moved: Vec<_> = snapshot(&env.path("away")).into_keys().collect();
+    let places = ["docs/x", "docs~2/x", "docs~2~2/x", "file"];
+    assert_eq!(moved, places.map(|place| env.path("away").join(place)));
+    let undone = run(&env, "sh", &["--undo"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    let after = [snapshot(&env.path("p")), snapshot(&env.path("q"))];
+    assert_eq!(before, after);
+}
