@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
@@ -222,6 +223,7 @@ fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
         rules: Vec::new(),
+        latest: tomorrow(),
         roots: Vec::new(),
         look: &look,
         away: &|_| None,
@@ -229,6 +231,13 @@ fn means(kind: Treatment) -> Means<'static> {
         share_blocks: &blocks::are_shared,
         superseded: None,
     }
+}
+
+/// The latest date of what is not in the future: clocks and zones are apart by a day at most.
+fn tomorrow() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let seconds = since.and_then(|since| i64::try_from(since.as_secs()).ok());
+    seconds.map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
 /// What is lost of a near copy if it goes and the other file stays: the figures of `why`. Common

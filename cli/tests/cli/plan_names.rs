@@ -109,6 +109,26 @@ fn a_named_file_has_its_other_name_in_a_root() {
     assert_eq!(steps(&env, &ask), go);
 }
 
+/// A date that is still to come is no date: its file is neither the newest nor the oldest.
+#[test]
+fn a_file_of_the_future_is_not_the_newest() {
+    let env = environment();
+    for (name, seconds) in [
+        ("a", 1_000_000_000),
+        ("b", 1_100_000_000),
+        ("c", 9_000_000_000),
+    ] {
+        set_time(&env.write(format!("t/{name}"), lines(1, 100)), seconds, 0);
+    }
+    for (rule, stays) in [("newest", "t/b"), ("oldest", "t/a")] {
+        let ask = ["t", "--local", "--plan=trash", "--keep", rule];
+        let kept = steps(&env, &ask).into_iter().map(|[keep, _]| keep);
+        assert_eq!(kept.collect::<Vec<_>>(), [stays, stays], "{rule}");
+        let plan = env.run([&["groups"], &ask[..]].concat()).text();
+        assert!(plan.contains("future and counts as unknown: /"), "{plan}");
+    }
+}
+
 /// Each root has a folder of its own, also if others have the same name; all goes back.
 #[test]
 fn roots_of_one_name_have_folders_of_their_own() {

@@ -192,6 +192,9 @@ pub struct Means<'a> {
     /// Which copy stays, in this order; then the one with most hard links, the oldest, the one with
     /// the least path.
     pub rules: Vec<KeepRule>,
+    /// The latest date that counts, in seconds since 1970. A later one lies in the future: it is
+    /// unknown.
+    pub latest: i64,
     /// The real paths of the directories that were asked about.
     pub roots: Vec<PathBuf>,
     /// Looks at a file.
@@ -222,7 +225,7 @@ impl Plan {
                 let found = plan.found(path, (set.size, time), number, means);
                 files.extend(found.iter().flat_map(|file| under_each_name(file, means)));
             }
-            keep::sort(&mut files, &means.rules);
+            keep::sort(&mut files, means);
             sets.push(files);
         }
         let mut near = Self::new(means, String::new());
@@ -258,7 +261,13 @@ impl Plan {
                 self.leave_out(&known.path, "its size has changed");
                 None
             }
-            Ok(known) if is_as_old(&known) => Some(known),
+            Ok(known) if is_as_old(&known) => {
+                let rules_by_date = means.rules.iter().any(KeepRule::is_of_dates);
+                if rules_by_date && known.mtime.seconds > means.latest {
+                    self.remark_future("time of change", &known.path);
+                }
+                Some(known)
+            }
             Ok(known) => {
                 self.leave_out(&known.path, "it has changed");
                 None
@@ -346,6 +355,13 @@ impl Plan {
             folders: places::folders(means),
             targets: HashSet::new(),
         }
+    }
+
+    fn remark_future(&mut self, date: &str, path: &Path) {
+        let path = spelled(path);
+        self.entries.push(Entry::Remark(format!(
+            "its {date} lies in the future and counts as unknown: {path}"
+        )));
     }
 
     fn leave_out(&mut self, path: &Path, why: &str) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use resemble_proto::pattern::Patterns;
 
-use super::{FileState, Time};
+use super::{FileState, Means, Time};
 
 /// The rules, as help and errors list them.
 pub const RULES: &str =
@@ -85,13 +85,20 @@ impl KeepRule {
         self
     }
 
-    /// Which of two files it prefers: the lesser one.
-    fn compare(&self, a: &FileState, b: &FileState) -> Ordering {
+    /// Whether it goes by dates.
+    pub(super) const fn is_of_dates(&self) -> bool {
+        matches!(self.test, RuleTest::Newest | RuleTest::Oldest)
+    }
+
+    /// Which of two files it prefers: the lesser one. One without a date is neither the newest nor
+    /// the oldest.
+    fn compare(&self, a: &FileState, b: &FileState, latest: i64) -> Ordering {
+        let date = |file| date(file, latest);
         let length = |file: &FileState| file.path.as_os_str().len();
         let prefer = |holds: &dyn Fn(&FileState) -> bool| holds(b).cmp(&holds(a));
         match &self.test {
             RuleTest::Newest => date(b).cmp(&date(a)),
-            RuleTest::Oldest => date(a).cmp(&date(b)),
+            RuleTest::Oldest => date(a).map(Reverse).cmp(&date(b).map(Reverse)).reverse(),
             RuleTest::Shortest => length(a).cmp(&length(b)),
             RuleTest::Longest => length(b).cmp(&length(a)),
             RuleTest::MostLinks => b.links.cmp(&a.links),
@@ -105,31 +112,33 @@ impl KeepRule {
 }
 
 /// The date of a file: what `newest` and `oldest` go by. A date that the document states is there
-/// only if all files that are compared state one.
-const fn date(file: &FileState) -> Time {
-    match file.stated {
+/// only if all files that are compared state one. A date after the latest one is unknown.
+fn date(file: &FileState, latest: i64) -> Option<Time> {
+    let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
         None => file.mtime,
-    }
+    };
+    Some(date).filter(|date| date.seconds <= latest)
 }
 
 /// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
 /// links, then the oldest, then the one with the least path.
-pub(super) fn sort(files: &mut [FileState], rules: &[KeepRule]) {
-    files.sort_by(|a, b| by_rules(a, b, rules).then_with(|| usual(a, b)));
+pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
+    files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
 /// Which of two near copies stays: the lesser one. After the rules it is the newest by the dates
 /// that all state, then the largest: no other can hold the others whole.
-pub(super) fn compare_near(a: &FileState, b: &FileState, rules: &[KeepRule]) -> Ordering {
-    by_rules(a, b, rules)
+pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
+    by_rules(a, b, means)
         .then_with(|| b.stated.cmp(&a.stated))
         .then_with(|| b.size.cmp(&a.size))
         .then_with(|| usual(a, b))
 }
 
-fn by_rules(a: &FileState, b: &FileState, rules: &[KeepRule]) -> Ordering {
-    let by_rules = rules.iter().map(|rule| rule.compare(a, b));
+fn by_rules(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
+    let rules = means.rules.iter();
+    let by_rules = rules.map(|rule| rule.compare(a, b, means.latest));
     by_rules.fold(Ordering::Equal, Ordering::then)
 }
 

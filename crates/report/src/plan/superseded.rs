@@ -134,7 +134,7 @@ impl Plan {
                 let stated = one.stated.as_ref().filter(|_| by_stated);
                 one.files[0].stated = stated.map(|date| date.time);
             }
-            candidates.sort_by(|a, b| keep::compare_near(a.first(), b.first(), &means.rules));
+            candidates.sort_by(|a, b| keep::compare_near(a.first(), b.first(), means));
             let mut candidates = candidates.into_iter();
             let Some(stays) = candidates.next() else {
                 continue;
@@ -205,18 +205,21 @@ impl Plan {
                 Some(set) => sets[set].clone(),
                 None => {
                     let mut names = under_each_name(&file, means);
-                    keep::sort(&mut names, &means.rules);
+                    keep::sort(&mut names, means);
                     names
                 }
             };
             if file.is_away || files.iter().any(|file| file.is_away) {
                 self.leave_out(&file.path, "only a catalogue knows it or an equal of it");
             } else if !files.is_empty() {
-                found.push(Candidate {
-                    set,
-                    files,
-                    stated: member.document_date.clone(),
-                });
+                let (stated, future) = match member.document_date.clone() {
+                    Some(date) if date.time > means.latest => (None, true),
+                    stated => (stated, false),
+                };
+                if future {
+                    self.remark_future("stated date", &file.path);
+                }
+                found.push(Candidate { set, files, stated });
             }
         }
         found
