@@ -41,7 +41,7 @@ pub enum AskError {
     /// A decision cannot be stored; the message has the reason.
     #[error("{0}")]
     Refused(String),
-    /// Only a catalogue has it: see [`resemble_proto::catalogued`].
+    /// Only a catalogue has the file: see [`resemble_proto::catalogued`].
     #[error("the bytes of {} are not here: only a catalogue has it", path.display())]
     Elsewhere {
         /// The path as people write it.

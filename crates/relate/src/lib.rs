@@ -1,22 +1,22 @@
-//! `resemble-relate`: which contents are related, how much and how sure.
+//! `resemble-relate`: decides which contents are related, how much and with what certainty.
 //!
 //! ```text
 //! snapshot ─► scope ─► renditions ─► nominate ─► prove ─► judge
 //! ```
 //!
-//! * [`scope`]: the files that a question is about; nothing else counts, not even for what is
-//!   common;
-//! * [`renditions`]: what stands for a file, and where a content stands;
-//! * [`nominate`]: which pairs have enough in common to be looked at, from postings of the index
-//!   or from a block in memory;
-//! * [`prove`]: what the files themselves say, read by `resemble-scan` with all its care;
-//! * [`judge`]: estimates, the best match of two files, what is listed;
-//! * [`given`] and [`listed`]: candidates and measures that something else has made;
-//! * [`sort`]: what does not fit into memory.
+//! * [`scope`]: the files that a question is about; other files do not even count as holders of
+//!   common pieces;
+//! * [`renditions`]: the contents that a file is compared by, and the places of a content;
+//! * [`nominate`]: the pairs with enough in common to be compared, from postings of the index or
+//!   from a block in memory;
+//! * [`prove`]: measures of the files themselves, read by `resemble-scan` with all its care;
+//! * [`judge`]: estimates, the best match of two files, the choice of listed files;
+//! * [`given`] and [`listed`]: candidates and measures from another engine;
+//! * [`sort`]: sorting of data that does not fit into memory.
 //!
-//! There is no verb here, no request and no printer: `resemble-query` asks, and makes rows of what
-//! comes back. Of `resemble-proto` this crate names only values: paths, shares, patterns and what
-//! could not be looked at (docs/decisions/0011-one-engine-for-pairs.md).
+//! This crate has no verb, no request and no printer: `resemble-query` asks and makes rows of the
+//! results. From `resemble-proto` it uses only values: paths, shares, patterns and read errors
+//! (docs/decisions/0011-one-engine-for-pairs.md).
 #![forbid(unsafe_code)]
 
 mod ask;

@@ -121,7 +121,7 @@ struct RunningStep {
     all: u64,
 }
 
-/// A step under way.
+/// A step under way, with its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentStep {
     /// Number of the step, from 1; it changes when another step begins.

@@ -1,8 +1,8 @@
 //! The files that take part in a question.
 //!
-//! A question that names directories is answered from the files under them alone: they are the
+//! A question that names directories is answered from the files under them alone. They are the
 //! candidates, and boilerplate is counted among them. So the daemon, whose index holds more, and
-//! the command line, which reads just these, give the same answer.
+//! the command line, which reads only these, give the same answer.
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{HashMap, HashSet};
@@ -28,16 +28,16 @@ pub struct ScopedFile {
     pub file: FileId,
     /// The least of its paths in the scope, by raw bytes.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its content.
     pub content: ContentId,
     /// Its size.
     pub size: ByteLen,
-    /// When it was changed last, in seconds since 1970.
+    /// The time of its last change, in seconds since 1970.
     pub mtime: i64,
 }
 
-/// Whether all that the index has lies in `scope`, and was read: then a question about the scope is
-/// one about the index, which needs no list of its files.
+/// Returns whether `scope` includes all that the index has, and all was read. A question about such
+/// a scope needs no list of files.
 pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadError> {
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
     if !is_plain || snapshot.is_partial() {
@@ -48,7 +48,7 @@ pub fn is_everything(snapshot: &Snapshot, scope: &Scope) -> Result<bool, ReadErr
     Ok(is_read && is_within(snapshot, Path::new("/"), &scope.within)?)
 }
 
-/// Whether all that the index has in this folder lies in one of `bases`.
+/// Returns whether all that the index has in this folder lies in one of `bases`.
 fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool, ReadError> {
     let mut all = bases.iter().map(PathText::as_path);
     if all.clone().any(|base| dir.starts_with(base)) {
@@ -65,7 +65,7 @@ fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool
     Ok(true)
 }
 
-/// What a question about the whole index looks at: from sums that are kept, so it costs nothing.
+/// The totals of a question about the whole index; they are stored, so this costs nothing.
 pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     let totals = snapshot.totals()?;
     let (unreadable, skipped) = (totals.unreadable_files, totals.skipped_files);
@@ -79,7 +79,8 @@ pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     })
 }
 
-/// Any run of twice the largest chunk holds a whole chunk, wherever it begins, and is seen by that.
+/// The shortest run that is certain to be found: a run of twice the largest chunk holds a whole
+/// chunk.
 fn least_run(snapshot: &Snapshot) -> u64 {
     u64::from(snapshot.params().chunk.max) * 2
 }
@@ -87,14 +88,14 @@ fn least_run(snapshot: &Snapshot) -> u64 {
 /// The files of a scope.
 #[derive(Debug, Default)]
 pub struct ScopedFiles {
-    /// In the order of their paths' raw bytes.
+    /// Sorted by the raw bytes of their paths.
     pub files: Vec<ScopedFile>,
-    /// Files in the scope that could not be read when they were looked at.
+    /// Files in the scope that could not be read.
     pub errors: Vec<SoftError>,
-    /// Files in the scope's directories that a pattern, the least size or the index left out.
+    /// Files in the scope's directories that a pattern, the least size or the index excluded.
     pub skipped: u64,
     by_content: ByContent,
-    /// The other paths in the scope of files with hard links, by file, then path.
+    /// The other paths in the scope of files with hard links, sorted by file, then path.
     further: Vec<(FileId, PathBuf)>,
     /// See [`Self::knows`]; `None`: a content has postings of its own sample alone.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
@@ -182,7 +183,7 @@ impl ScopedFiles {
         })
     }
 
-    /// What a question about these files looked at.
+    /// The totals of a question about these files.
     pub fn looked(&self, snapshot: &Snapshot) -> Looked {
         let files = self.files.iter();
         Looked {
@@ -195,7 +196,7 @@ impl ScopedFiles {
         }
     }
 
-    /// Leaves out what lies at paths that are not wanted; a file stays while one of its paths is.
+    /// Removes the paths that are not wanted. A file stays while one of its paths is wanted.
     pub fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
         self.further.retain(|(_, path)| wanted(path));
         let further = &self.further;
@@ -222,7 +223,7 @@ impl ScopedFiles {
         self.by_content = ByContent::of(&self.files);
     }
 
-    /// Those of the files that hold these contents.
+    /// The files that hold one of these contents.
     #[must_use]
     pub fn with_contents(&self, contents: &HashSet<ContentId>) -> Self {
         let mut files = self.files.clone();
@@ -234,7 +235,7 @@ impl ScopedFiles {
         }
     }
 
-    /// From now on parts of the files take part as well: [`Self::has`] is true for them, too.
+    /// Includes the parts of the files from now on, so that [`Self::has`] is true for them, too.
     pub fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
         for content in self.contents() {
             let row = snapshot.content(content)?;
@@ -253,12 +254,12 @@ impl ScopedFiles {
         Ok(())
     }
 
-    /// Whether a file of the scope holds just this content.
+    /// Returns whether a file of the scope has exactly this content.
     pub fn has_file_of(&self, content: ContentId) -> bool {
         !self.by_content.holders(content).is_empty()
     }
 
-    /// Whether a file of the scope holds this content.
+    /// Returns whether a file of the scope holds this content.
     pub fn has(&self, content: ContentId) -> bool {
         self.by_content.held.has(content.0)
     }
@@ -320,7 +321,7 @@ impl ScopedFiles {
         holders.map(|&(_, at)| &self.files[at as usize])
     }
 
-    /// The contents that several files of the scope hold, with the places of these in
+    /// The contents that several files of the scope hold, with the indexes of these in
     /// [`Self::files`], ascending.
     pub fn copies(&self) -> impl Iterator<Item = (ContentId, Vec<u32>)> {
         let holders = self.by_content.holders.chunk_by(|a, b| a.0 == b.0);
@@ -345,7 +346,7 @@ impl ScopedFiles {
     }
 }
 
-/// Files whose rows a thread reads at a time.
+/// The number of files whose rows a thread reads at a time.
 const BATCH: usize = 1024;
 
 /// The rows of files, in their order.
@@ -363,12 +364,12 @@ fn rows(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// The files by what they hold: a few bytes a file, for there may be millions.
+/// The files by content. It takes a few bytes a file, because there may be millions.
 #[derive(Debug, Default)]
 struct ByContent {
-    /// Sorted. The second number is the index of the file in the order of paths.
+    /// Sorted. The second number is the index of the file in [`ScopedFiles::files`].
     holders: Vec<(ContentId, u32)>,
-    /// Nomination asks for every posting that it finds whether the content is one of these.
+    /// The contents that take part. Nomination looks each posting up here.
     held: BitSet,
     /// Those of them that do not lie in catalogues alone.
     live: BitSet,
@@ -412,7 +413,7 @@ fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
     if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
 }
 
-/// The error row of a folder or file that the index could not look at.
+/// The error row of a folder or file that could not be read.
 pub fn unreadable(path: &Path, errno: i32) -> SoftError {
     SoftError {
         path: PathText::from(path),
@@ -437,17 +438,17 @@ impl Rules {
         })
     }
 
-    /// Where they begin.
+    /// The path below which they apply.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Whether the patterns let a path at or below the base take part.
+    /// Returns whether the patterns include a path at or below the base.
     pub fn admit(&self, path: &Path) -> bool {
         if self.patterns.is_empty() {
             return true;
         }
-        // A scope may name the file itself: then its name is what patterns see.
+        // A scope may name the file itself; then the patterns match its name.
         let below = match path.strip_prefix(&self.base) {
             Ok(below) if !below.as_os_str().is_empty() => below,
             _ => Path::new(path.file_name().unwrap_or_default()),

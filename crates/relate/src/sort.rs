@@ -367,7 +367,7 @@ impl<R: Record> Merge<R> {
         if let Some(next) = self.sources[source].next()? {
             *head = Reverse((next, source));
         } else {
-            // A run that has ended needs no buffer.
+            // An exhausted run needs no buffer.
             self.sources[source].ready = Vec::new();
             PeekMut::pop(head);
         }

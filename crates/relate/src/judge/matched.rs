@@ -24,7 +24,7 @@ pub struct Match {
     pub is_estimate: bool,
     /// Measures with the first file as a.
     pub measures: Measures,
-    /// Bytes of both renditions.
+    /// The sizes of both renditions, in bytes.
     pub sizes: (ByteLen, ByteLen),
     /// Shares without pieces that many files have.
     pub discount: Discount,

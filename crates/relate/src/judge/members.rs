@@ -131,7 +131,7 @@ impl SharingMembers {
         let (single, samples) = single;
         let bytes = member.size.0 as f64;
         self.known += bytes;
-        // Texts are measured in words and never against data.
+        // Texts are measured in words, and never against data.
         if asked == Unit::Words && is_text(member) != is_text(single) {
             return;
         }

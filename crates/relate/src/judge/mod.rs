@@ -1,4 +1,4 @@
-//! What is said of a pair: its measures, its relation, and which of several matches stands.
+//! Judges a pair: its measures, its relation, and which of several matches is reported.
 
 pub mod archives;
 pub mod estimate;

@@ -95,7 +95,7 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// The contents of each name that more than `few` have, of the most common name first.
+/// The contents of each name that more than `few` have, the most common name first.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<(u64, u32)>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named

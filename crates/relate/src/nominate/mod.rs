@@ -1,4 +1,4 @@
-//! Candidates from postings: the one place that says who may resemble whom.
+//! Nominates candidates from postings. No other module decides which contents may be related.
 
 pub mod block;
 pub mod boilerplate;

@@ -42,7 +42,7 @@ pub const LARGE: ByteLen = ByteLen(4 << 20);
 /// than looked up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
-/// A pair of places, the lesser first, and the estimate of its score.
+/// A pair of places with the estimate of its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DraftPair {
     /// The lesser place.

@@ -1,8 +1,8 @@
-//! What an archive or a mail holds: its members, taken out of it again.
+//! The members of an archive or a mail, extracted again.
 //!
-//! An archive is compared by the contents in it that are taken apart no further, whatever archives
-//! lie in it and whatever packed them: the same as its two wholes are made of in the index. Of a
-//! document its text is such a content, and so is the text of a mail.
+//! An archive is compared by its contents that cannot be unpacked further, at any depth and by any
+//! packer. The two wholes in the index are made of the same contents. The text of a document is
+//! such a content, and so is the text of a mail.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ use crate::prove::read::LARGEST_READ;
 use crate::renditions::owners::StandIn;
 use crate::renditions::{INTO, Rendition, WholeDigest};
 
-/// What one side of a pair is compared by of which one side at least holds members.
+/// One side of a pair in which at least one side holds members.
 #[derive(Clone, Copy, Debug)]
 pub enum ComparedSide {
-    /// Its members: all texts, all else.
+    /// Its members: all texts, and all others.
     Held([Option<WholeDigest>; 2]),
     /// The one content of something that holds no members.
     Alone(AloneSide),
@@ -31,18 +31,18 @@ pub enum ComparedSide {
 /// See [`ComparedSide::Alone`].
 #[derive(Clone, Copy, Debug)]
 pub struct AloneSide {
-    /// What it is to the file.
+    /// Its role for the file.
     pub rendition: Rendition,
-    /// What it must be when it is read.
+    /// The digest that it must have when it is read.
     pub digest: ContentDigest,
     /// Its bytes.
     pub size: ByteLen,
-    /// What it is to the index.
+    /// Its kind in the index.
     pub kind: ContentKind,
 }
 
 impl AloneSide {
-    /// A content that stands for a file.
+    /// A content that represents a file.
     pub const fn of(content: &StandIn) -> Self {
         Self {
             rendition: content.rendition,
@@ -54,8 +54,8 @@ impl AloneSide {
 }
 
 impl ComparedSide {
-    /// Names what is compared in this unit, where measures are kept. Members of which not all are
-    /// texts are measured in bytes in both cases, and differently.
+    /// The key of stored measures for this side in this unit. Members that are not all texts are
+    /// measured in bytes in both cases, but differently.
     pub fn key(&self, asked: Unit) -> ContentDigest {
         let named = match self {
             Self::Alone(alone) => alone.digest,
@@ -70,7 +70,7 @@ impl ComparedSide {
         }
     }
 
-    /// Bytes of all that it is compared by.
+    /// Bytes of everything that it is compared by.
     pub fn size(&self) -> ByteLen {
         match self {
             Self::Alone(alone) => alone.size,
@@ -86,7 +86,7 @@ impl ComparedSide {
     }
 }
 
-/// What the measures of two are shares of: [`ProvableMembers::measure`] says the same.
+/// The unit of the measures of two sides; it agrees with [`ProvableMembers::measure`].
 pub fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
     match asked {
         Unit::Words if a.has_texts_alone() && b.has_texts_alone() => Unit::Words,
@@ -97,16 +97,16 @@ pub fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
 /// One of the contents in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldContent {
-    /// The names that lead to it from the archive; empty: the text of a mail.
+    /// The names on the way to it from the archive; empty for the text of a mail.
     pub names: Vec<u8>,
-    /// What it is to the index.
+    /// Its kind in the index.
     pub kind: ContentKind,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What the file at a path holds, or the member that it leads to from some `!` on; `None`: it holds
-/// no members, or more than is read at once.
+/// Extracts the contents of the file at a path, or of the member that the path names after some
+/// `!`. `None` if it holds no members, or more than is read at once.
 pub fn held_by(
     path: &Path,
     part_reader: &dyn PartReader,
@@ -115,7 +115,7 @@ pub fn held_by(
     held_in(&OpenedFile::of(file)?, names, part_reader)
 }
 
-/// What bytes hold that are no file's; see [`held_by`].
+/// [`held_by`] for bytes without a file.
 pub fn held_by_bytes(
     name: &Path,
     bytes: &[u8],
@@ -137,7 +137,7 @@ fn held_in(
     Ok(if understood { unpacking.held() } else { None })
 }
 
-/// Whether these are what the index knows: all texts, all else.
+/// Returns whether these contents have the digests in the index: all texts, and all others.
 pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     let set = |is_text: bool| {
         let of_kind = held
@@ -150,14 +150,14 @@ pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     [set(true), set(false)] == wholes.map(known)
 }
 
-/// Contents ready to be measured, without what is template.
+/// Prepares contents for measuring, without templates.
 pub fn provable_members(templates: &Templates, held: Vec<HeldContent>) -> ProvableMembers {
     let members = held.into_iter();
     let members = members.map(|content| (content.kind, content.bytes));
     ProvableMembers::without(templates, members.collect())
 }
 
-/// The one content of something that holds no members, ready to be measured against some.
+/// Prepares the one content of something without members, to be measured against members.
 pub fn provable_single(
     templates: &Templates,
     kind: ContentKind,
@@ -167,14 +167,14 @@ pub fn provable_single(
     provable_members(templates, vec![HeldContent { names, kind, bytes }])
 }
 
-/// What a part is to the thing asked about.
+/// The relation of a part to the requested thing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bearing<'n> {
-    /// It is that thing, or stands for it.
+    /// The requested thing, or a rendition of it.
     Is,
-    /// It lies in it.
+    /// A part of it.
     Within,
-    /// These names lead on from it.
+    /// A part on the way to it, with the names that remain.
     LeadsOn(&'n [u8]),
     Unrelated,
 }
@@ -182,12 +182,12 @@ enum Bearing<'n> {
 struct UnpackedPart<'n> {
     bearing: Bearing<'n>,
     names: Vec<u8>,
-    /// It was taken apart itself.
+    /// True if it was unpacked itself.
     has_parts: bool,
     bytes: Option<Vec<u8>>,
 }
 
-/// Keeps what lies in a file, or in a member of it, and is taken apart no further.
+/// Keeps the contents of a file, or of a member of it, that cannot be unpacked further.
 struct Unpacking<'n> {
     top: Bearing<'n>,
     parts: Vec<UnpackedPart<'n>>,
@@ -248,7 +248,7 @@ impl Sink for Unpacking<'_> {
             Bearing::Is | Bearing::Within => Bearing::Within,
             Bearing::LeadsOn(names) if part.role == Role::Unpacked => Bearing::LeadsOn(names),
             Bearing::LeadsOn(names) if is_member => match names.strip_prefix(&part.name[..]) {
-                // Of several of one name the first that is there.
+                // Of several members with one name, the first is taken.
                 Some([]) if !is_found(&self.parts) => Bearing::Is,
                 Some([INTO, rest @ ..]) => Bearing::LeadsOn(rest),
                 _ => Bearing::Unrelated,
@@ -269,7 +269,7 @@ impl Sink for Unpacking<'_> {
             names.extend_from_slice(&part.name);
         }
         self.under_way = matches!(bearing, Bearing::Is | Bearing::Within) && !self.is_too_much;
-        // The member asked about is no part of what it holds.
+        // The requested member is not one of its own contents.
         self.under_way &= !(bearing == Bearing::Is && is_member);
         self.parts.push(UnpackedPart {
             bearing,

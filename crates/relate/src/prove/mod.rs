@@ -1,4 +1,4 @@
-//! The two files decide: what they say is read, and compared as it is.
+//! Reads both files of a pair and compares their contents: the final decision.
 
 pub mod archives;
 pub mod contents;

@@ -1,11 +1,11 @@
-//! Which renditions of two files are compared: one pair of contents for one pair of files.
+//! Selects the renditions that are compared: one pair of contents for each pair of files.
 //!
-//! A file has a **text** to compare, its own or the one that was taken out of it, or none; and it
-//! has **bytes**, those of what is packed in it or its own. Two files that both have a text are
-//! compared by their texts, all others by their bytes, whatever the samples of other renditions
-//! have in common. So the styles and fonts of two documents never make these similar, and the same
-//! two files have the same figures in every question. What holds members, an archive or a mail, is
-//! compared by all of them, also with a file that holds none.
+//! A file may have a **text** to compare: its own, or the one extracted from it. It always has
+//! **bytes**: those of what is packed in it, or its own. Two files with texts are compared by their
+//! texts, all others by their bytes. Samples shared by other renditions do not change this. So the
+//! styles and fonts of two documents never make them similar, and every question gives the same
+//! figures. An archive or a mail is compared by all its members, also with a file that has no
+//! members.
 
 use resemble_core::ContentKind;
 
@@ -20,7 +20,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Of a file whose own bytes are of this kind, and what else stands for it.
+    /// The faces of a file whose own bytes are of kind `own`, with its `others` renditions.
     pub fn of(
         own: ContentKind,
         others: impl IntoIterator<Item = (Rendition, ContentKind)>,
@@ -51,19 +51,19 @@ impl Faces {
         faces
     }
 
-    /// Whether it is compared by its members.
+    /// Returns whether it is compared by its members.
     pub const fn holds_members(self) -> bool {
         self.holds_members
     }
 
-    /// By which rendition something that holds no members meets what holds some.
+    /// The rendition that is compared with a file that holds members, if this one holds none.
     pub fn alone(self) -> Rendition {
         self.text.unwrap_or(self.bytes)
     }
 
-    /// Whether a member nominates its archive for a single file that is compared by the other
-    /// rendition; `None`: neither rendition is a member. That two archives have a member in common
-    /// says little of them.
+    /// Returns whether a member nominates its archive for a single file that is compared by the
+    /// other rendition. `None` if neither rendition is a member. A member shared by two archives is
+    /// weak evidence, so it nominates nothing.
     pub fn named_by_member(
         self,
         own: Rendition,
@@ -79,7 +79,7 @@ impl Faces {
         Some(is_single && alone == single.alone())
     }
 
-    /// Which rendition of the first and which of the second are compared.
+    /// Returns which rendition of the first and which of the second are compared.
     pub const fn meeting(self, other: Self) -> (Rendition, Rendition) {
         match (self.text, other.text) {
             (Some(one), Some(other)) => (one, other),

@@ -1,8 +1,8 @@
-//! What stands for the files of a question, for questions about all pairs among them.
+//! The renditions of the files of a question, for questions about all pairs.
 //!
-//! Files go by their contents here: the **owner** of a text is the content of the document. What
-//! one document says another may say as well, so a stand-in has any number of owners; and it may be
-//! a file of the question itself.
+//! Files are named by their contents here: the **owner** of a text is the content of the document.
+//! Several documents may have the same text, so a stand-in can have any number of owners. A
+//! stand-in may also be a file of the question itself.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,18 +14,18 @@ use crate::renditions::faces::Faces;
 use crate::renditions::{MOST_MEMBERS, Place, Rendition, WholeDigest, held_contents, renditions};
 use crate::scope::ScopedFiles;
 
-/// A content that stands for a file.
+/// A content that represents a file.
 #[derive(Clone, Copy, Debug)]
 pub struct StandIn {
-    /// What it is to the file.
+    /// Its role for the file.
     pub rendition: Rendition,
-    /// Its number in the index.
+    /// Its id in the index.
     pub content: ContentId,
     /// Its digest.
     pub digest: ContentDigest,
     /// Its bytes.
     pub size: ByteLen,
-    /// What it is to the index.
+    /// Its kind in the index.
     pub kind: ContentKind,
 }
 
@@ -45,13 +45,13 @@ impl StandIn {
 /// The renditions of the files of a question, apart from their own bytes.
 #[derive(Debug, Default)]
 pub struct RenditionOwners {
-    /// For each rendition the owners, ascending, and what it is to them.
+    /// The owners of each rendition, ascending, and its relation to each.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
-    /// For each owner what stands for it.
+    /// The stand-ins of each owner.
     stand_ins: HashMap<ContentId, Vec<StandIn>>,
-    /// What each owner is compared by.
+    /// The renditions that each owner is compared by.
     faces: HashMap<ContentId, Faces>,
-    /// The archives, mails and compressed files of a question that looks into none.
+    /// The archives, mails and compressed files, if the question does not look into them.
     unopened: HashSet<ContentId>,
 }
 
@@ -61,7 +61,7 @@ impl RenditionOwners {
         Self::read(snapshot, scoped, MOST_MEMBERS)
     }
 
-    /// Finds the texts of documents, and nothing of what holds other files.
+    /// Finds the texts of documents only; containers are not looked into.
     pub fn of_documents(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::read(snapshot, scoped, 0)?;
         let is_held = |one: &StandIn| one.rendition != Rendition::Text;
@@ -78,7 +78,7 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// Whether nothing is said of a file, because it is judged by what it holds and was not looked
+    /// Returns whether a file gets no result: it is compared by its members, but was not looked
     /// into.
     pub fn is_unopened(&self, owner: ContentId) -> bool {
         self.unopened.contains(&owner)
@@ -112,14 +112,14 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// Adds a file whose own bytes are of this kind, and what stands for it. Owners come in
+    /// Adds a file whose own bytes are of kind `own`, with its stand-ins. Owners are added in
     /// ascending order.
     pub fn add(&mut self, owner: ContentId, own: ContentKind, mut stand_ins: Vec<StandIn>) {
         let kinds = stand_ins.iter().map(|one| (one.rendition, one.kind));
         self.faces.insert(owner, Faces::of(own, kinds));
         stand_ins.retain(|one| {
             let owners = self.owners.entry(one.content).or_default();
-            // One text may be in two places of a file.
+            // One text may occur at two places of a file.
             let is_new = !owners.contains(&(owner, one.rendition));
             if is_new {
                 owners.push((owner, one.rendition));
@@ -134,17 +134,17 @@ impl RenditionOwners {
         self.owners.keys().copied().collect()
     }
 
-    /// The owners of a content, itself not counted.
+    /// The owners of a content, without the content itself.
     pub fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
-    /// What stands for a file.
+    /// The stand-ins of a file.
     pub fn stand_ins(&self, owner: ContentId) -> &[StandIn] {
         self.stand_ins.get(&owner).map_or(&[], Vec::as_slice)
     }
 
-    /// What a file whose own bytes are of this kind is compared by.
+    /// The renditions that a file whose own bytes are of kind `own` is compared by.
     pub fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
         let known = self.faces.get(&owner).copied();
         known.unwrap_or_else(|| Faces::of(own, []))

@@ -10,7 +10,7 @@ use resemble_testutil::random::Random;
 use super::*;
 use crate::nominate::evidence::{CHUNK, chunk_keys};
 
-/// Contents that are known by their pieces alone.
+/// Contents that have pieces only.
 struct Known<P>(P);
 
 impl<P: Fn(u32) -> HashSet<u64>> NearCopies for Known<P> {
@@ -35,7 +35,7 @@ fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
     families
 }
 
-/// A page of a hundred pieces, of which each copy has its own last ones.
+/// A page of a hundred pieces; each copy has its own last ones.
 fn copy(place: u32, own: u64) -> HashSet<u64> {
     let of_page = 0..100 - own;
     let own = (0..own).map(|n| 1000 + u64::from(place) * 100 + n);
@@ -78,7 +78,7 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
-/// Every second copy has its least fingerprint in its own line, so that no 65 have the same one.
+/// Every second copy has its least fingerprint in its own line, so no 65 copies have the same one.
 #[test]
 fn near_copies_meet_by_any_of_their_names() {
     let names: Vec<FamilyNames> = (0..100u64)
@@ -130,7 +130,7 @@ fn near_copies_of_two_names_are_one_family() {
     );
 }
 
-/// A licence, and below it something else in each file.
+/// A licence, and below it a different text in each file.
 #[test]
 fn what_is_otherwise_different_is_no_family() {
     let families = families(&vec![3; 5000], |place| copy(place, 40));
@@ -203,7 +203,7 @@ fn page(random: &mut Random, lines: usize) -> Vec<Vec<String>> {
     (0..lines).map(|_| line(random, 10)).collect()
 }
 
-/// What a copy has been changed by.
+/// The change that was made to a copy.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     LineInserted,
@@ -239,7 +239,7 @@ const CHANGES: [Change; 4] = [
     Change::WordsReplaced,
 ];
 
-/// Whatever was changed in each of them, however many they are, and no page beside them is one.
+/// Any change and any number of copies yields one family, and no other page joins it.
 #[test]
 fn near_copies_of_a_page_are_one_family() {
     for change in CHANGES {
