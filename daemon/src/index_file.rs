@@ -11,8 +11,8 @@ use resemble_index::{Index, OpenError, Options as IndexOptions};
 use crate::config::Config;
 use crate::{LAST_ANSWERS, StartError, indexer};
 
-/// How long a start waits for an index that is in use. A daemon that was killed may have been
-/// about to run a program for an alert: that holds the lock until it is executed.
+/// The time that a start waits for an index that is in use. A killed daemon may have been about to
+/// run a program for an alert, and that holds the lock until it is executed.
 const LAST_USE: Duration = Duration::from_secs(1);
 
 pub(crate) fn open_index(
@@ -58,8 +58,8 @@ pub(crate) fn opener(path: PathBuf, params: Params, options: IndexOptions) -> in
     })
 }
 
-/// Closes the index as soon as the last question has released it, and leaves it as it is if that
-/// takes too long.
+/// Closes the index as soon as the last question has released it. If that takes too long, leaves it
+/// as it is.
 pub(crate) fn close(mut index: Arc<Index>) {
     let patience = Instant::now() + LAST_ANSWERS;
     let index = loop {

@@ -1,4 +1,4 @@
-//! Messages on standard error: one line each, whatever names are in them.
+//! Writes messages to standard error, each as one line, for any file names in them.
 //!
 //! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
 //! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Texts
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How much is said.
+/// The amount of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verbosity {
     /// `-v`, counted.
@@ -19,11 +19,11 @@ pub struct Verbosity {
     pub quiet: bool,
 }
 
-/// What the names of all of our crates begin with.
+/// The prefix of the names of all our crates.
 const OWN: &str = "resemble_";
 
-/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) overrides `verbosity`;
-/// `times` says whether lines begin with the time, which the journal adds by itself.
+/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) overrides `verbosity`.
+/// `times` prefixes each line with the time; the journal adds it by itself.
 pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     let level = match (verbosity.quiet, verbosity.verbose) {
         (true, _) => "warn",
@@ -50,7 +50,7 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     }
 }
 
-/// Shows our own messages from this level on, and of libraries only warnings and errors.
+/// Shows our own messages from this level on, and only warnings and errors of libraries.
 fn own_at(level: &str) -> EnvFilter {
     EnvFilter::new(format!("{OWN}={level},warn"))
 }
@@ -88,7 +88,7 @@ impl<'a> MakeWriter<'a> for ToStderr {
 pub struct OneLine<W>(pub W);
 
 impl<W: Write> Write for OneLine<W> {
-    /// A message arrives whole, with its newline.
+    /// Writes one message, which arrives whole, with its newline.
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let mut line = Vec::with_capacity(message.len() + 8);
         let text = message.strip_suffix(b"\n").unwrap_or(message);
@@ -116,7 +116,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::state::{Shared, Topic};
 
-    /// What this thread writes to the journal while `work` runs.
+    /// Returns what this thread writes to the journal while `work` runs.
     pub(crate) fn heard(work: impl FnOnce()) -> String {
         heard_by(EnvFilter::new("info"), work)
     }
@@ -162,7 +162,7 @@ pub(crate) mod tests {
         assert!(!lines.contains("of no use"), "{lines}");
     }
 
-    /// A remedy was once shown as `Some("…")`.
+    /// A remedy must not be shown as `Some("…")`.
     #[test]
     fn a_remedy_is_shown_as_it_is_or_not_at_all() {
         let index = Index::in_memory(&Params::default()).unwrap();

@@ -1,12 +1,11 @@
 //! The symbolic link that leads to the view.
 //!
-//! The view of a tree must not lie where programs that walk through the tree meet it: a duplicate
-//! finder would take the view's files for copies and delete the originals. So the view is mounted
-//! in the runtime folder, and a link, which such programs do not follow, leads to it from a path
-//! that people want to type.
+//! The view of a tree must not be where programs that walk the tree find it. A duplicate finder
+//! would take the view's files for copies and delete the originals. So the view is mounted in the
+//! runtime folder. A link at a convenient path leads to it; such programs do not follow links.
 //!
-//! 1. **A link is ours if it leads to our mount point**, and nothing else is ever replaced or
-//!    removed: neither a file, nor a folder, nor a link that leads elsewhere.
+//! 1. **A link is ours if it leads to our mount point.** Nothing else is ever replaced or removed:
+//!    no file, no folder, and no link that leads elsewhere.
 //! 2. It is made when the view answers and removed after the view is unmounted. The link of a
 //!    killed daemon leads to the same place as that of the next one, which takes it over.
 
@@ -15,7 +14,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Why the link could not be made.
+/// The reason why the link could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// Something that is not ours is there.
@@ -24,9 +23,9 @@ pub enum LinkError {
         .path.display()
     )]
     InTheWay {
-        /// Where the link should be.
+        /// The path of the link.
         path: PathBuf,
-        /// What is there.
+        /// The kind of the object at the path.
         what: String,
     },
     /// The link would lie in the view itself.
@@ -35,15 +34,15 @@ pub enum LinkError {
         .path.display()
     )]
     InTheView {
-        /// Where the link should be.
+        /// The path of the link.
         path: PathBuf,
     },
     /// The system refused.
     #[error("cannot make the link {}: {source}", .path.display())]
     Io {
-        /// Where the link should be.
+        /// The path of the link.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -65,7 +64,7 @@ impl ViewLink {
         match symlink(point, &path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // A mount is not touched to see what it is: it may not answer.
+                // The mount is not accessed, because a dead one would hang.
                 let what = if resemble_fs::is_inside_resemble_mount(&path) {
                     "a view is mounted there; take it away with `fusermount3 -u`".to_owned()
                 } else {
@@ -111,7 +110,7 @@ mod tests {
         let (path, point) = (dir.path().join("Similar"), dir.path().join("run/view"));
         let link = ViewLink::make(&path, &point).unwrap();
         assert_eq!(fs::read_link(&path).unwrap(), point);
-        // Killed: nothing is removed.
+        // A killed daemon removes nothing.
         std::mem::forget(link);
         let link = ViewLink::make(&path, &point).unwrap();
         drop(link);

@@ -1,16 +1,15 @@
 //! Answers the questions of the overlay from the index.
 //!
-//! Every answer is that of the last commit, and none waits for a scan or touches the overlay. When
-//! the index cannot be read, the answer is empty and the reason is in the journal and in `status`,
-//! because a listing has no place for it.
+//! Every answer is that of the last commit. No answer waits for a scan or touches the overlay. If
+//! the index cannot be read, the answer is empty, because a listing cannot show errors. The reason
+//! is in the journal and in `status`.
 //!
-//! A listing is kept: to find out who has something in common with a file takes longer than all
-//! else once measures are kept, and `ls`, completion and file managers open one folder several
-//! times over. While nothing at all has changed, which the clock says, it is handed out without a
-//! look at the index. After that it is still right if no commit has touched anything that its
-//! search looked at, and that the index knows ([`Footprint`]). Where a search has looked at more
-//! than a footprint holds, or at a file that could not be read, the listing is right for one clock
-//! only.
+//! Listings are cached, because the search for related files takes most of the time once measures
+//! are stored. `ls`, completion and file managers also open one folder several times. While the
+//! clock is unchanged, a listing is returned without any access to the index. After that it stays
+//! valid until a commit changes a record that its search read ([`Footprint`]). If a search read
+//! more than a footprint holds, or a file that could not be read, the listing is valid for one
+//! clock only.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -47,15 +46,15 @@ use crate::system::System;
 pub struct IndexNeighbours {
     shared: Arc<Shared>,
     listings: Mutex<KeptListings>,
-    /// Whose answers these are; `None`: everything is seen, and what is found is kept.
+    /// The user that the answers are for. `None` if everything is visible; answers are then cached.
     sight: Option<Arc<dyn Sight>>,
 }
 
-/// Listings, each with the time up to which it is known to be right.
+/// Listings, each with the clock up to which it is known to be valid.
 #[derive(Debug, Default)]
 struct KeptListings {
     of: HashMap<PathBuf, KeptListing>,
-    /// Of all of them.
+    /// The size of all of them.
     bytes: usize,
 }
 
@@ -64,14 +63,14 @@ struct KeptListing {
     listing: Listing,
     /// See [`Shared::clock`].
     clock: u64,
-    /// What was left out.
+    /// The templates that were excluded.
     templates: Arc<Templates>,
-    /// What it depends on; `None`: on more than can be said.
+    /// The records that it depends on; `None` if they are too many to list.
     footprint: Option<Footprint>,
 }
 
 impl KeptListing {
-    /// Whether it is what would be found in this view.
+    /// Returns whether it is still valid in this snapshot.
     fn is_right(&mut self, snapshot: &Snapshot) -> bool {
         let (then, now) = (&self.templates, snapshot.templates());
         let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
@@ -79,7 +78,7 @@ impl KeptListing {
         footprint.is_some_and(|footprint| snapshot.is_untouched(footprint))
     }
 
-    /// Bytes that it takes.
+    /// The bytes that it takes.
     fn bytes(&self) -> usize {
         let neighbours = self.listing.neighbours.iter();
         let names = neighbours.map(|one| one.target.as_os_str().len() + one.member.len());
@@ -91,16 +90,17 @@ impl KeptListing {
 }
 
 impl KeptListings {
-    /// With more bytes than this, all are forgotten.
+    /// The most bytes; above them, all listings are dropped.
     const MOST: usize = 16 << 20;
 
-    /// The listing of a path, if it is known to be right at this time.
+    /// Returns the listing of a path, if it is known to be valid at this clock.
     fn get(&self, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get(path).filter(|kept| kept.clock == clock);
         kept.map(|kept| kept.listing.clone())
     }
 
-    /// The same after a look at what has changed up to this view, which is not older than the time.
+    /// [`Self::get`] after a check of the changes up to this snapshot, which is at least as new as
+    /// the clock.
     fn get_in(&mut self, snapshot: &Snapshot, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get_mut(path)?;
         if kept.is_right(snapshot) {
@@ -129,7 +129,7 @@ impl KeptListings {
 }
 
 impl IndexNeighbours {
-    /// Answers from this index.
+    /// Creates answers from this index.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -138,7 +138,7 @@ impl IndexNeighbours {
         }
     }
 
-    /// The same with somebody's eyes.
+    /// Creates answers limited to what a user may see.
     fn seen_by(shared: Arc<Shared>, sight: Arc<dyn Sight>) -> Self {
         Self {
             sight: Some(sight),
@@ -172,24 +172,24 @@ impl IndexNeighbours {
         })
     }
 
-    /// Takes documents apart for a question, where nobody but their owner asks: else figures of
-    /// them are estimates, from what is known of them.
+    /// Returns the reader of documents, if only their owner can ask. Otherwise their figures are
+    /// estimates from stored samples.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
     }
 
-    /// The listing of a file or directory: the one that was found last, if it still is right.
+    /// Returns the listing of a file or directory: the cached one if it is still valid.
     fn listing(
         &self,
         path: &Path,
         question: impl FnOnce(&Snapshot) -> Result<Listing, AskError>,
     ) -> Listing {
         if self.sight.is_some() {
-            // What is kept for one would be wrong for another, and for himself a moment later.
+            // A listing for one user would be wrong for another, and soon for the same user.
             return self.ask(path, question);
         }
-        // The clock is read before the index: if that changes in between, the listing is at worst
-        // kept for too short a time.
+        // The clock is read before the index. A change in between makes the cached listing expire
+        // early, not late.
         let clock = self.shared.clock();
         if let Some(listing) = self.listings.lock().get(clock, path) {
             return listing;
@@ -204,7 +204,7 @@ impl IndexNeighbours {
         let Some(listing) = said(path, question(&snapshot)) else {
             return Listing::default();
         };
-        // Until the first scan is done, former roots go without a tick.
+        // Until the first scan is done, roots are removed without a change of the clock.
         if self.shared.first_scan_done() {
             let kept = KeptListing {
                 listing: listing.clone(),
@@ -218,13 +218,13 @@ impl IndexNeighbours {
     }
 }
 
-/// The answer, or nothing and a line in the journal.
+/// Returns the answer; an error is logged.
 fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     let logged = |error: &E| tracing::warn!(path = ?path, %error, "the overlay has no answer");
     answer.inspect_err(logged).ok()
 }
 
-/// Whether somebody could open, at this path, the file that was opened there.
+/// Returns whether the user could open, at this path, the same file that was opened there.
 fn opens(sight: &dyn Sight, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {
@@ -238,7 +238,7 @@ fn opens(sight: &dyn Sight, path: &Path, opened: &Stat) -> bool {
     looked.is_ok_and(|seen| seen == [Seen::File(opened)])
 }
 
-/// What a file's listing is now.
+/// Searches for the listing of a file.
 fn similar_files(
     snapshot: &Snapshot,
     file: &Path,
@@ -351,8 +351,8 @@ impl Neighbours for IndexNeighbours {
             let name = PathText::from(file);
             let options = FindOptions {
                 text: true,
-                // No more rows than a listing has links, or `shown` would count files that the
-                // listing leaves out.
+                // The rows are limited to the links of a listing. Otherwise `shown` would count
+                // files that the listing leaves out.
                 top: Some(LISTED as u64),
                 ..FindOptions::default()
             };
@@ -415,12 +415,12 @@ impl Member for ArchivedMember<'_> {
     }
 }
 
-/// All users of a mount for all.
+/// All users of a mount that serves every user.
 #[derive(Debug)]
 pub(crate) struct Everybody {
     /// The index.
     pub(crate) shared: Arc<Shared>,
-    /// Who sees what.
+    /// The access checks.
     pub(crate) system: Arc<System>,
 }
 

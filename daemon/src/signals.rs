@@ -5,19 +5,19 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// What ended a wait.
+/// The event that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// SIGTERM or SIGINT: the daemon is to end.
+    /// SIGTERM or SIGINT: end the daemon.
     End,
-    /// SIGHUP: the configuration is to be read again.
+    /// SIGHUP: read the configuration again.
     Reload,
-    /// The indexer ended by itself, which it never should.
+    /// The indexer ended unexpectedly.
     Broken,
 }
 
-/// Returns a flag that SIGTERM or SIGINT sets, and a bell that SIGHUP rings. From now on all three
-/// do nothing else, however often they come.
+/// Returns a flag that SIGTERM or SIGINT sets, and a channel that SIGHUP notifies. From now on all
+/// three have no other effect, even if they are repeated.
 pub(crate) fn signals() -> io::Result<(watch::Receiver<bool>, watch::Receiver<()>)> {
     let (mut terminate, mut interrupt) = (
         signal(SignalKind::terminate())?,

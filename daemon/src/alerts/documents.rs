@@ -1,7 +1,7 @@
 //! Changed documents whose texts are not known yet.
 //!
-//! A document is judged by its text, and it may wait an hour until it is taken apart. Its baseline
-//! is kept that long, and so is what came together with it: by then the burst may be over.
+//! A document is judged by its text, which may take an hour to be extracted. Its baseline is kept
+//! that long, and so is its burst, which may be over by then.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,12 +16,12 @@ use super::batching::{Due, MOST_WAITING};
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     waiting: BTreeMap<Arc<Path>, (ContentId, Due)>,
-    /// What came together with each, until it is assessed.
+    /// The burst of each document, until it is assessed.
     bursts: BTreeMap<Arc<Path>, Arc<Burst>>,
 }
 
 impl Documents {
-    /// A due document has no text yet.
+    /// Keeps a due document that has no text yet.
     pub(super) fn wait(&mut self, due: Due, content: ContentId, burst: Arc<Burst>) {
         if self.waiting.len() >= MOST_WAITING {
             tracing::warn!(path = ?due.path, "too many documents wait: not looked at for alerts");
@@ -31,7 +31,7 @@ impl Documents {
         self.waiting.insert(Arc::clone(&due.path), (content, due));
     }
 
-    /// Those whose contents are known by now.
+    /// Removes and returns the documents whose contents are known by now.
     pub(super) fn take_known(&mut self, is_known: &dyn Fn(ContentId) -> bool) -> Vec<Due> {
         let known = self.waiting.iter();
         let known = known.filter(|(_, (content, _))| is_known(*content));
@@ -40,13 +40,13 @@ impl Documents {
         taken.map(|(_, due)| due).collect()
     }
 
-    /// One of them, if it waits: it has changed again.
+    /// Removes and returns a document if it waits: it has changed again.
     pub(super) fn take(&mut self, path: &Path) -> Option<Due> {
         self.bursts.remove(path);
         self.waiting.remove(path).map(|(_, due)| due)
     }
 
-    /// What came together with a document that waited.
+    /// Removes and returns the burst of a document that waited.
     pub(super) fn burst_of(&mut self, path: &Path) -> Option<Arc<Burst>> {
         self.bursts.remove(path)
     }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(&*due.path, paths[1]);
         let together = documents.burst_of(paths[1]).expect("its burst");
         assert!(together.contains(paths[0]));
-        // One that changes again waits anew, with the baseline that it has, and in another burst.
+        // A document that changes again waits anew, with its first baseline and in another burst.
         let changed = documents.take(paths[0]).expect("it waited");
         batching.put_back(changed, now);
         assert!(batching.read_again(paths[0], now));

@@ -1,15 +1,14 @@
-//! Of a large file that has changed, what is new is looked at first.
+//! Checks the new bytes of a changed large file first.
 //!
-//! To look for what resembles a text of a gigabyte takes half a second, and a log grows all the
-//! time, as an image is written all the time. But what it came to resemble by that shares what is
-//! new: the file that was appended to it, or the one that it is becoming a copy of. So the new
-//! bytes alone are looked for, at up to [`MOST_PIECES`] places. If they resemble no other file, the
-//! change is no news, and neither the past nor the present of the whole file is looked at.
+//! A search for a text of a gigabyte takes half a second, and logs and disk images change all the
+//! time. A new resemblance must be due to the new bytes: a file was appended, or the file becomes a
+//! copy of another. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If
+//! they resemble no other file, the change is no news, and the whole file is not compared.
 //!
-//! Two limits follow. What is appended in pieces of less than [`LEAST_SIZE`] is no news. And a file
-//! that shared 79 % of a small one, and shares 81 % by a few more bytes, is found only if those
-//! resemble the small file. A file that became shorter is a change like any other: it may resemble
-//! another one by what it has no more.
+//! Two limits follow. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news. A file that
+//! shared 79 % of a small one, and now shares 81 %, is found only if the added bytes resemble the
+//! small file. A file that became shorter is handled as usual: what it lost may make it resemble
+//! another.
 
 use std::ops::Range;
 
@@ -20,15 +19,15 @@ use resemble_relate::{AskError, bytes_within};
 
 use super::partners::{self, ChangedFile, LEAST_SIZE};
 
-/// More new bytes are a change like any other.
+/// With more new bytes the whole file is compared.
 const MOST: ByteLen = ByteLen(4 << 20);
 
-/// At more places the change is one like any other, too: to look for one piece takes .03 s beside a
-/// gigabyte that is looked for whole in 1.7 s.
+/// At more places the whole file is compared. One piece takes 0.03 s, next to 1.7 s for a whole
+/// file of a gigabyte.
 const MOST_PIECES: usize = 48;
 
-/// Whether the change of a file may be news: not if bytes came to a content that resemble no other
-/// file.
+/// Returns whether the change of a file may be news. It is not if the only change is new bytes that
+/// resemble no other file.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
         after, was, now, ..
@@ -39,7 +38,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     let Some(mut new) = what_came(changed)? else {
         return Ok(true);
     };
-    // Of a file that has grown the last chunks are new, and what came is behind them.
+    // In a file that has grown, the last chunks are new, and the added bytes end there.
     let last_chunks = 2 * u64::from(after.params().chunk.max);
     if now.size > was.size
         && let Some(last) = new.last_mut()
@@ -63,8 +62,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
         }
         pieces.push(bytes);
     }
-    // Each piece may bring a part of another file: all together find it. One piece may complete
-    // what was there: it is found by itself, however much else is new.
+    // Each piece may be part of another file, which all together reveal. One piece may complete an
+    // earlier part, which it reveals by itself.
     if pieces.len() > 1 {
         pieces.push(pieces.concat());
     }
@@ -82,10 +81,10 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     Ok(false)
 }
 
-/// Where a file has bytes that it had not; `None` if it is small.
+/// Returns the ranges of new bytes; `None` if the file is small.
 ///
 /// The index knows the first and the last new byte of an edit. The chunks are compared if these are
-/// far apart, or if the index has forgotten them because the content was edited often.
+/// far apart, or if the index dropped them after many edits.
 fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,
@@ -100,7 +99,7 @@ fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskEr
     {
         return Ok(Some(vec![new]));
     }
-    // Nearly every change of a small file ends here.
+    // Nearly every change of a small file returns here.
     if now.size <= MOST {
         return Ok(None);
     }
@@ -130,7 +129,7 @@ mod tests {
         (path, size)
     }
 
-    /// What is written at these places, and whether that may be news.
+    /// Writes at these places, and returns whether that may be news.
     fn written(places: &[(u64, &str)], beside: &[(&str, &str)]) -> bool {
         let mut tree = Tree::new();
         let (path, size) = large(&tree);
@@ -158,14 +157,14 @@ mod tests {
             edits[1].1 = &other;
             assert!(written(&edits, &beside), "{places:?}");
         }
-        // Each place brings a half of it, behind more that nobody has.
+        // Each place gets half of it, after more text that no file has.
         let halves = other.split_at(other.len() / 2);
         let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
         assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
-        // At very many places the whole file is looked for.
+        // At very many places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
-        // One place brings a half of it, another more that nobody has.
+        // One place gets half of it, another gets more text that no file has.
         let rest = other.split_at(other.len() / 2).1;
         assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
     }

@@ -1,30 +1,30 @@
-//! Whether a changed file resembles another, and whether that is news.
+//! Decides whether a changed file resembles another, and whether that is news.
 //!
-//! News is what the *change* brought about. So what the file resembles now is compared with what it
-//! resembled before, which a [`Baseline`] knows. The following raises no alert by itself:
+//! News is an effect of the *change*. So the files that it resembles now are compared with those
+//! that it resembled before, which a [`Baseline`] knows. The following raises no alert by itself:
 //!
-//! 1. **What it resembled before.** A draft that is saved goes on resembling its older versions.
-//! 2. **What it was itself.** The backup that an editor makes of a file (`report.txt~`) has exactly
-//!    the content that the file had before.
-//! 3. **A git operation.** If `.git/index` of the work tree around it has just been written, files
-//!    come and go as commits have them. (A copied work tree has a fresh `.git/index` too: only a
-//!    tree that was there before counts.)
-//! 4. **Builds and version control.** What a `.gitignore` names, and what lies in `.git` or its
-//!    like, is no news alone; as a part of a copied tree it counts.
-//! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble
-//!    each other; news is what they resemble that was there before.
-//! 6. **Unpacking.** It is no news about a file that it lies in an archive, too. It is news about a
-//!    mail or an archive that it holds a file of the tree.
-//! 7. **What a person has seen** ([`crate::acks`]). If one of the two contents changes, what they
-//!    have in common is news once more.
-//! 8. **Small files** (under 1 KiB, or what the root says) only count in a copied tree, and only if
-//!    they are identical.
+//! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
+//! 2. **Its own earlier content.** The backup that an editor makes of a file (`report.txt~`) has
+//!    exactly the content that the file had before.
+//! 3. **A git operation.** If `.git/index` of the surrounding work tree was written just now, files
+//!    change as commits have them. (A copied work tree has a fresh `.git/index` too, so only a tree
+//!    that was there before counts.)
+//! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or its
+//!    like, are no news alone. As a part of a copied tree they count.
+//! 5. **Files that arrived in numbers.** An unpacked archive is full of files that resemble each
+//!    other. Only resemblance to files that were there before is news.
+//! 6. **Unpacking.** It is no news that a file is also in an archive. It is news that a mail or an
+//!    archive holds a file of the tree.
+//! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
+//!    news again.
+//! 8. **Small files** (under 1 KiB, or the size that the root sets) only count in a copied tree,
+//!    and only if they are identical.
 //!
-//! A document is judged by its text. As long as that is not known ([`Verdict::NotYet`]) only a copy
-//! of it is news.
+//! A document is judged by its text. While that is unknown ([`Verdict::NotYet`]), only an identical
+//! copy is news.
 //!
-//! The work for a file does not grow with the number of its copies: the files that have a content
-//! are looked up once for all of them, and each is compared with only a few.
+//! The work for a file does not grow with the number of its copies. The files that have a content
+//! are looked up once for all copies, and each copy is compared with only a few.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -48,28 +48,27 @@ use crate::acks::Acks;
 
 /// The most partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;
-/// The most files with an equal content that are looked at for each file.
+/// The most files with an equal content that are compared with each file.
 const MOST_HOLDERS: usize = 64;
-/// With at least this many changes at once, files that came together are not compared with each
-/// other.
+/// At this many changes at once, files that arrived together are not compared with each other.
 const IN_NUMBERS: usize = 20;
-/// How young `.git/index` or `.git/HEAD` is during a git operation and for a while after it.
+/// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Decides what is news, and remembers what it has looked up. It is replaced every few seconds.
+/// Decides what is news, and caches its look-ups. It is replaced every few seconds.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
     rules: Rules,
     acks: Arc<Acks>,
-    /// Makes texts of documents again.
+    /// Extracts the texts of documents again.
     part_reader: Option<Arc<dyn PartReader>>,
     documents: Option<WaitingDocuments>,
-    /// The files that have a content, so that each of many copies need not look for all the others.
+    /// The files that have a content, shared between many copies.
     holders: HashMap<ContentId, Arc<Holders>>,
     /// Ignore files by directory.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
-    /// Whether `.git` of a directory was written a moment ago.
+    /// True for directories whose `.git` was written a moment ago.
     git: HashMap<PathBuf, bool>,
     /// Paths of holders that were looked up.
     #[cfg(test)]
@@ -80,7 +79,7 @@ pub struct Novelty {
 }
 
 impl Novelty {
-    /// Compares with what is in this snapshot.
+    /// Compares with the files in this snapshot.
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
@@ -98,19 +97,19 @@ impl Novelty {
         }
     }
 
-    /// Goes by the rules of the roots.
+    /// Applies the rules of the roots.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Leaves out what a person has seen.
+    /// Excludes acknowledged pairs.
     #[must_use]
     pub fn with_acks(self, acks: Arc<Acks>) -> Self {
         Self { acks, ..self }
     }
 
-    /// Measures documents on their texts, which this makes again.
+    /// Compares documents by their texts, which `part_reader` extracts.
     #[must_use]
     pub fn with_part_reader(self, part_reader: Option<Arc<dyn PartReader>>) -> Self {
         Self {
@@ -119,19 +118,19 @@ impl Novelty {
         }
     }
 
-    /// Waits for the texts of documents that are not taken apart yet.
+    /// Waits for the texts of documents that are not extracted yet.
     #[must_use]
     pub fn with_documents(self, documents: Option<WaitingDocuments>) -> Self {
         Self { documents, ..self }
     }
 
-    /// Goes on with another snapshot.
+    /// Continues with another snapshot.
     pub fn look_at(&mut self, after: Snapshot) {
         self.after = after;
     }
 
-    /// What is news about one file; `before` is what it was before it changed, `burst` are the
-    /// files that changed since the last quiet moment, this one among them.
+    /// Decides what is news about one file. `before` is its state before the change. `burst` are
+    /// the files that changed since the last quiet moment, including this one.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {
@@ -161,7 +160,7 @@ impl Novelty {
             if (self.documents.as_ref()).is_some_and(|documents| documents.has(content)) {
                 return Ok(Verdict::NotYet(content));
             }
-            // First what lies in it byte for byte: that is what somebody saved or sent.
+            // Files that it contains byte for byte are first: somebody saved or sent them.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
             let least = self.rules.least_share(path);
@@ -202,7 +201,7 @@ impl Novelty {
         let is_fresh = !self.holders.contains_key(&content);
         let mut found = self.identical_known(file, content, path)?;
         if found.is_empty() && !is_fresh {
-            // All files that were known to have the content are gone; others may have it by now.
+            // All known files with the content are gone; by now others may have it.
             self.holders.remove(&content);
             found = self.identical_known(file, content, path)?;
         }
@@ -235,7 +234,7 @@ impl Novelty {
         Ok(found)
     }
 
-    /// The files that lie in an archive or a mail, byte for byte.
+    /// Finds files that are in an archive or a mail, byte for byte.
     fn in_archive(&mut self, content: ContentId) -> Result<Vec<Partner>, ReadError> {
         let mut held = Vec::new();
         for (member, size) in partners::members(&self.after, content)? {
@@ -255,7 +254,7 @@ impl Novelty {
         Ok(held)
     }
 
-    /// The files that have a content, perhaps as of some seconds ago.
+    /// Returns the files that have a content; the list may be some seconds old.
     fn holders(&mut self, content: ContentId) -> Result<Arc<Holders>, ReadError> {
         if let Some(known) = self.holders.get(&content) {
             return Ok(Arc::clone(known));
@@ -274,7 +273,7 @@ impl Novelty {
         Ok(holders)
     }
 
-    /// Whether the two resembled each other before the change, or came together in numbers.
+    /// Returns whether the two resembled each other before the change, or arrived in numbers.
     fn is_known(
         &self,
         partner: &Partner,
@@ -292,7 +291,7 @@ impl Novelty {
         Ok(itself || resembled || together)
     }
 
-    /// Whether a person has seen the two contents together.
+    /// Returns whether a person has acknowledged the two contents together.
     fn is_seen(&self, content: ContentId, partner: &Partner) -> Result<bool, ReadError> {
         if *self.acks == Acks::default() {
             return Ok(false);
@@ -335,7 +334,7 @@ impl Novelty {
     }
 }
 
-/// The files that have a content, each by its least path.
+/// The files that have a content, each with its least path.
 #[derive(Debug)]
 struct Holders {
     /// By name, then by path.
@@ -347,8 +346,8 @@ struct Holders {
 impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
-        // Enough for `others`, which skips the file itself and those of its name: if these are more
-        // than `MOST_HOLDERS`, it needs no others.
+        // Enough for `others`, which skips the file itself and files of its name. If the latter
+        // exceed `MOST_HOLDERS`, no others are needed.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
         Self {
@@ -357,7 +356,7 @@ impl Holders {
         }
     }
 
-    /// At most [`MOST_HOLDERS`], those of this name first, without the file itself.
+    /// Returns at most [`MOST_HOLDERS`] files, those of this name first, without the file itself.
     fn others<'a>(
         &'a self,
         name: Option<&'a OsStr>,
@@ -377,7 +376,7 @@ impl Holders {
     }
 }
 
-/// Whether the path lies in the folder that a version control system keeps for itself.
+/// Returns whether the path is in the private folder of a version control system.
 fn is_in_repository_files(path: &Path) -> bool {
     path.components().any(|part| {
         [".git", ".hg", ".svn", ".jj", ".bzr"]

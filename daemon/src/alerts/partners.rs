@@ -1,4 +1,4 @@
-//! The partners of an alert: what a file resembles, and what lies in it.
+//! The partners of an alert: the files that a file resembles, and the files in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::questions::similar;
 
 /// The least size of a file that is worth an alert, unless the root says otherwise.
 pub const LEAST_SIZE: ByteLen = ByteLen(AlertRules::USUAL_SIZE);
-/// The most members that are looked at in an archive or mail.
+/// The most members of an archive or mail that are compared.
 const MOST_MEMBERS: usize = 64;
 
 /// A file that resembles the changed one.
@@ -23,7 +23,7 @@ const MOST_MEMBERS: usize = 64;
 pub struct Partner {
     /// Its path.
     pub path: PathBuf,
-    /// How the two relate.
+    /// The relation of the two.
     pub relation: Relation,
     /// Containment of the changed file in this one.
     pub a_in_b: Option<Score>,
@@ -33,9 +33,9 @@ pub struct Partner {
     pub shared_bytes: ByteLen,
 }
 
-/// The files that resemble the one at `path` enough for an alert, best first. `part_reader` makes
-/// texts of documents again, so that what they share is proven. Members of archives are left out:
-/// that a file lies in the archive from which it was just unpacked is no news.
+/// Finds the files that resemble the one at `path` enough for an alert, best first. `part_reader`
+/// extracts the texts of documents again, so that their shares are proven. Members of archives are
+/// left out: a file in the archive from which it was just unpacked is no news.
 pub(crate) fn alike(
     snapshot: &Snapshot,
     path: &Path,
@@ -54,9 +54,9 @@ pub(crate) fn alike(
     Ok(partners.collect())
 }
 
-/// The files that the one at `path` may have resembled as much before it changed. What it was can
-/// no longer be read, so what nobody measured while it was there is an estimate, and counts if the
-/// true share may be enough.
+/// Finds the files that the one at `path` may have resembled as much before it changed. Its earlier
+/// content can no longer be read. So a pair that was not measured then has an estimate, and counts
+/// if its true share may be enough.
 pub(super) fn alike_before(
     snapshot: &Snapshot,
     path: &Path,
@@ -80,13 +80,13 @@ fn files_like(
     Ok(files.filter(|similar| similar.names.is_empty()))
 }
 
-/// Whether a file resembles another enough for an alert.
+/// Returns whether a file resembles another enough for an alert.
 pub(super) fn is_alike(similar: &Similar, least: Fraction) -> bool {
     is_enough(similar, similar.measures.containment(), least)
 }
 
-/// Whether such a share of the smaller file is worth an alert: without the text that many files
-/// have.
+/// Returns whether such a share of the smaller file is worth an alert, without the text that many
+/// files have.
 fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     let rare = |share| match similar.rarity {
         Some(rarity) => rarity.discounted(share),
@@ -95,8 +95,8 @@ fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     share.map(rare).is_some_and(|share| least.accepts(share))
 }
 
-/// The contents that lie in an archive or a mail, byte for byte, with their sizes: those of its
-/// members that are large enough for an alert.
+/// Lists the contents in an archive or a mail, byte for byte, with their sizes. Only members large
+/// enough for an alert are included.
 pub(super) fn members(
     snapshot: &Snapshot,
     content: ContentId,
@@ -117,19 +117,19 @@ pub(super) fn members(
     Ok(found)
 }
 
-/// A file that has another content than before.
+/// A file whose content has changed.
 pub(super) struct ChangedFile<'a> {
     pub(super) before: &'a Snapshot,
     pub(super) after: &'a Snapshot,
     pub(super) path: &'a Path,
     pub(super) file: FileId,
-    /// The content that it had, and the one that it has.
+    /// Its old content and its new one.
     pub(super) was: ContentRow,
     pub(super) now: ContentRow,
 }
 
 impl<'a> ChangedFile<'a> {
-    /// The file at a path; `None` if it has no content now, or had none.
+    /// Returns the file at a path; `None` if it has no content now, or had none.
     pub(super) fn at(
         before: &'a Snapshot,
         after: &'a Snapshot,
@@ -153,7 +153,7 @@ impl<'a> ChangedFile<'a> {
     }
 }
 
-/// The content of the file at a path, if it has one.
+/// Returns the content of the file at a path, if it has one.
 pub(crate) fn content_at(snapshot: &Snapshot, path: &Path) -> Result<Option<ContentId>, ReadError> {
     let file = snapshot.file_at(path)?;
     Ok(file.and_then(|file| file.state.content()))

@@ -1,11 +1,11 @@
 //! Finds copied trees among copied files: pure.
 //!
-//! A file of a copied tree lies at the same place below the copy as its original lies below the
-//! original: `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components, and what
-//! stands before them is the same pair of directories for every file of the tree. So each pair of
-//! paths votes for the pair of directories that is left when the longest common ending is taken
-//! away, and the pair with the most votes is the tree. What its files have in common below that
-//! pair belongs to it too: the tree is named as deep as it can be.
+//! A file of a copied tree has the same path below the copy as its original below the original.
+//! `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components. Before these, every file
+//! of the tree has the same pair of directories. So each pair of paths votes for the pair of
+//! directories that remains without the longest common ending. The pair with the most votes is the
+//! tree. Components that all its files share below that pair are included, so the tree is named as
+//! deep as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use std::path::{Path, PathBuf};
 /// The least number of files that make a tree: a single file is not a tree.
 pub const LEAST_FILES: usize = 2;
 
-/// More trees than this at once are no longer looked for: their files count one by one, and the
-/// rate limit counts them together.
+/// The most trees that are looked for at once. Further files count one by one, and the rate limit
+/// combines them.
 const MOST_TREES: usize = 64;
 
-/// A directory whose files are like the files at the same places below another.
+/// A directory whose files resemble the files at the same paths below another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The new directory.
     pub copy: PathBuf,
-    /// The one that was there before.
+    /// The directory that was there before.
     pub original: PathBuf,
-    /// What is left of the copies' paths without the common endings: [`Self::copy`] or a directory
-    /// above it. While files appear anywhere below it, the tree may grow.
+    /// The copies' paths without the common endings: [`Self::copy`] or a directory above it. While
+    /// files appear anywhere below it, the tree may grow.
     pub above: PathBuf,
     /// Its files, as positions in the input.
     pub members: Vec<usize>,
 }
 
-/// Groups findings, each a path with the paths it resembles. A finding is in one tree at most.
+/// Groups findings, each a path with the paths that it resembles. A finding is in at most one tree.
 pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     let mut votes: BTreeMap<(PathBuf, PathBuf), BTreeSet<usize>> = BTreeMap::new();
     for (at, (path, partners)) in findings.iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     }
     let mut trees = Vec::new();
     while trees.len() < MOST_TREES {
-        // The least path among equals, so that equal input gives equal output.
+        // Ties are broken by the least path, so equal input gives equal output.
         let Some(best) = votes
             .iter()
             .rev()
@@ -68,7 +68,7 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     trees
 }
 
-/// Takes the longest common ending away; `None` if not even the names are equal.
+/// Removes the longest common ending; `None` if not even the names are equal.
 fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.file_name(), right.file_name()) {
@@ -81,7 +81,7 @@ fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     (left != a).then_some((left, right))
 }
 
-/// Moves the pair down to the deepest directory that all members lie in.
+/// Moves the pair down to the deepest directory that contains all members.
 fn named_deep(
     (copy, original): &(PathBuf, PathBuf),
     findings: &[(&Path, Vec<&Path>)],

@@ -119,12 +119,12 @@ pub(super) struct FileRoot {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileCatalogue {
-    /// Its last part is a pattern.
+    /// The path; its last component is a pattern.
     pub(super) path: PathBuf,
 }
 
 impl FileRoot {
-    /// What is worth an alert, by the rules of the root or by those for all.
+    /// The alert rules of a root, completed from the rules for all roots.
     pub(super) fn alert_rules(&self, file: &FileConfig) -> AlertRules {
         let of_all = file.alert_rules();
         let kinds = self.alert_kinds.as_deref().map(words);
@@ -138,7 +138,7 @@ impl FileRoot {
 }
 
 impl FileConfig {
-    /// What is worth an alert in a root that does not say it itself.
+    /// The alert rules of a root that has none of its own.
     pub(super) fn alert_rules(&self) -> AlertRules {
         AlertRules {
             min: self.alert_min.map(|share| share.0),
@@ -149,7 +149,7 @@ impl FileConfig {
     }
 }
 
-/// What a root leaves out, by its own rules or by those for all.
+/// The exclusions of a root, from its own rules or from those for all roots.
 pub(super) fn left_out<'a>(
     (exclude, max_size): (Option<&'a Vec<Pattern>>, Option<Size>),
     file: &'a FileConfig,

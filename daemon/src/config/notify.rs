@@ -13,11 +13,11 @@ use super::ConfigError;
 use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
-/// Alerts a minute that a command gets one by one, unless the table says otherwise.
+/// The alerts a minute that a command gets one by one, unless the table sets another number.
 const RATE: u32 = 30;
-/// The pause between two mails, unless the table says otherwise.
+/// The pause between two mails, unless the table sets another one.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
-/// How long a command may take, unless the table says otherwise.
+/// The time that a command may take, unless the table sets another one.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A table.
@@ -125,7 +125,7 @@ impl FileNotify {
         })
     }
 
-    /// Refuses a key that means nothing to this sink.
+    /// Refuses a key that has no meaning for this sink.
     fn check_keys(&self) -> Result<(), String> {
         let given: [(&str, bool, &[&str]); 10] = [
             ("path", self.path.is_some(), &["journal", "file"]),
@@ -236,7 +236,7 @@ impl FileNotify {
     }
 }
 
-/// Without symbolic links if it exists, as the paths in alerts are.
+/// Resolves symbolic links if the path exists, like the paths in alerts.
 fn real(path: PathBuf) -> PathBuf {
     std::fs::canonicalize(&path).unwrap_or(path)
 }

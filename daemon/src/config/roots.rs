@@ -1,4 +1,4 @@
-//! Which directories can be roots.
+//! Checks which directories can be roots.
 
 use std::fs;
 use std::io;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use resemble_proto::message::reason;
 use resemble_scan::ingest::RootOptions;
 
-/// Why a directory cannot be a root.
+/// The reason why a directory cannot be a root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// It does not exist, or may not be looked at.
+    /// It does not exist, or cannot be accessed.
     #[error("cannot watch {}: {}", .path.display(), reason(source))]
     Missing {
         /// The path as given.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// It is a file.
@@ -63,7 +63,7 @@ pub enum RootError {
         path: PathBuf,
         /// The type.
         kind: &'static str,
-        /// What that means.
+        /// The reason why it is not entered.
         what: &'static str,
     },
     /// It lies in an overlay of resemble.
@@ -72,7 +72,7 @@ pub enum RootError {
         /// The root.
         path: PathBuf,
     },
-    /// Somebody could put another in its place.
+    /// Another user could replace it.
     #[error(
         "cannot watch {}: {} above it {what}, so another folder could be put in its place; in \
          system mode only root and the daemon may",
@@ -83,10 +83,10 @@ pub enum RootError {
         path: PathBuf,
         /// The folder above it.
         above: PathBuf,
-        /// What is wrong with that.
+        /// The reason why that folder is not safe.
         what: &'static str,
     },
-    /// It is, or has in it, a place of homes that the unit of system mode hides.
+    /// It is, or contains, a home directory that the unit of system mode hides.
     #[error(
         "cannot watch {}: it is not there, or hidden by the unit; `systemctl edit \
          resembled-system`, with `[Service]` and `ProtectHome=read-only`, shows what is below \
@@ -94,7 +94,7 @@ pub enum RootError {
         .path.display()
     )]
     Hidden {
-        /// The root, or what is hidden in it.
+        /// The root, or the hidden path in it.
         path: PathBuf,
     },
     /// It lies in our own state folder.
@@ -105,11 +105,11 @@ pub enum RootError {
     },
 }
 
-/// The root with its real path, if it can be watched: it must be a directory, on a file system that
-/// holds files, and lie neither in an overlay nor in our state folder.
+/// Returns the root with its real path, if it can be watched. It must be a directory on a file
+/// system for files, outside any overlay and outside our state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
-    // Checked before the path itself is touched: a dead overlay would hang, or fail with a message
-    // that helps nobody.
+    // This check precedes any access to the path. A dead overlay would hang, or fail with an
+    // unhelpful message.
     if resemble_fs::is_inside_resemble_mount(&root.path) {
         return Err(RootError::Overlay { path: root.path });
     }

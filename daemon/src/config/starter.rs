@@ -9,8 +9,8 @@ use resemble_proto::places::{self, Env};
 
 use super::{Args, ConfigError};
 
-/// What most people do not mean when they say which folders are to be watched: what programs keep
-/// to be quicker, what builds made, and what version control packed.
+/// Names that most people do not want to watch: caches of programs, outputs of builds, and packed
+/// objects of version control.
 const LEFT_OUT: [&str; 10] = [
     ".cache",
     "Cache",
@@ -24,7 +24,7 @@ const LEFT_OUT: [&str; 10] = [
     "*.tmp",
 ];
 
-/// Writes the file, unless there is one, and returns where.
+/// Writes the file unless it exists, and returns its path.
 pub fn write(args: &Args, env: &Env) -> Result<PathBuf, ConfigError> {
     let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
     let path = match &args.config {
@@ -86,7 +86,7 @@ fn text(roots: &[PathBuf], link: Option<&Path>) -> io::Result<String> {
     Ok(text)
 }
 
-/// A path as the file has it.
+/// Formats a path as a value of the file.
 fn value(path: &Path) -> io::Result<toml::Value> {
     path.to_str().map(toml::Value::from).ok_or_else(|| {
         let wrong = "a path that is not UTF-8 cannot stand in it";

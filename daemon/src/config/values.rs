@@ -11,7 +11,7 @@ pub(super) fn words(list: &[Word]) -> Vec<AlertWord> {
     list.iter().map(|word| word.0).collect()
 }
 
-/// What an alert may say.
+/// A word of the facts that an alert may include.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Word(AlertWord);
@@ -25,7 +25,7 @@ impl TryFrom<String> for Word {
     }
 }
 
-/// A number, or words with its unit.
+/// A number, or text with a unit.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum NumberOrWords<N> {

@@ -1,5 +1,5 @@
-//! An index that cannot be written or read is closed and opened again; until it can be opened, its
-//! last commit answers.
+//! Closes an index that cannot be read or written, and opens it again. Until that succeeds, its
+//! last commit answers questions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,16 +23,16 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // What is rebuilt can be written to at once, but not again and again.
+            // A rebuilt index can be written to at once, but not again and again.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
-        // It is opened again at once if possible, so that questions are answered, but written to
+        // It is opened again at once if possible, so that questions are answered. It is written to
         // only after the pause.
         self.shared.swap_index(&*self.opener);
     }
 
-    /// Whether nobody has met damage in the index. If somebody has, it is rebuilt.
+    /// Returns whether no damage was found in the index; a damaged one is rebuilt.
     pub(super) fn is_sound(&mut self) -> bool {
         let index = self.shared.index();
         let Some(damage) = index.and_then(|index| index.damage()) else {
@@ -44,8 +44,8 @@ impl Indexer {
         false
     }
 
-    /// Sets a damaged index aside, so that it is rebuilt: it is derived data. Everything in it
-    /// is new then, and nothing is news. Says whether that was done.
+    /// Sets a damaged index aside, so that it is rebuilt: it is derived data. Everything in it is
+    /// new then, so nothing is news. Returns whether that was done.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
             return false;
@@ -79,8 +79,8 @@ impl Indexer {
         self.start_ingest(index);
         self.keep_roots();
         self.attach_catalogues();
-        // The scan finds what was heard meanwhile. If that was too much to remember, the watches
-        // may be wrong, too, and the source starts anew. The pause goes on growing until a scan
+        // The scan finds all changes that were received meanwhile. If they were too many to keep,
+        // the watches may be wrong, too, so the source is restarted. The pause grows until a scan
         // succeeds.
         self.hear();
         if self.rescan_source {
@@ -89,7 +89,7 @@ impl Indexer {
             self.scan_all();
         }
         if self.run_scans() {
-            // The next failure begins with the first pause again.
+            // The next failure has the first pause again.
             self.retry = None;
             self.shared.mended(Topic::Index);
             self.shared.open_first_scan();

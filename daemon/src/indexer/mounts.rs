@@ -1,11 +1,11 @@
-//! Mounts below the roots. What is mounted over a folder, or goes from it, makes no event: the
-//! kernel's list is compared whenever the roots are looked at, before and after each look at
-//! changes, and between the listings of any reconcile.
+//! Finds mounts below the roots. A mount over a folder, or its end, makes no event. So the kernel's
+//! list is compared whenever the roots are checked, before and after each check of changes, and
+//! between the listings of any reconcile.
 //!
-//! A look while the list changed says nothing: a mount may have come and gone meanwhile, and what
-//! it covered counted as gone. Single targets are then looked at again. Of a whole scan, which
-//! would have no end where mounts come and go all the time, it is what was mounted or unmounted,
-//! and the folder that was just being listed.
+//! A check during which the list changed is not reliable: a mount may have hidden files meanwhile.
+//! Single targets are then checked again. A whole scan might never end that way if mounts change
+//! all the time. So only the changed mount points and the folder that was being listed are checked
+//! again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use resemble_mounts::{Mount, mount_number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What is mounted at a path: the last of several, which covers the others.
+/// The mount at a path: the last of several, which covers the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covering {
     id: u64,
     device: String,
-    /// Given once and never again, where the kernel has such a number.
+    /// A number that is never reused, if the kernel has one.
     number: Option<u64>,
 }
 
-/// Where something is mounted.
+/// The mount points.
 #[derive(Debug)]
 pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,
@@ -41,7 +41,7 @@ impl Default for MountPoints {
 }
 
 impl MountPoints {
-    /// Whether something was mounted or unmounted, anywhere, since the last call.
+    /// Returns whether anything was mounted or unmounted, anywhere, since the last call.
     pub(super) fn is_other_list(&self) -> bool {
         let Some(list) = &self.list else { return false };
         let mut fds = [PollFd::new(list, PollFlags::PRI)];
@@ -52,8 +52,8 @@ impl MountPoints {
         poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Reads the kernel's list; the places below the roots where there is something else than the
-    /// last time.
+    /// Reads the kernel's list. Returns the paths below the roots whose mount has changed since the
+    /// last call.
     pub(super) fn changed(&mut self, roots: &[PathBuf]) -> Vec<PathBuf> {
         match resemble_mounts::read() {
             Ok(mounts) => self.compare(&mounts, roots, mount_number),
@@ -123,11 +123,11 @@ mod tests {
         let two = [mount(2, "/r"), mount(5, "/r/a"), mount(6, "/r/b/c")];
         assert_eq!(told(&two, 0), "/r/a /r/b/c");
         assert_eq!(told(&two, 0), "");
-        // Another one covers it.
+        // Another mount covers it.
         let covered = [&two[..], &[mount(7, "/r/a")]].concat();
         assert_eq!(told(&covered, 0), "/r/a");
         assert_eq!(told(&two[..2], 0), "/r/a /r/b/c");
-        // Taken away, and another one mounted with the same id on the same device.
+        // It is unmounted, and another is mounted with the same id on the same device.
         assert_eq!(told(&two[..2], 1), "/r/a");
         assert_eq!(told(&[], 1), "/r/a");
     }

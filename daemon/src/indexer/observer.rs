@@ -1,4 +1,4 @@
-//! What happens while a reconcile runs: watches before listings, news after commits.
+//! Observes a reconcile: sets watches before listings, and sends news after commits.
 
 use std::path::{Path, PathBuf};
 
@@ -20,31 +20,31 @@ pub(super) struct Watching<'a> {
     pub(super) watches: &'a mut Watches,
     pub(super) shared: &'a Shared,
     pub(super) stop: &'a StopFlag,
-    /// Every directory is listed with all below it.
+    /// True if every directory is listed with everything below it.
     pub(super) deep: bool,
-    /// Where changed files are sent; `None`: no change is news.
+    /// The channel for changed files; `None` if no change is news.
     pub(super) alerts: Option<&'a Sender<alerts::Message>>,
     pub(super) mounts: &'a mut MountPoints,
     pub(super) meanwhile: Meanwhile,
-    /// Directories that were not there to be watched, just before they were listed.
+    /// Directories that did not exist when they were to be watched, just before they were listed.
     pub(super) unarmed: Vec<PathBuf>,
 }
 
-/// What was mounted and unmounted while a reconcile ran.
+/// The mounts and unmounts while a reconcile ran.
 #[derive(Debug, Default)]
 pub(super) struct Meanwhile {
-    /// Anything was, anywhere.
+    /// True if there was any, anywhere.
     pub(super) is_other: bool,
-    /// Where there is something else than before.
+    /// The mount points that changed.
     pub(super) points: Vec<PathBuf>,
-    /// Directories that were being listed then: nothing is sure of what was found in them.
+    /// Directories that were being listed then; what was found in them is uncertain.
     pub(super) listed: Vec<PathBuf>,
     /// The last directory.
     last: Option<PathBuf>,
 }
 
 impl Meanwhile {
-    /// Looks whether the list is another one since the last call; `next` is listed then.
+    /// Checks whether the list of mounts has changed since the last call; `next` is listed next.
     pub(super) fn look(&mut self, mounts: &mut MountPoints, shared: &Shared, next: Option<&Path>) {
         let last = std::mem::replace(&mut self.last, next.map(Path::to_owned));
         if mounts.is_other_list() {
@@ -57,7 +57,7 @@ impl Meanwhile {
 
 impl Observer for Watching<'_> {
     fn before_listing(&mut self, dir: &Path) -> Listing {
-        // An overlay may have been mounted since the scan began: the order to exclude it waits for
+        // An overlay may have been mounted since the scan began. The order to exclude it waits for
         // the end of the scan, but the shared state has its path already.
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
@@ -67,7 +67,7 @@ impl Observer for Watching<'_> {
             self.unarmed.push(dir.to_path_buf());
         }
         self.meanwhile.look(self.mounts, self.shared, Some(dir));
-        // What is mounted over a directory, and goes again, is no event in it.
+        // A mount over a directory, or its end, is no event in it.
         if armed == Armed::Kept && !self.meanwhile.is_other {
             Listing::Go
         } else {

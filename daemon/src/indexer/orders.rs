@@ -1,4 +1,4 @@
-//! What the indexer is asked to do, and the answers.
+//! The requests to the indexer, and their answers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -111,8 +111,7 @@ impl Indexer {
         self.let_go(path)
     }
 
-    /// Watches these roots by these rules, and no others. Those that are as they were are not
-    /// looked at.
+    /// Watches exactly these roots by these rules. Unchanged ones are not scanned.
     fn set_roots(&mut self, mut roots: Vec<Root>) -> Result<(), Failure> {
         if self.ingest.is_none() {
             return Err(closed());
@@ -151,7 +150,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// Forgets a path that is no root any more.
+    /// Drops a path that is no longer a root.
     fn let_go(&mut self, path: &Path) -> Result<(), Failure> {
         self.complete.remove(path);
         self.coalescer.forget(path);
@@ -197,8 +196,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Notes which documents the barriers wait for whose files are read; says whether one waits for
-    /// none any more.
+    /// Marks the documents that each barrier waits for once its files are read. Returns whether a
+    /// barrier no longer waits for any.
     pub(super) fn mark_syncs(&mut self) -> bool {
         let Some(ingest) = &self.ingest else {
             return false;
@@ -231,7 +230,7 @@ impl Indexer {
                     self.syncs.push(sync);
                     continue;
                 }
-                // Not the truth, and how long it is not is unknown.
+                // Not the truth, and the delay is unknown.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }
@@ -248,7 +247,7 @@ impl Indexer {
     }
 }
 
-/// Whether a barrier has nothing to wait for any more.
+/// Returns whether a barrier no longer waits for anything.
 fn is_answered(sync: &PendingSync, ingest: &Ingest) -> bool {
     let mark = sync.documents.filter(|_| sync.cookie.is_none());
     mark.is_some_and(|mark| ingest.is_past(mark))

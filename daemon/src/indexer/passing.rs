@@ -1,16 +1,16 @@
-//! What could not be looked at for now: no descriptors or memory left, an error of a disk or of a
-//! network. Such a failure says nothing about the file, so it is no fact to be kept. The path is
-//! tried again, after pauses that grow, and until it could be looked at nothing is called fresh.
+//! Paths that failed for now: no descriptors or memory left, or an error of a disk or a network.
+//! Such a failure is no fact about the file, so it is not stored. The path is tried again, after
+//! growing pauses. Until it succeeds, no answer counts as fresh.
 //!
-//! Pure: times go in, paths come out.
+//! Pure: the input are times, the output are paths.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The first and the longest pause before a path is looked at again.
+/// The first and the longest pause before a path is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// More paths are not remembered one by one: their folder is looked at, at last the whole tree.
+/// The most paths that are kept. Beyond that their folder is tried instead, at last the whole tree.
 const MOST: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +18,11 @@ struct Again {
     errno: i32,
     at: Instant,
     pause: Duration,
-    /// It is being looked at.
+    /// True while it is being tried.
     is_tried: bool,
 }
 
-/// The paths that wait, each with the failure it had last.
+/// The paths that wait, each with its last failure.
 #[derive(Debug, Default)]
 pub(super) struct Passing(BTreeMap<PathBuf, Again>);
 
@@ -35,13 +35,13 @@ impl Passing {
         self.0.len()
     }
 
-    /// One of the paths and its failure.
+    /// The first path and its failure.
     pub(super) fn first(&self) -> Option<(&Path, i32)> {
         let (path, again) = self.0.first_key_value()?;
         Some((path, again.errno))
     }
 
-    /// A path could not be looked at.
+    /// Records a path that failed.
     pub(super) fn met(&mut self, path: &Path, errno: i32, now: Instant) {
         let mut path = path;
         while self.0.len() >= MOST && !self.0.contains_key(path) {
@@ -64,12 +64,12 @@ impl Passing {
         self.0.insert(path.to_path_buf(), again);
     }
 
-    /// When something is to be looked at again.
+    /// The time of the next try.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.values().map(|again| again.at).min()
     }
 
-    /// What is to be looked at now; `all`: without waiting for the end of any pause.
+    /// Returns the paths to be tried now. `all` includes those whose pause has not ended.
     pub(super) fn due(&mut self, now: Instant, all: bool) -> Vec<PathBuf> {
         let due = self
             .0
@@ -82,12 +82,12 @@ impl Passing {
         .collect()
     }
 
-    /// What was due has been looked at, and whatever failed once more was [`Self::met`].
+    /// Drops the paths that were tried, unless they failed again ([`Self::met`]).
     pub(super) fn tried(&mut self) {
         self.0.retain(|_, again| !again.is_tried);
     }
 
-    /// Nothing below a path is looked at any more.
+    /// Drops all paths below `path`.
     pub(super) fn forget(&mut self, path: &Path) {
         self.0.retain(|other, _| !other.starts_with(path));
     }
@@ -104,7 +104,7 @@ mod tests {
         let began = Instant::now();
         let (mut passing, path) = (Passing::default(), Path::new("/t/a"));
         passing.met(path, EMFILE, began);
-        // Met again by chance, before its time: the pause stands.
+        // It failed again by chance, before its time: the pause is kept.
         passing.met(path, EMFILE, began + Duration::from_millis(500));
         let mut now = began;
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {

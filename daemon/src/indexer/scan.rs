@@ -1,4 +1,4 @@
-//! Scans of whole roots, and what follows from any reconcile.
+//! Scans whole roots, and handles the results of any reconcile.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,14 +16,14 @@ impl Indexer {
     /// Scans the roots that wait for a whole scan. Returns `false` if the index is broken or the
     /// scan was stopped.
     pub(super) fn run_scans(&mut self) -> bool {
-        // A scan is done when everything is read.
+        // A scan is done when all files are read.
         self.take_turns(false);
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
             self.slow.retain(|target| !roots::is_under(target, &root));
             let began = Instant::now();
             let identity = look_at_root(&root);
-            // In a first scan everything is new and nothing is news.
+            // In a first scan everything is new, so nothing is news.
             let news = self.complete.contains(&root);
             self.shared.set_scan(Some(&root));
             let Some(report) = self.scan(Target::subtree(root.clone()), news) else {
@@ -46,7 +46,7 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
-            // Documents may wait, and then not all is known.
+            // If documents wait, not everything is known.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             self.shared.rebuilt(&root);
@@ -75,7 +75,7 @@ impl Indexer {
         }
     }
 
-    /// Starts source and table, or starts them anew after lost events or an attempt that failed.
+    /// Starts the source and the table, or restarts them after lost events or a failed attempt.
     pub(super) fn restart_source(&mut self) {
         let last = self.deaf.take();
         self.rescan_source = false;
@@ -89,7 +89,7 @@ impl Indexer {
                 error.remedy(),
             );
             if last.is_some() {
-                // Everything was scanned when the first attempt failed, and is polled since.
+                // All files were scanned when the first attempt failed, and are polled since.
                 return;
             }
         } else {
@@ -111,8 +111,8 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Compares all below a directory. Where something was mounted or unmounted meanwhile is looked
-    /// at again later.
+    /// Compares everything below a directory. Paths where a mount changed meanwhile are checked
+    /// again later.
     pub(super) fn scan(&mut self, target: Target, news: bool) -> Option<Report> {
         let (report, meanwhile) = self.reconcile(&[target], news);
         let again = meanwhile.listed.into_iter();
@@ -121,9 +121,8 @@ impl Indexer {
         report
     }
 
-    /// Runs a reconcile and acts on its report (`None`: the index is broken) and on what was
-    /// mounted or unmounted meanwhile. Whether what it looked at then is looked at again is up to
-    /// the caller.
+    /// Runs a reconcile. Acts on its report (`None` if the index is broken) and on mounts that
+    /// changed meanwhile. The caller decides whether the targets are checked again.
     pub(super) fn reconcile(
         &mut self,
         targets: &[Target],
@@ -152,8 +151,7 @@ impl Indexer {
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
-        // What was found in a directory that was not there when it was to be watched, and is there
-        // now, is heard of by nobody.
+        // A directory that did not exist when it was to be watched, but exists now, has no watch.
         let is_unheard = |dir: &PathBuf| {
             matches!(look(dir), Some((Kind::Directory, _))) && !self.watches.covers(dir)
         };
@@ -179,20 +177,21 @@ impl Indexer {
         (report, meanwhile)
     }
 
-    /// Whether a large file is read for a while only before others get their turn.
+    /// Sets whether a large file is read for a limited time before others get their turn.
     pub(super) fn take_turns(&mut self, turns: bool) {
         if let Some(ingest) = &mut self.ingest {
             ingest.set_turn(turns.then_some(TURN));
         }
     }
 
-    /// Reads what is assumed of files that have grown. Returns `false` if the index is broken.
+    /// Verifies the assumed beginnings of files that have grown. Returns `false` if the index is
+    /// broken.
     pub(super) fn verify(&mut self) -> bool {
         let Some(ingest) = &mut self.ingest else {
             return true;
         };
         let targets = ingest.assumed_targets();
-        // Files that are gone are forgotten.
+        // Removed files are forgotten.
         self.shared.set_assumed(ingest.assumed() as u64);
         self.look_at_found(targets)
     }
@@ -249,13 +248,13 @@ impl Indexer {
         }
     }
 
-    /// Has what is mounted below a root, or no longer is, looked at.
+    /// Schedules a check of all mounts below the roots that have changed.
     pub(super) fn check_mounts(&mut self) {
         let points = self.mounts.changed(&self.shared.root_paths());
         self.other_mounts(&points);
     }
 
-    /// Has these looked at again, at once.
+    /// Schedules these targets to be checked at once.
     pub(super) fn look_again(&mut self, targets: impl IntoIterator<Item = Target>) {
         let before = self.unresolved.len();
         self.unresolved.extend(targets);
@@ -267,15 +266,15 @@ impl Indexer {
     fn other_mounts(&mut self, points: &[PathBuf]) {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
-            // What is there now may have the device and the inode numbers of what was: the kernel
-            // gives both again.
+            // The directory there now may have the device and inode numbers of the earlier one,
+            // because the kernel reuses both.
             self.watches.disarm(self.source.as_mut(), point);
         }
         self.look_again(points.iter().map(Target::subtree));
     }
 
-    /// Looks whether a root is gone, is back or is another directory now, and whether something is
-    /// mounted in it or no longer is.
+    /// Checks whether a root is gone, is back or was replaced, and whether a mount in it has
+    /// changed.
     pub(super) fn check_roots(&mut self) {
         self.next_roots = Instant::now() + ROOTS;
         self.check_mounts();

@@ -1,4 +1,4 @@
-//! What the handlers of requests have to hand.
+//! The state that all request handlers share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use crate::overlays::Overlays;
 use crate::state::Shared;
 use crate::system::System;
 
-/// Questions computed at a time; further ones wait. Half of the threads that may block
-/// ([`crate::server::THREADS`]): the others are for what must never wait for a question.
+/// The most questions that are computed at a time; further ones wait. They get half of the blocking
+/// threads ([`crate::server::THREADS`]). The other half serves requests that must never wait for a
+/// question.
 const QUESTIONS: usize = super::THREADS / 2;
 
-/// What is counted of a root.
+/// The totals of a root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) files: u64,
@@ -31,7 +32,7 @@ pub(super) struct Figures {
     pub(super) hidden_text: u64,
 }
 
-/// What was counted in the roots, with the clock that it belongs to.
+/// The totals of the roots, with the clock that they belong to.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
 /// Shared by all connections.
@@ -47,18 +48,18 @@ pub struct Context {
     pub overlays: Arc<Overlays>,
     /// The state folder.
     pub state: PathBuf,
-    /// Places for questions that are computed.
+    /// The slots for questions that are computed.
     pub(super) questions: Turns,
-    /// What the last comparisons and collections found out.
+    /// The results of the last comparisons and collections.
     pub(super) compared: MemoryCache,
-    /// What the last `status` counted.
+    /// The totals that the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,
-    /// Who sees what, if it is a daemon for all users.
+    /// The access checks of a daemon for all users.
     pub(super) system: Option<Arc<System>>,
 }
 
 impl Context {
-    /// Everything a handler may use.
+    /// Creates the context of a daemon for one user.
     pub fn new(
         shared: Arc<Shared>,
         commands: Sender<Command>,
@@ -79,7 +80,7 @@ impl Context {
         }
     }
 
-    /// Answers everybody, from what he may see.
+    /// Answers every user, from the files that they may see.
     #[must_use]
     pub fn for_all(self, system: Arc<System>) -> Self {
         Self {
@@ -89,12 +90,12 @@ impl Context {
         }
     }
 
-    /// Who sees what, if it is a daemon for all users.
+    /// The access checks of a daemon for all users.
     pub fn system(&self) -> Option<Arc<System>> {
         self.system.clone()
     }
 
-    /// How many questions are being computed.
+    /// The number of questions that are being computed.
     pub(super) fn computing(&self) -> u64 {
         (QUESTIONS - self.questions.free()) as u64
     }

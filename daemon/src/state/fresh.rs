@@ -1,4 +1,4 @@
-//! Whether answers are up to date: all of them, or those about some paths.
+//! Decides whether answers are up to date: all of them, or those about some paths.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
-/// If more files wait than this, or more documents, all are taken for a part of every question. So
-/// is what waits at more paths than can be looked at for somebody.
+/// The most waiting files, or waiting documents, that are matched by path. More of them count for
+/// every question. The same limit applies to the paths checked for a user.
 pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {
-    /// Whether no scan is under way and nothing is known to be stale.
+    /// Returns whether no scan is running and nothing is known to be stale.
     pub fn fresh(&self) -> bool {
         self.first_scan_done()
             && self.pending() == 0
@@ -33,9 +33,9 @@ impl Shared {
         self.troubles.lock().keys().any(|(topic, _)| behind(*topic))
     }
 
-    /// The same as [`Self::fresh`] and [`Self::pending`] of these paths and of all below them:
-    /// what waits elsewhere does not concern them, and neither does what somebody with this sight
-    /// does not see. No paths mean everything.
+    /// [`Self::fresh`] and [`Self::pending`] for these paths and all below them. Files elsewhere do
+    /// not count, and neither do files that the user of this sight may not see. No paths mean
+    /// everything.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn Sight>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);
@@ -53,7 +53,7 @@ impl Shared {
                 .filter(|root| root.state == RootState::Scanning);
             scanned.any(|root| is_within(&root.options.path))
         };
-        // A comparison that is no scan of a root may be anywhere.
+        // A reconcile that is no scan of a root may be at any path.
         let scan = self.scan();
         let scanning = match &scan.1 {
             Some((root, _)) if !is_within(root) => 0,
@@ -71,7 +71,7 @@ impl Shared {
         (is_fresh && self.begun(within), scanning + waiting)
     }
 
-    /// The roots of a question that are not there. No paths mean all roots.
+    /// The roots of a question that are unreachable. No paths mean all roots.
     pub fn unreachable(&self, within: &[PathBuf]) -> Vec<SoftError> {
         let roots = self.roots.lock();
         let away = roots.iter().filter(|root| {
@@ -81,13 +81,13 @@ impl Shared {
             .collect()
     }
 
-    /// How many documents below a path wait to be taken apart.
+    /// The number of documents below a path that wait to be extracted.
     pub fn waiting_documents(&self, root: &Path) -> u64 {
         self.documents_within(|path| path.starts_with(root))
     }
 
-    /// How many documents that wait to be taken apart have a path that concerns the question. If
-    /// there are more than can be looked up, all of them.
+    /// Counts the documents that wait to be extracted and have a path that concerns the question.
+    /// If they are too many to look up, all are counted.
     fn documents_within(&self, concerns: impl Fn(&Path) -> bool) -> u64 {
         let Some(waiting) = self.documents() else {
             return 0;
@@ -100,7 +100,7 @@ impl Shared {
         let Ok(snapshot) = self.snapshot() else {
             return contents.len() as u64;
         };
-        // What cannot be looked up may be anywhere.
+        // A document that cannot be looked up may be at any path.
         let is_within = |content: &ContentId| -> Result<bool, ReadError> {
             for file in snapshot.files_of(*content)? {
                 if snapshot.paths(file)?.iter().any(|path| concerns(path)) {
@@ -115,7 +115,7 @@ impl Shared {
             .count() as u64
     }
 
-    /// Whether the first scan has seen all of these paths.
+    /// Returns whether the first scan has visited all of these paths.
     fn begun(&self, within: &[PathBuf]) -> bool {
         let is_live = |path: &PathBuf| {
             let root = self.root_of(path);
@@ -125,13 +125,14 @@ impl Shared {
     }
 }
 
-/// Whether a path lies in what was asked about, or holds it. No paths mean everything.
+/// Returns whether a path is inside a path of the question, or contains one. No paths mean
+/// everything.
 fn concerns(within: &[PathBuf], path: &Path) -> bool {
     let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);
     within.is_empty() || within.iter().any(meets)
 }
 
-/// Whether somebody sees the file at this path.
+/// Returns whether the user may see the file at this path.
 fn sees(sight: &dyn Sight, path: &Path) -> bool {
     let seen = sight.look(&[path.to_owned()]);
     seen.is_ok_and(|seen| seen.iter().any(|seen| *seen != Seen::Nothing))
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// An answer is not called old because of files that its asker may not see.
+    /// Files that the user may not see do not make an answer stale.
     #[test]
     fn what_waits_unseen_makes_no_answer_old() {
         let index = Index::in_memory(&Params::default()).unwrap();
@@ -183,7 +184,7 @@ mod tests {
         let hidden = "/all/hidden/b";
         assert_eq!(asked(&[hidden], Some("/all/own")), (true, 0));
         assert_eq!(asked(&[hidden], Some("/all/hidden")), (false, 1));
-        // Not each of very many files is looked at.
+        // Very many files are not checked one by one.
         let many = (0..300).map(|n| format!("/all/hidden/{n}").into());
         shared.set_waiting(Some(many.collect()));
         assert!(!asked(&[], Some("/all/own")).0);

@@ -1,4 +1,4 @@
-//! What is still to be read, how far a scan is, and what was done since the start.
+//! Progress: files to be read, the scan under way, and totals since the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,12 +11,12 @@ use super::Shared;
 use crate::coalesce::LongWait;
 
 impl Shared {
-    /// Files known to be changed and not read yet.
+    /// Files that are known to be changed and not yet read.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
     }
 
-    /// Files that have grown, of whose beginning it is not verified that it is what it was.
+    /// Files that have grown and whose earlier bytes are not yet verified.
     pub fn assumed(&self) -> u64 {
         self.assumed.load(Ordering::Relaxed)
     }
@@ -25,12 +25,12 @@ impl Shared {
         self.assumed.store(files, Ordering::Relaxed);
     }
 
-    /// The files that wait longer than others because reading them takes long.
+    /// The files that wait longer than others because they take long to read.
     pub fn waits(&self) -> Vec<LongWait> {
         self.waits.lock().clone()
     }
 
-    /// For how long the change has been known that has waited longest to be read.
+    /// The age of the oldest change that is not yet read.
     pub fn lag(&self) -> Duration {
         let since = *self.oldest_change.lock();
         since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -40,7 +40,7 @@ impl Shared {
         *self.oldest_change.lock() = since;
     }
 
-    /// For how long the daemon runs.
+    /// The time since the daemon started.
     pub fn uptime(&self) -> Duration {
         self.began.elapsed()
     }
@@ -53,18 +53,18 @@ impl Shared {
         self.pending.store(files, Ordering::Relaxed);
     }
 
-    /// Names the files that wait; `None`: too many to be named.
+    /// Sets the files that wait; `None` if they are too many to list.
     pub(crate) fn set_waiting(&self, files: Option<Vec<PathBuf>>) {
         *self.waiting.lock() = files;
     }
 
-    /// The scan of a root under way, with what is done of it. The number is another one whenever a
-    /// scan has begun or ended.
+    /// The root whose scan is under way, with its progress. The number changes whenever a scan
+    /// begins or ends.
     pub fn scan(&self) -> (u64, Option<(PathBuf, Amount)>) {
         self.scan.lock().clone()
     }
 
-    /// A scan of this root has begun; `None`: it has ended.
+    /// Records that a scan of this root has begun; `None` if it has ended.
     pub(crate) fn set_scan(&self, root: Option<&Path>) {
         let mut scan = self.scan.lock();
         *scan = (
@@ -74,7 +74,7 @@ impl Shared {
         self.scanning.store(0, Ordering::Relaxed);
     }
 
-    /// How far a reconcile is, whether it is that of a scan or not.
+    /// Records the progress of a reconcile, whether it is a scan or not.
     pub(crate) fn set_progress(&self, progress: &Progress) {
         self.scanning.store(progress.pending, Ordering::Relaxed);
         if let Some((_, done)) = &mut self.scan.lock().1 {
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// A number that rises with every change of the index and of the templates.
+    /// A number that rises with every change of the index or of the templates.
     pub fn clock(&self) -> u64 {
         drop(self.templates());
         self.clock.load(Ordering::Acquire)
@@ -92,7 +92,7 @@ impl Shared {
         self.clock.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Files read since the start: after a restart, those that had changed.
+    /// Files read since the start; after a restart, those that had changed.
     pub fn files_read(&self) -> u64 {
         self.files_read.load(Ordering::Relaxed)
     }
@@ -107,7 +107,7 @@ impl Shared {
         self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How the roots are watched.
+    /// The state of the watches on the roots.
     pub fn watch_status(&self) -> WatchStatus {
         *self.watch.lock()
     }

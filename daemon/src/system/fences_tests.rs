@@ -1,4 +1,4 @@
-//! Each attempt succeeds before the fences are up, and fails after.
+//! Each attempt succeeds before the restrictions are installed, and fails after.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use rustix::process::Uid;
 
 use super::*;
 
-/// What the indexer has no business to do, and whether it can.
+/// Attempts that the indexer must not make, and whether each succeeds.
 fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
     let (root, outside) = (tree.path("root"), tree.path("outside"));
     let (file, spare) = (root.join("file"), tree.path("state/spare"));
@@ -83,7 +83,7 @@ fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
     ]
 }
 
-/// Names of those that succeed.
+/// The names of attempts that succeed.
 fn able(tree: &TempTree) -> Vec<&'static str> {
     let attempts = attempts(tree).into_iter();
     attempts
@@ -112,7 +112,7 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     rustix::thread::set_no_new_privs(true).expect("no new privileges");
     put_up(&[tree.path("root")], &[&tree.path("state")]).expect("fences");
     assert_eq!(able(&tree), Vec::<&str>::new());
-    // What it is for.
+    // Its purpose is still possible.
     assert_eq!(
         fs::read(tree.path("root/file")).expect("its root"),
         b"bytes"
@@ -122,8 +122,8 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     fs::write(tree.path("state/index"), "rows").expect("its state");
     fs::rename(tree.path("state/index"), tree.path("state/other")).expect("its state");
     UnixListener::bind(tree.path("state/socket")).expect("a socket of this machine");
-    // And all of its threads are behind them, too.
+    // The restrictions apply to all threads.
     let threads = std::thread::spawn(move || able(&tree));
     assert_eq!(threads.join().expect("a thread"), Vec::<&str>::new());
-    // Nothing of the tree can be removed any more, so the process ends before it tries.
+    // No file of the tree can be removed now, so the process ends before it tries.
 }

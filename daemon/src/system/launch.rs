@@ -75,7 +75,7 @@ pub enum SystemError {
 /// The daemon's connections to the outside of its restrictions.
 #[derive(Debug)]
 pub struct Entered {
-    /// Decides who may see what.
+    /// Decides which users may see which files.
     pub system: System,
     /// The connection of the mounted view.
     pub device: Option<OwnedFd>,
@@ -87,7 +87,7 @@ pub struct Entered {
 ///
 /// # Errors
 ///
-/// What is missing: then nothing was read.
+/// A resource is missing; nothing was read in that case.
 pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();

@@ -1,12 +1,12 @@
-//! What the starter of readers forbids itself before it takes an order.
+//! Installs the system call filter of the process that starts readers, before it takes an order.
 //!
-//! It has no right and opens nothing by a path. So its filter of system calls is a list of what it
-//! needs, and everything else fails. The filter holds for the readers as well, which are processes
-//! of it: so the list has what a program takes to begin, and to put up its own fences, which leave
-//! it next to nothing of that.
+//! This process has no rights and opens nothing by a path. So its filter is a list of allowed
+//! calls, and all others fail. Its children, the readers, inherit the filter. So the list includes
+//! the calls to start a program and to install the readers' own restrictions, which remove most of
+//! them.
 //!
-//! In it are no sockets to be made or reached, no file to be written or changed, no look into other
-//! processes, no namespaces, no mounts and no other ids.
+//! The list has no calls to create or connect sockets, to write or change files, or to inspect
+//! other processes. It has none for namespaces, mounts or other ids.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use seccompiler::{
     SeccompFilter, SeccompRule,
 };
 
-/// Puts the filter up: for this thread, and all threads and processes that come of it.
+/// Installs the filter for this thread, and for all threads and processes that it creates.
 ///
 /// # Errors
 ///
-/// Why it cannot be put up.
+/// The filter cannot be installed.
 pub(super) fn put_up() -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&allowed()?)?;
     seccompiler::apply_filter(&without_clone3()?)
 }
 
-/// The flags of `clone3` lie in memory, where no filter sees them. Where that call is unknown, the
-/// C library makes do with `clone`.
+/// Refuses `clone3`, because its flags are in memory, where no filter sees them. Without that call
+/// the C library uses `clone`.
 fn without_clone3() -> Result<BpfProgram, BackendError> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     filter(rules, SeccompAction::Allow, libc::ENOSYS, Listed::Refused)
@@ -53,14 +53,14 @@ fn filter(
     SeccompFilter::new(rules, otherwise, matching, arch)?.try_into()
 }
 
-/// Where none of these bits of an argument is set.
+/// Allows calls with none of these bits set in an argument.
 fn without(argument: u8, bits: u64) -> Result<SeccompRule, BackendError> {
     let masked = SeccompCmpOp::MaskedEq(bits);
     let is = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, 0)?;
     SeccompRule::new(vec![is])
 }
 
-/// Where an argument is this.
+/// Allows calls with this value as an argument.
 fn with(argument: u8, value: u64) -> Result<SeccompRule, BackendError> {
     let dword = SeccompCmpArgLen::Dword;
     let is = SeccompCondition::new(argument, dword, SeccompCmpOp::Eq, value)?;
@@ -72,13 +72,13 @@ fn allowed() -> Result<BpfProgram, BackendError> {
     for call in CALLS {
         rules.insert(*call, Vec::new());
     }
-    // Nothing is opened to be written, or made.
+    // Nothing may be opened for writing, or created.
     let writing = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_TMPFILE) as u64;
     let writing = writing & !(libc::O_DIRECTORY as u64);
     rules.insert(libc::SYS_openat, vec![without(2, writing)?]);
     #[cfg(target_arch = "x86_64")]
     rules.insert(libc::SYS_open, vec![without(1, writing)?]);
-    // Threads and processes, but none in namespaces of its own.
+    // Threads and processes are allowed, but no namespaces.
     let namespaces = libc::CLONE_NEWNS
         | libc::CLONE_NEWCGROUP
         | libc::CLONE_NEWUTS
@@ -109,9 +109,9 @@ fn allowed() -> Result<BpfProgram, BackendError> {
     filter(rules, SeccompAction::Allow, libc::EPERM, Listed::Allowed)
 }
 
-/// Whatever the arguments are.
+/// The calls that are allowed with any arguments.
 const CALLS: &[i64] = &[
-    // Orders and answers. Connections are taken, never made.
+    // Orders and answers. Connections are accepted, never made.
     libc::SYS_accept4,
     libc::SYS_recvmsg,
     libc::SYS_recvfrom,
@@ -132,7 +132,7 @@ const CALLS: &[i64] = &[
     libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_close_range,
-    // Readers: to start them, wait for them and end them.
+    // Readers: start them, wait for them and end them.
     libc::SYS_clone3,
     libc::SYS_execve,
     libc::SYS_setpgid,
@@ -142,7 +142,7 @@ const CALLS: &[i64] = &[
     libc::SYS_kill,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // What a program takes to begin: its libraries, memory and threads.
+    // The start of a program: its libraries, memory and threads.
     libc::SYS_brk,
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -181,7 +181,7 @@ const CALLS: &[i64] = &[
     libc::SYS_sysinfo,
     libc::SYS_uname,
     libc::SYS_umask,
-    // The fences of the readers.
+    // The restrictions of the readers.
     libc::SYS_prlimit64,
     libc::SYS_getpriority,
     libc::SYS_setpriority,
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// What a starter has no business to do, and whether it can.
+    /// Attempts that a starter must not make, and whether each succeeds.
     fn attempts(tree: &TempTree) -> Vec<(&'static str, bool)> {
         let (file, made) = (tree.path("file"), tree.path("made"));
         let gone = |path: &std::path::Path| fs::remove_file(path).is_ok();
@@ -285,7 +285,7 @@ mod tests {
         put_up().expect("a filter");
         assert_eq!(able(&tree), Vec::<&str>::new());
         let (mut connection, _) = listener.accept().expect("an order");
-        // In a thread, as for each connection.
+        // The attempts run in a thread, as for each connection.
         let thread = std::thread::spawn(move || {
             let mut child = Command::new("/bin/sh")
                 .args(["-c", "read said; echo $said"])

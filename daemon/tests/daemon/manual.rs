@@ -111,7 +111,7 @@ fn the_completions_are_up_to_date() {
     }
 }
 
-/// What `resembled` makes of a configuration.
+/// The settings that `resembled` reads from a configuration.
 fn read(text: &str) -> Result<Config, String> {
     let dir = TempTree::with_folders(&["docs"]);
     fs::write(dir.path("c.toml"), text).unwrap();

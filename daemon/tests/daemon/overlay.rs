@@ -61,7 +61,7 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     let why = fs::read_to_string(similar.join(".why/099%_report-1.txt")).unwrap();
     assert!(why.contains("near"), "{why}");
     assert_eq!(listing(&point.join("unlike.txt/.similar")), [] as [&str; 0]);
-    // Right after the barrier it shows whatever happened before.
+    // Right after the barrier it shows all earlier changes.
     fs::rename(
         place.in_tree("old/report-1.txt"),
         place.in_tree("old/final.txt"),
@@ -81,8 +81,8 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     assert!(!point.exists(), "it was made by the daemon");
 }
 
-/// The report has no more rows than a listing has entries: `shown` says how many, `total` how many
-/// there are.
+/// The report has as many rows as a listing has entries at most. `shown` has their number, `total`
+/// the number of all.
 #[test]
 fn a_report_shows_no_more_than_a_listing() {
     if !fuse_works() {
@@ -126,8 +126,8 @@ fn a_report_shows_no_more_than_a_listing() {
     assert_eq!(report["parameters"]["top"], 100);
 }
 
-/// Of many near-copies not all are looked at. The archives of those that are not, whose own bytes
-/// are as near as their members, were counted as well, and the members once for each archive.
+/// Not all of many near-copies are compared. Archives of the others must not be counted in addition
+/// to their members, and each member must be counted once.
 #[test]
 fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
     if !fuse_works() {
@@ -252,7 +252,7 @@ fn overlays_come_and_go_by_request() {
     assert!(!is_mounted(&one) && is_mounted(&two));
     daemon.client().unmount(None).unwrap();
     assert!(!is_mounted(&two));
-    // Not empty: refused, and the daemon goes on.
+    // The folder is not empty: the request is refused, and the daemon continues.
     let full = daemon
         .client()
         .mount(Some(wire(&place.root)), Some(MountView::Folders))
@@ -261,7 +261,7 @@ fn overlays_come_and_go_by_request() {
     daemon.assert_converged();
 }
 
-/// Once they showed only after a restart.
+/// The change must show without a restart.
 #[test]
 fn added_and_removed_roots_show_in_the_mount_at_once() {
     if !fuse_works() {
@@ -289,7 +289,7 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
         listing(&point.join("other/copy.txt/.similar")),
         ["099%_report-1.txt", "100%_report.txt"]
     );
-    // What was there before has the same path as before.
+    // Earlier paths are unchanged.
     assert_eq!(
         fs::read_to_string(point.join("report.txt/report.txt")).unwrap(),
         text(1)
@@ -305,7 +305,7 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     daemon.client().watch_remove(wire(&other)).unwrap();
     assert_eq!(listing(&point), before);
     assert_eq!(listing(&second), ["tree"]);
-    // The kernel may remember a path for a second.
+    // The kernel may cache a path for a second.
     let began = Instant::now();
     while point.join("other/copy.txt").exists() {
         assert!(began.elapsed() < PATIENCE);
@@ -314,8 +314,8 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     daemon.assert_converged();
 }
 
-/// `view off` says what it took away; `view on` without a place brings back what is configured,
-/// with its link and its view.
+/// `view off` names what it unmounted. `view on` without a path mounts the configured view, with
+/// its link.
 #[test]
 fn what_was_unmounted_is_named_and_comes_back_with_its_link() {
     if !fuse_works() {
@@ -342,7 +342,7 @@ fn what_was_unmounted_is_named_and_comes_back_with_its_link() {
     }
 }
 
-/// Where no view is configured, its place is to be named.
+/// If no view is configured, `view on` requires a path.
 #[test]
 fn without_a_configured_view_a_place_is_asked_for() {
     let place = place();

@@ -1,4 +1,4 @@
-//! Questions under way: what happens to them, and what does not wait for them.
+//! Questions under way: their cancellation, and requests that do not wait for them.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,13 +13,13 @@ use crate::support::{Daemon, Place, text};
 /// Versions of one text, so that there is much to compare.
 const VERSIONS: u32 = 300;
 
-/// How many questions are computed at a time.
+/// The number of questions that are computed at a time.
 const PLACES: u64 = 16;
 
-/// More than are computed at a time.
+/// More than [`PLACES`].
 const CLIENTS: usize = 40;
 
-/// How long `status` may take at most: far less than one of the questions.
+/// The longest time that `status` may take, far less than one of the questions.
 const SOON: Duration = Duration::from_secs(10);
 
 fn status(place: &Place) -> StatusAnswer {
@@ -31,15 +31,15 @@ fn status(place: &Place) -> StatusAnswer {
     client.status().unwrap()
 }
 
-/// A client that asks and does not wait for the answer.
+/// Asks as a client that does not wait for the answer.
 fn ask(place: &Place, request: &Value) -> UnixStream {
     let mut stream = UnixStream::connect(place.path("socket")).unwrap();
     stream.write_all(format!("{request}\n").as_bytes()).unwrap();
     stream
 }
 
-/// Questions that together take minutes of processor time: each is another one, so that no answer
-/// is kept for the next.
+/// Asks questions that together take minutes of processor time. All are different, so no answer is
+/// reused.
 fn ask_much(place: &Place) -> Vec<UnixStream> {
     let question = |n: usize| {
         let top = 1000 + n;
@@ -70,7 +70,7 @@ fn busy(place: &Place) -> Daemon<'_> {
     daemon
 }
 
-/// Of 40 abandoned `groups`, 32 once went on computing, and `status` waited behind them.
+/// Abandoned `groups` must end, and `status` must not wait for them.
 #[test]
 fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     let place = Place::new();
@@ -97,7 +97,7 @@ fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     assert_eq!(status(&place).roots[0].files, u64::from(VERSIONS));
 }
 
-/// `nc -N` closes its side as soon as it has asked.
+/// `nc -N` closes its side as soon as it has sent the request.
 #[test]
 fn a_client_that_has_said_everything_gets_its_answer() {
     let place = Place::new();

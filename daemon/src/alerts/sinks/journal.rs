@@ -1,4 +1,4 @@
-//! The journal of systemd, with a field for each thing that an alert says.
+//! Writes alerts to the journal of systemd, with a field for each fact of an alert.
 //!
 //! The protocol is a datagram of fields (systemd: "Native Journal Protocol"). A value is preceded
 //! by its length, so it may hold any byte, and no name can make a field of its own.
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use resemble_notify::{News, Sent, Sink, sentence};
 use resemble_proto::message::AlertRow;
 
-/// Where the journal listens.
+/// The socket of the journal.
 pub const SOCKET: &str = "/run/systemd/journal/socket";
-/// The catalogue id of an alert: `journalctl MESSAGE_ID=…` shows alerts and nothing else.
+/// The catalogue id of alerts: `journalctl MESSAGE_ID=…` shows only alerts.
 pub const MESSAGE_ID: &str = "b5f1d1c2a9f54e6a8d0f7c3e52a41b96";
 /// `notice`: normal but significant.
 const PRIORITY: &[u8] = b"5";

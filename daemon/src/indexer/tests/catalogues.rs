@@ -51,13 +51,13 @@ fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
     refused.next().unwrap()
 }
 
-/// What the index holds of the catalogue.
+/// The index's records of the catalogue.
 fn known(running: &Running) -> String {
     let root = RootOptions::new(catalogued::of_label("disk"));
     dump_of(&running.shared.snapshot().unwrap(), &[root])
 }
 
-/// The old one was once destroyed, in the index and on the disk.
+/// A failed import must not destroy the old catalogue, in the index or on the disk.
 #[test]
 fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     let (dir, root) = tree();

@@ -1,4 +1,4 @@
-//! What questions have measured outlives the daemon.
+//! Stored measures outlive the daemon.
 
 use resemble_index::Options as IndexOptions;
 use resemble_proto::message::{FindOptions, FindRow};
@@ -64,7 +64,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
             .1
             .rows
     };
-    // Not by those who ask, nor as soon as there is something else to do.
+    // They are not written by clients' questions, nor while other work waits.
     indexer.work();
     assert_eq!(written(&shared), 0);
     let clock = shared.clock();
@@ -72,7 +72,7 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
     indexer.work();
     assert_eq!(written(&shared), 1);
     assert_eq!(shared.clock(), clock, "no answer has changed");
-    // Nothing is closed in order.
+    // There is no orderly shutdown.
     drop(indexer);
     drop(shared);
     fs::remove_dir_all(&root).unwrap();

@@ -1,12 +1,12 @@
-//! Every key of the configuration: its type, its default and what it means.
+//! Every key of the configuration: its type, its default and its meaning.
 
-/// What holds where a key is left out.
+/// The default of a key.
 pub(super) enum Default {
     /// Nothing.
     None,
-    /// This value, as it would stand in the file.
+    /// This value, as written in the file.
     Is(&'static str),
-    /// What these words say.
+    /// A default that these words describe.
     Means(&'static str),
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
-/// The tables, each with the title of its section and what it is.
+/// The tables, each with the title of its section and a description.
 pub(super) const TABLES: [(&str, &str, &str); 6] = [
     (
         "",
