@@ -85,7 +85,7 @@ pub const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .literal(AnsiColor::Cyan.on_default());
 
-/// The heading of what few need; `-h` has none of it.
+/// The heading of options that few users need; `-h` omits them.
 const EXPERT: &str = "Expert";
 
 const EXIT_CODES: &str = "\
@@ -392,7 +392,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it may ask the daemon of another machine, or asks none at all.
+    /// Returns whether it may ask the daemon of another machine, or asks no daemon.
     pub const fn asks_other_machines(&self) -> bool {
         match self {
             Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),

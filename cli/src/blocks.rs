@@ -1,5 +1,4 @@
-//! What files take on their disks: which share their blocks, as clones do, and which have holes.
-//! Without one of the former nothing is freed, and holes free nothing.
+//! Finds files that share their blocks, as clones do: removing one of them frees no space.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,14 +20,14 @@ const HOLES_FROM: u64 = 64 << 10;
 /// Where on its device the blocks of a file are: offsets in both, and lengths.
 type Extents = Vec<(u64, u64, u64)>;
 
-/// Whether two files have all their blocks in common. What a file system does not report, and what
-/// is not on the disk yet, is in no block.
+/// Returns whether two files have all their blocks in common. Blocks that a file system does not
+/// report, or that are not on the disk yet, count as not shared.
 pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
     matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
 }
 
-/// Notes in identical sets what their files take, and how much that is in all. Paths are those of
-/// an answer.
+/// Records in identical sets which files share their blocks, and the total of shared bytes. Paths
+/// are those of an answer. Only file systems that can share blocks are asked.
 pub(crate) fn note(groups: &mut Groups) {
     note_holes(groups);
     note_shared(groups);
@@ -78,8 +77,7 @@ fn note_shared(groups: &mut Groups) {
     groups.summary.shared_blocks = shared.sum();
 }
 
-/// A number for each file, the same for those at the same place; 0 for those that are alone there.
-/// Empty if all are.
+/// Numbers the files: equal for files with the same blocks, and 0 for others. Empty if all are 0.
 fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     let mut files: HashMap<Extents, Vec<usize>> = HashMap::new();
     let mut numbers = vec![0; places.len()];
@@ -101,7 +99,7 @@ fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     numbers
 }
 
-/// The extents of a file. `None`: one of them is nowhere that another file could share.
+/// Reads the extents of a file. `None` if one of them cannot be shared.
 fn extents(path: &Path) -> Option<Extents> {
     let extent = |extent: io::Result<FiemapExtent>| {
         let extent = extent.ok()?;

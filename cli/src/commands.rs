@@ -112,7 +112,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// Runs `groups`, of which four options make another verb.
+/// Runs `groups`, or the verb that one of four options makes of it.
 fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     groups::check(global, args)?;
     match &args.files_from {
@@ -124,7 +124,7 @@ fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResu
     }
 }
 
-/// What names files, or orders the daemon about, is not sent to another machine: paths mean
+/// Refuses to send commands with file names or orders to another machine, because paths mean
 /// something else there.
 fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
     let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());
@@ -141,13 +141,13 @@ fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<
     )))
 }
 
-/// Another program that was installed with this one.
+/// Returns another program that was installed with this one.
 fn installed(name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name(name);
     program.is_file().then_some(program)
 }
 
-/// Which rows of a saved report are kept.
+/// The filter for the rows of a saved report.
 fn picked(selection: &Selection) -> Picked {
     Picked {
         include: selection.include.clone(),
@@ -166,12 +166,12 @@ fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
     parse_saved(path, Saved::parse(&bytes))
 }
 
-/// What was read out of a file, or a sentence about the file.
+/// Returns the parsed value, or a sentence about the file.
 fn parse_saved<T>(path: &Path, parsed: Result<T, SavedError>) -> CliResult<T> {
     parsed.map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }
 
-/// Prints a plan and says how much space it would free.
+/// Prints a plan and the space that it would free.
 fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     ui.write(|out| plan.write(out))?;
     ui.note(&format!(

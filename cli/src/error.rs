@@ -1,8 +1,9 @@
-//! How a command ends.
+//! The results of commands.
 //!
-//! The contract has three exit codes and no others. [`Outcome`] says how a command that did its
-//! work ended. Every [`CliError`] is trouble, and is said in one sentence. A reader that went away
-//! (`resemble find … | head -1`) is no trouble: the exit code is that of the answer.
+//! There are three exit codes and no others. [`Outcome`] is the result of a command that did its
+//! work. Every [`CliError`] is trouble, and is reported in one sentence. One exception needs no
+//! sentence: the reader closed the pipe (`resemble find … | head -1`). Its exit code is that of
+//! trouble, because the output is incomplete.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 use resemble_tables::{LinkTablesError, TablesError};
 
-/// How a command that did its work ended.
+/// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The asked-for state holds: something found, live, in sync, done.
+    /// The expected state holds: something found, live, in sync, done.
     Holds,
     /// It does not: nothing found, scanning or degraded, out of time.
     DoesNot,
-    /// The answer was given, but something could not be looked at.
+    /// The answer was given, but some files could not be read.
     Incomplete,
 }
 
@@ -36,7 +37,7 @@ impl Outcome {
         if yes { Self::Holds } else { Self::DoesNot }
     }
 
-    /// With soft errors the outcome is `Incomplete`, whatever the answer is.
+    /// Returns `Incomplete` if there were soft errors, for any answer.
     #[must_use]
     pub const fn with_errors(self, some: bool) -> Self {
         if some { Self::Incomplete } else { self }
@@ -53,25 +54,25 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Why a command did not do its work.
+/// The reason why a command did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// Options that contradict each other, or a value that makes no sense.
+    /// Options that contradict each other, or an invalid value.
     #[error("{0}")]
     Usage(String),
     /// A pattern that is not valid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
-    /// Nobody can answer; the sentence says what to do about it.
+    /// No daemon can answer; the sentence names a remedy.
     #[error("{0}")]
     NobodyAnswers(String),
     /// The daemon did not answer, or refused.
     #[error(transparent)]
     Daemon(#[from] ClientError),
-    /// The files cannot be looked at.
+    /// The files cannot be read.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// The question cannot be answered from what was seen.
+    /// The question cannot be answered from the files that were read.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// An error of a question that another crate (the laboratory) asks.
@@ -98,11 +99,11 @@ pub enum CliError {
     /// A file that the command itself needs cannot be used.
     #[error("cannot {verb} {}: {}", quoted(path), reason(source))]
     File {
-        /// What the command cannot do with it: `read`, `write` …
+        /// The verb of the failed operation: `read`, `write` …
         verb: &'static str,
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Standard output cannot be written to.
@@ -111,7 +112,7 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// Makes an error of what the system said when the command was to `verb` a file.
+    /// Makes an error of a failed operation `verb` on a file.
     pub fn file(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::File {
@@ -121,7 +122,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of the output closed the pipe.
+    /// Returns whether the reader closed the pipe, which only the exit code reports.
     pub fn is_broken_pipe(&self) -> bool {
         let (Self::Output(error) | Self::File { source: error, .. }) = self else {
             return false;

@@ -11,7 +11,7 @@ use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
-/// How much of a pair is shown. Longer files are cut, and the page says so.
+/// The size of the excerpt of a pair. Longer files are cut, and the page notes it.
 const VIEW: ViewOptions = ViewOptions {
     context: 3,
     rows: 300,
@@ -27,7 +27,7 @@ pub fn side_by_side(
     params: &Params,
 ) -> SideBySide {
     let (a, b) = (base_a.join(a.as_path()), base_b.join(b.as_path()));
-    // Nothing is said here of how much they share.
+    // The shares are not reported here.
     match why::compare(&a, &b, (params, &Templates::default()), Unit::Words) {
         Ok(comparison) => {
             let view = comparison.view(&VIEW);

@@ -1,7 +1,6 @@
-//! Links that an engine has made, for `groups --links`.
+//! Links from another engine, for `groups --links`.
 //!
-//! `resemble_tables` reads their files and `resemble_query` says whether they are right; neither
-//! knows the other.
+//! `resemble_tables` reads their files and `resemble_query` checks them; neither knows the other.
 
 use std::path::Path;
 
@@ -20,7 +19,7 @@ use crate::error::CliResult;
 pub struct Links(LinkTables);
 
 impl Links {
-    /// Opens a folder of links of contents that are digested with `params`.
+    /// Opens a folder with links of contents that were digested with `params`.
     pub fn open(folder: &Path, params: &Params) -> CliResult<Self> {
         Ok(Self(LinkTables::open(folder, params)?))
     }
@@ -65,7 +64,7 @@ impl GivenPairs for Links {
     }
 }
 
-/// Measures as `resemble measure` writes them: the unit (0 words, 1 bytes; -1: the pair was not
+/// Encodes measures as in the output of `resemble measure`: the unit (0 words, 1 bytes; -1 not
 /// measured), and [`Proven::to_words`].
 pub fn numbers(found: Option<Proven>) -> [i64; 6] {
     let Some(found) = found else {
@@ -76,7 +75,7 @@ pub fn numbers(found: Option<Proven>) -> [i64; 6] {
     [unit, flags, a_in_b, b_in_a, resemblance, shared]
 }
 
-/// The measures that [`numbers`] made these of; `None`: of none.
+/// Decodes [`numbers`]; `None` if the pair was not measured.
 fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     let unit = match unit {
         0 => Unit::Words,
@@ -86,7 +85,7 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
-/// What is less than nothing is too much, and found to be amiss.
+/// A negative number becomes a huge one, which the check refuses.
 const fn common(fingerprints: i64, chunks: i64) -> GivenCommon {
     GivenCommon {
         fingerprints: fingerprints.cast_unsigned(),

@@ -1,7 +1,7 @@
-//! Prints answers that are lists of rows in the format that was asked for, and notes about them on
-//! standard error.
+//! Prints answers that are lists of rows in the requested format, and notes about them on standard
+//! error.
 //!
-//! What a row looks like is decided in [`resemble_report::rows`].
+//! The layout of a row is decided in [`resemble_report::rows`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -24,13 +24,13 @@ use crate::ui::{Cell, Tint, Ui};
 /// The note about an answer without rows, unless a verb has a note of its own.
 pub const NOTHING: &str = "nothing found";
 
-/// What the percentages of a list are shares of.
+/// Explains the percentages of a list of containments.
 pub const LARGER_SHARE: &str = "the larger share of one file that is in the other:";
 
-/// What a resemblance is a share of.
+/// Explains the percentages of a list of resemblances.
 pub const RESEMBLANCE: &str = "what both have, of what either has:";
 
-/// Says on a terminal what the percentages of the rows that follow are shares of.
+/// Explains the percentages of the following rows, on a terminal.
 pub fn title<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     how: &ListAs,
@@ -43,7 +43,7 @@ pub fn title<B: ListBody<Row: Row>>(
     }
 }
 
-/// The same of a list that is no report.
+/// [`title`] for a list that is no report.
 pub fn title_of_rows<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -57,12 +57,12 @@ pub fn title_of_rows<B: ListBody<Row: Row>>(
     heading(ui, title)
 }
 
-/// Whether rows are printed as a table for people.
+/// Returns whether rows are printed as a table for people.
 pub fn is_table(output: &RowOutput) -> bool {
     output.format == RowFormat::Text && !output.null
 }
 
-/// A line above a table, which only a terminal gets: in a pipe each line is a row.
+/// Prints a line above a table, on a terminal only: in a pipe each line is a row.
 pub fn heading(ui: &mut Ui, title: &str) -> CliResult<()> {
     if ui.is_terminal() {
         ui.lines(&[vec![Cell::prose(title, Tint::Faint)]], b'\n')?;
@@ -85,7 +85,7 @@ pub fn print_as<B: ListBody<Row: Row>>(
     }
 }
 
-/// Prints a whole answer. `grouped`: text gets a line before each group of rows.
+/// Prints a whole answer. With `grouped`, text gets a line before each group of rows.
 pub fn print_document<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -102,7 +102,7 @@ pub fn print_document<B: ListBody<Row: Row>>(
     })
 }
 
-/// Prints rows that come without a [`Document`].
+/// Prints rows without a [`Document`].
 pub fn print<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -152,7 +152,7 @@ pub fn print_text<R: Row>(
     ui.print(|out| rows::write_text(out, rows, output.end(), grouped))
 }
 
-/// Prints one row of an answer that never ends.
+/// Prints one row of an endless answer.
 pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
     let end = output.end();
     let one = std::slice::from_ref(row);
@@ -165,7 +165,7 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
     ui.flush()
 }
 
-/// Prints what comes before the first row of an answer that never ends.
+/// Prints the head of an endless answer.
 pub fn print_head<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -179,10 +179,10 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
-/// Of larger families not every two members are compared.
+/// The size above which not all members of a family are compared with each other.
 const MOST_COMPARED: &str = "1,000";
 
-/// Says on standard error which rows are missing from an answer, and whether it is out of date.
+/// Reports on standard error which rows are missing from an answer, and whether it is out of date.
 pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
     if header.shown < header.total {
         let why = top.map_or_else(
@@ -213,7 +213,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
-            // Folders may still be to be listed, or what is there cannot be looked at for now.
+            // Folders may still have to be listed, or paths may be unreadable for now.
             let left = if header.pending == 0 {
                 String::new()
             } else {
@@ -226,7 +226,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     }
 }
 
-/// Says on standard error what was looked at for an answer without rows, because "nothing" is an
+/// Reports on standard error what was searched for an answer without rows, because "nothing" is an
 /// answer too. `what` is that answer in a few words.
 pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {

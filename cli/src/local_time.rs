@@ -1,4 +1,4 @@
-//! Local time. The only place that names `chrono`.
+//! Local time. No other module uses `chrono`.
 
 use chrono::{Local, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone};
 use resemble_report::lines::Zone;
@@ -14,8 +14,8 @@ pub fn zone() -> Zone {
     }
 }
 
-/// Seconds since 1970 of a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`.
-/// Of an hour that comes twice it is the first, and of one that is left out the hour after it.
+/// Parses a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`. Returns seconds
+/// since 1970. A repeated hour is taken as the first one, and a skipped hour as the one after it.
 pub fn seconds(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (clock, is_utc) = match clock.strip_suffix('Z') {

@@ -1,8 +1,8 @@
-//! The names on the command line, and the files that they lead to.
+//! The names on the command line, and the files that they name.
 //!
-//! Questions carry real paths: absolute, without symbolic links. Answers are printed as the
-//! arguments lead to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories
-//! are. [`Named`] keeps both sides of that translation.
+//! Questions carry real paths: absolute, without symbolic links. Answers are printed with the names
+//! of the arguments. For any directories, `pairs old new` prints `old/x` and `new/x`. [`Named`]
+//! keeps both sides of that translation.
 //!
 //! A catalogue can be named where a directory is expected, and a file in it is named with a colon.
 //! Its paths have a form that no real path has (`resemble_proto::catalogued`), so the two cannot be
@@ -24,7 +24,7 @@ use resemble_scan::parts::{HEAD, may_hold_files};
 
 use crate::error::{CliError, CliResult};
 
-/// A path as it was given and as it is.
+/// A path as given, and its real path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// As given.
@@ -34,13 +34,13 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether it is a directory. A path in a catalogue counts as one: what it leads to is known
-    /// only when the catalogue is asked.
+    /// Returns whether it is a directory. A path in a catalogue counts as one, because only a
+    /// look-up in the catalogue shows its kind.
     pub fn is_dir(&self) -> bool {
         self.is_catalogued() || self.real.is_dir()
     }
 
-    /// Whether it begins like a file that holds others: an archive, a mail, a mailbox.
+    /// Returns whether it begins like an archive, a mail or a mailbox.
     pub fn may_hold_files(&self) -> bool {
         let mut head = Vec::new();
         let is_file = self.real.is_file();
@@ -52,13 +52,13 @@ impl Named {
         read.is_some_and(|read| read.is_ok()) && may_hold_files(name.as_encoded_bytes(), &head)
     }
 
-    /// Whether it is a path in a catalogue.
+    /// Returns whether it is a path in a catalogue.
     pub fn is_catalogued(&self) -> bool {
         catalogued::is_catalogued(&self.real)
     }
 
-    /// Finds what a name leads to: a file or a directory, the tree of a catalogue or, with a colon,
-    /// a path in that tree: `disk.cat:/letters`, `disk:/letters`.
+    /// Resolves a name: a file or a directory, the tree of a catalogue or, with a colon, a path in
+    /// that tree: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -88,7 +88,7 @@ impl Named {
     }
 }
 
-/// The name of a catalogue as people write it in front of a path: with a colon.
+/// The name of a catalogue in front of a path: with a colon.
 pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
@@ -108,13 +108,13 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     (named, errors)
 }
 
-/// Resolves a path that the question cannot do without.
+/// Resolves a path that the question requires.
 pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// The same, by `find`. With a list of the `missing`, a path that leads nowhere becomes one of
-/// them: a document names it among its errors.
+/// Resolves a required path by `find`. With a list `missing`, a path that does not exist is added
+/// to it, because a document lists it among its errors.
 pub fn needed(
     shown: &Path,
     find: impl Fn(&Path) -> CliResult<Named>,
@@ -132,8 +132,7 @@ pub fn needed(
     }
 }
 
-/// The same as [`required`] for a file on this machine: it is not opened to see whether it is a
-/// catalogue.
+/// [`required`] for a file on this machine: it is not opened to check whether it is a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
@@ -142,7 +141,7 @@ pub fn required_here(shown: &Path) -> CliResult<Named> {
     })
 }
 
-/// Resolves a directory that the question cannot do without.
+/// Resolves a directory that the question requires.
 pub fn required_dir(shown: &Path) -> CliResult<Named> {
     let named = required(shown)?;
     if named.is_dir() {
@@ -170,15 +169,17 @@ pub fn real_paths(named: &[Named]) -> Vec<PathText> {
         .collect()
 }
 
-/// Real paths as the user would write them: by the first argument that leads there.
+/// Translates real paths to names as the user would write them: by the first argument that contains
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct ShownNames {
-    /// Which argument leads to a real path, and how it was given: a list of names may be long.
+    /// For each real path, the index of its argument and the name as given. A list of names may be
+    /// long.
     by_real: HashMap<PathBuf, (usize, PathBuf)>,
 }
 
 impl ShownNames {
-    /// By these arguments.
+    /// Translates by these arguments.
     pub fn of<'a>(named: impl IntoIterator<Item = &'a Named>) -> Self {
         let mut by_real = HashMap::new();
         for (at, one) in named.into_iter().enumerate() {
@@ -188,8 +189,7 @@ impl ShownNames {
         Self { by_real }
     }
 
-    /// A real path as the user would write it. Without an argument that leads there it stays as it
-    /// is.
+    /// Returns a real path as the user would write it. A path outside all arguments is unchanged.
     pub fn path(&self, real: &PathText) -> PathText {
         let path = real.as_path();
         let bytes = path.as_os_str().as_bytes();
@@ -206,7 +206,7 @@ impl ShownNames {
                 },
             ))
         });
-        // A member of an archive that was named itself.
+        // A member of an archive that is an argument itself.
         let ends = (0..bytes.len()).filter(|at| bytes[*at] == INTO);
         let members = ends.filter_map(|end| {
             let archive = Path::new(OsStr::from_bytes(&bytes[..end]));
@@ -221,12 +221,12 @@ impl ShownNames {
     }
 }
 
-/// A member of an archive or a mail, as it was named.
+/// A member of an archive or a mail, as named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedMember {
     /// The file that it is in.
     pub file: Named,
-    /// The names that lead to it in that file.
+    /// The names on the way to it in that file.
     pub names: Vec<u8>,
 }
 
@@ -237,7 +237,7 @@ impl NamedMember {
     }
 }
 
-/// The member that a path names, if the path up to some `!` is a file.
+/// Returns the member that a path names, if the path up to some `!` is a file.
 pub fn member_of(path: &Path) -> Option<NamedMember> {
     renditions::ways_into(path).find_map(|(file, names)| {
         let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;
@@ -251,8 +251,8 @@ pub fn member_of(path: &Path) -> Option<NamedMember> {
     })
 }
 
-/// The errors of an answer as people and documents get them: sorted by path, one for each path, and
-/// with paths as the arguments lead to them.
+/// The errors of an answer for people and documents: sorted by path, one for each path, with the
+/// names of the arguments.
 pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     for error in &mut errors {
         error.path = shown.path(&error.path);
@@ -284,7 +284,7 @@ pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResul
     Ok(files)
 }
 
-/// The names of `--files-from`: one per line, or ended by NUL. Empty lines name nothing.
+/// The names of `--files-from`: one per line, or ended by NUL. Empty lines are skipped.
 pub fn read_list(list: &Path, null: bool) -> CliResult<Vec<PathBuf>> {
     let failed = CliError::file("read", list);
     let mut bytes = Vec::new();
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(ShownNames::default().path(&elsewhere), elsewhere);
     }
 
-    /// Against a walk through the arguments in their order, as many as there are.
+    /// Compared with a search through all arguments in their order.
     #[test]
     fn the_first_argument_that_leads_there_counts() {
         let names = ["/a", "/a/b", "/a/b.zip", "/a/b/c", "/"];

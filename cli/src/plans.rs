@@ -1,7 +1,6 @@
-//! What a plan must know about the files as they are now.
+//! Reads the current state of the files that a plan needs.
 //!
-//! The plan itself, its rules and its script are made by [`resemble_report::plan`], which opens no
-//! file.
+//! The plan, its rules and its script are made by [`resemble_report::plan`], which opens no file.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -37,22 +36,22 @@ use crate::blocks;
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named, ShownNames};
 
-/// What `--plan` of `groups` takes.
+/// The values of `--plan` of `groups`.
 const OF_COPIES: [&str; 6] = [
     "symlink", "hardlink", "reflink", "trash", "remove", "move=DIR",
 ];
 
-/// What `--plan` of `groups` takes.
+/// Parses a value of `--plan` of `groups`.
 pub fn of_copies(text: &str) -> Result<Treatment, String> {
     among(text, &OF_COPIES)
 }
 
-/// What `--plan` of `covered` takes.
+/// Parses a value of `--plan` of `covered`.
 pub fn of_covered_copies(text: &str) -> Result<Treatment, String> {
     among(text, &[&OF_COPIES[..], &["copy=DIR"]].concat())
 }
 
-/// What `--plan` of `compare` takes.
+/// Parses a value of `--plan` of `compare`.
 pub fn of_trees(text: &str) -> Result<Treatment, String> {
     among(text, &["rename"])
 }
@@ -71,9 +70,9 @@ pub fn keep_rule(text: &str) -> Result<KeepRule, String> {
     text.parse()
 }
 
-/// The plan for the identical sets of a collection, without names that `picked` leaves out.
-/// `near`: near copies go too, of which at least this share is held; the reader looks into documents
-/// and archives for that.
+/// Makes the plan for the identical sets of a collection. With `near`, near copies are removed,
+/// too, if at least this share of them is in the other file. For that, the reader looks into
+/// documents and archives.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,
@@ -155,7 +154,7 @@ pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) 
     Ok(Plan::of_conflicts(roots, rows, &means))
 }
 
-/// The plan for the covered files of a directory, or for what is missing.
+/// Makes the plan for the covered files of a directory, or for the missing ones.
 pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Plan> {
     let dir = real(std::slice::from_ref(&document.parameters.dir));
     let mut kept_out = dir.clone();
@@ -171,7 +170,7 @@ pub fn of_covered(document: &CoveredDocument, kind: &Treatment) -> CliResult<Pla
     Ok(Plan::of_covered(document, &means))
 }
 
-/// The plan that gives the files of B the names that they have in A.
+/// Makes the plan that gives the files of B the names that they have in A.
 pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
     let parameters = &document.parameters;
     let dir = |path: &PathText| {
@@ -197,7 +196,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         return Err(CliError::Usage(why.to_owned()));
     }
     let common = &parameters.common;
-    // A catalogue has files alone: folders are those that files lie in.
+    // A catalogue records only files; its folders are those that contain files.
     let files = document.body.entries.iter();
     let files = files.filter_map(|row| is_recorded.then_some(row.a.as_ref()?.as_path()));
     let recorded: HashSet<&Path> = files.flat_map(|file| file.ancestors().skip(1)).collect();
@@ -218,7 +217,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
     ))
 }
 
-/// What a plan of files that are here is made with: each has the one name that it is asked by.
+/// The means of a plan for files of this machine: each has only the name in the question.
 fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
@@ -267,7 +266,7 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // Of texts the share is one of words, of which many may be common, or in another order.
+    // For texts the share counts words, of which many may be common, or in another order.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),
@@ -280,7 +279,7 @@ fn loss(
     })
 }
 
-/// The path of a file of a catalogue, below the directory of --at.
+/// Returns the path of a catalogued file below the directory of --at.
 fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.as_os_str().as_bytes();
     let below = below.strip_prefix(disk.as_os_str().as_bytes())?;
@@ -288,7 +287,7 @@ fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     Some(Path::new("@").join(OsStr::from_bytes(below)))
 }
 
-/// The catalogue among some paths, with its colon. A plan is for one disk at most.
+/// Returns the catalogue among some paths, with its colon. A plan is for at most one disk.
 fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     let found = roots
         .iter()
@@ -302,7 +301,7 @@ fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     Ok(disk)
 }
 
-/// The real paths of those that lead somewhere.
+/// Returns the real paths of those that exist.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
     here(paths).into_iter().map(|named| named.real).collect()
 }
@@ -314,8 +313,8 @@ fn here(paths: &[PathText]) -> Vec<Named> {
     named.filter(|named| !named.is_catalogued()).collect()
 }
 
-/// The same with the real path of the directory that files go to. It may be new, and lies outside
-/// of the roots.
+/// Completes a treatment with the real path of its target directory. The directory may be new, and
+/// is outside of the roots.
 fn placed(kind: &Treatment, roots: &[PathBuf]) -> CliResult<Treatment> {
     let Some(given) = kind.target() else {
         return Ok(kind.clone());
@@ -367,8 +366,8 @@ fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
     Ok(rule.clone().with_dir(real))
 }
 
-/// The names of files that have several, below the roots of a question: an answer names each file
-/// once. They are looked for when the first such file is met.
+/// The names of files with several hard links, below the roots of a question. An answer names each
+/// file once. The names are searched for when the first such file is found.
 struct LinkNames<'a> {
     roots: &'a [PathBuf],
     /// A name counts if all of them admit it.
@@ -424,7 +423,7 @@ impl<'a> LinkNames<'a> {
         };
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            // What cannot be listed has names that nobody knows of: such a file is left out.
+            // A folder that cannot be listed may hide names, so the file is left out.
             let listed = anchor.dir(&folder).and_then(|dir| dir.list(&|_| false));
             for found in listed.into_iter().flatten() {
                 let path = folder.join(&found.name);
@@ -446,7 +445,7 @@ impl<'a> LinkNames<'a> {
     }
 }
 
-/// What is at a path, without following a link.
+/// Returns the kind of object at a path, without following a link.
 fn kind_at(path: &Path) -> PathKind {
     match fs::symlink_metadata(path) {
         Err(_) => PathKind::Nothing,
@@ -455,14 +454,14 @@ fn kind_at(path: &Path) -> PathKind {
     }
 }
 
-/// The plan for files that were marked on the screen: of each pair the first stays.
+/// Makes the plan for files that were marked on the screen: the first of each pair stays.
 #[cfg(feature = "ui")]
 pub(crate) fn of_screen(pairs: &[(PathText, PathText)], kind: Treatment) -> Plan {
     let pairs = pairs.iter().map(|(keep, copy)| (keep, copy));
     Plan::of_pairs("ui".to_owned(), pairs, &means(kind))
 }
 
-/// The plan for files that were marked in a page.
+/// Makes the plan for files that were marked in a page.
 pub(crate) fn of_page(marks: &SavedMarks, kind: &Treatment) -> CliResult<Plan> {
     let roots = real(&marks.roots);
     let links = LinkNames::below(&roots, &marks.include, &marks.exclude)?;
@@ -478,7 +477,8 @@ pub(crate) fn of_page(marks: &SavedMarks, kind: &Treatment) -> CliResult<Plan> {
     ))
 }
 
-/// The state of a file now, or a sentence that says why it cannot take part in a plan.
+/// Reads the current state of a file, or returns a sentence about why it cannot take part in a
+/// plan.
 fn look(path: &Path) -> Result<FileState, String> {
     let failed = |error: io::Error| reason(&error);
     let name = path.file_name().ok_or("it has no name")?;
@@ -493,7 +493,7 @@ fn look(path: &Path) -> Result<FileState, String> {
     if !meta.is_file() {
         return Err("it is no regular file".to_owned());
     }
-    // Neither does it stay: who empties the trash would lose the last copy.
+    // It cannot be the copy that stays either: emptying the trash would remove it.
     if is_in_trash(&path) {
         return Err("it lies in the trash".to_owned());
     }
@@ -521,8 +521,8 @@ fn look(path: &Path) -> Result<FileState, String> {
     })
 }
 
-/// Whether a file has extended attributes that somebody gave it. Every file has a label where the
-/// system labels files.
+/// Returns whether a file has extended attributes that a user or a program set. Security labels do
+/// not count, because every file has one where the system labels files.
 fn attributes(path: &Path) -> rustix::io::Result<bool> {
     let mut names = Vec::with_capacity(65_536);
     match rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names)) {

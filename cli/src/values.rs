@@ -9,7 +9,7 @@ use crate::local_time;
 
 pub use resemble_proto::number::{duration, share, size};
 
-/// A glob as in ignore files; what is not a valid glob is refused.
+/// Parses a glob as in ignore files; refuses an invalid one.
 pub fn glob(text: &str) -> Result<String, String> {
     match pattern::check(text) {
         Ok(()) => Ok(text.to_owned()),
@@ -17,13 +17,14 @@ pub fn glob(text: &str) -> Result<String, String> {
     }
 }
 
-/// How many rows are wanted.
+/// Parses the number of rows.
 pub fn count(text: &str) -> Result<u64, String> {
     let number = text.parse();
     number.map_err(|_| "not a number of rows such as 20".to_owned())
 }
 
-/// How many contents may have a chunk before it is ignored: a number, or `half` of the files.
+/// Parses the number of contents that may have a chunk before it is ignored, or `half` of the
+/// files.
 pub fn degree(text: &str) -> Result<Degree, String> {
     if text == "half" {
         return Ok(Degree::Half);
@@ -35,11 +36,11 @@ pub fn degree(text: &str) -> Result<Degree, String> {
     }
 }
 
-/// The kinds of alerts that are wanted.
+/// The kinds of alerts that are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertKinds(pub Vec<AlertWord>);
 
-/// Kinds of alerts, separated by commas; `none`.
+/// Parses kinds of alerts, separated by commas, or `none`.
 pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
     if text == "none" {
         return Ok(AlertKinds(Vec::new()));
@@ -51,20 +52,20 @@ pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
     kinds.collect::<Result<_, _>>().map(AlertKinds)
 }
 
-/// From when on alerts are wanted.
+/// The first alert that is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// After the alert with this number.
     Number(u64),
     /// From this time on, in seconds since 1970.
     Time(u64),
-    /// From so long ago on.
+    /// From this long ago on.
     Ago(Duration),
 }
 
-/// A number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a time
-/// (`2026-11-23`, `2026-11-23 18:30`, seconds may be left out), which is local, or in UTC with a
-/// `Z`.
+/// Parses a number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a
+/// time. The latter (`2026-11-23`, `2026-11-23 18:30`, optionally with seconds) are local, or in
+/// UTC with a `Z`.
 pub fn since(text: &str) -> Result<Since, String> {
     const DAY: u64 = 86_400;
     if let Ok(number) = text.parse() {

@@ -1,12 +1,12 @@
-//! What is said about arguments that are refused.
+//! The messages about refused arguments.
 
 use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ReportFormat;
 
-/// The refusal of arguments, with advice that helps. For an option that does not exist clap says
-/// how a file of that name could be meant, which nobody who typed two dashes did.
+/// Adds helpful advice to the refusal of arguments. For an unknown option, clap explains how to
+/// pass a file of that name. Nobody who typed two dashes meant that.
 pub fn advised(mut refusal: clap::Error) -> clap::Error {
     let Some(ContextValue::String(arg)) = refusal.get(ContextKind::InvalidArg) else {
         return refusal;

@@ -21,7 +21,7 @@ Examples:
   resemble covered old-disk --by kept --plan copy=kept/rest -o plan.sh
       A script that copies what is missing, so that the disk can go.";
 
-/// What `-0` does here.
+/// The effect of `-0` here.
 const NULL: &str = "In text, print only the names of what is missing, relative to DIR, each ended \
                     by NUL; in tsv, end rows with it";
 

@@ -136,7 +136,7 @@ pub struct AlertArgs {
 }
 
 impl AlertArgs {
-    /// As the protocol says it.
+    /// Converts them to the protocol's form.
     pub fn rules(&self) -> AlertRules {
         AlertRules {
             min: self.alert_min,

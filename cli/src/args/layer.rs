@@ -41,12 +41,12 @@ pub enum TextWanted {
 }
 
 impl TextLayer {
-    /// Whether anything is taken out of files.
+    /// Returns whether anything is extracted from files.
     pub fn is_on(self) -> bool {
         !self.no_text && self.wanted != TextWanted::Off
     }
 
-    /// The unit of a question that was asked in this one.
+    /// The unit of a question with this requested unit.
     pub fn unit(self, asked: MeasureUnit) -> MeasureUnit {
         if self.is_on() {
             asked
@@ -55,7 +55,7 @@ impl TextLayer {
         }
     }
 
-    /// Who answers, with this option taken into account.
+    /// The answering options with this option applied.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
             text: self.is_on(),
@@ -64,8 +64,8 @@ impl TextLayer {
     }
 }
 
-/// `--text off` as `--text=off`. The value may be left out, so that `--text DIR` has none: what
-/// follows is a value only if it is one.
+/// Rewrites `--text off` to `--text=off`. The value is optional, so in `--text DIR` there is none.
+/// The following word is a value only if it is valid.
 pub(super) fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut are_options = true;

@@ -57,12 +57,12 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// Where the format is a document, its errors.
+    /// The list for errors, if the format is a document.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.is_json().then(Vec::new)
     }
 
-    /// Whether rows are objects, which have all that is known.
+    /// Returns whether rows are objects, which include all fields.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Jsonl)
     }

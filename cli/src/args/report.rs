@@ -1,5 +1,5 @@
-//! How reports are printed: the output options of compare, covered, dirs and groups, and those of
-//! find and pairs, whose lists can be printed as reports too.
+//! The output options of compare, covered, dirs and groups. find and pairs have them, too, because
+//! their lists can be printed as reports.
 
 use std::path::{Path, PathBuf};
 
@@ -70,12 +70,12 @@ fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl ReportFormat {
-    /// Where the format is a document, its errors.
+    /// The list for errors, if the format is a document.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.for_rows().and_then(RowFormat::errors)
     }
 
-    /// Whether the report is made of objects.
+    /// Returns whether the report is made of objects.
     pub fn is_json(self) -> bool {
         self.for_rows().is_some_and(RowFormat::is_json)
     }
@@ -109,8 +109,8 @@ fn no_sets(verb: &str) -> CliError {
 }
 
 impl ReportOutput {
-    /// Refuses options that make no sense together, before any file is looked at. `fdupes` says
-    /// whether the verb has sets of identical files.
+    /// Refuses options that contradict each other, before any file is read. `fdupes` is true if the
+    /// verb has sets of identical files.
     pub fn check(&self, verb: &str, fdupes: bool) -> CliResult<()> {
         match self.format {
             ReportFormat::Fdupes if !fdupes => Err(no_sets(verb)),
@@ -123,7 +123,8 @@ impl ReportOutput {
         }
     }
 
-    /// Refuses `-0` for text, whose lines can have several names. `names` says what `-0` is for.
+    /// Refuses `-0` for text, whose lines can have several names. `names` describes the output that
+    /// `-0` is for.
     pub fn check_null(&self, names: &str) -> CliResult<()> {
         if self.null && self.format == ReportFormat::Text {
             return Err(CliError::Usage(format!(
@@ -133,7 +134,7 @@ impl ReportOutput {
         Ok(())
     }
 
-    /// The same options for an answer that is one list of rows and no report.
+    /// The same options for an answer that is a list of rows instead of a report.
     pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
         let Some(format) = self.format.for_rows() else {
             return Err(CliError::Usage(format!(
@@ -171,7 +172,7 @@ pub struct ListOutput {
     pub null: bool,
 }
 
-/// What a list is printed as.
+/// The form in which a list is printed.
 #[derive(Clone, Debug)]
 pub enum ListAs {
     /// Row by row.
@@ -181,15 +182,15 @@ pub enum ListAs {
 }
 
 impl ListAs {
-    /// Whether rows are objects.
+    /// Returns whether rows are objects.
     pub const fn is_json(&self) -> bool {
         matches!(self, Self::Rows(output) if output.format.is_json())
     }
 }
 
 impl ListOutput {
-    /// What the list of this verb is printed as. Refuses options that make no sense together,
-    /// before any file is looked at.
+    /// Returns the form of the list of this verb. Refuses options that contradict each other,
+    /// before any file is read.
     pub fn checked(&self, verb: &str) -> CliResult<ListAs> {
         match (self.format, self.format.for_rows()) {
             (ReportFormat::Fdupes, _) => return Err(no_sets(verb)),

@@ -48,7 +48,7 @@ pub struct InSweeps {
 }
 
 impl InSweeps {
-    /// Who answers, with `--text` taken into account.
+    /// The answering options with `--text` applied.
     pub fn answering(&self) -> Answering {
         self.layer.answering(&self.answering)
     }

@@ -1,4 +1,4 @@
-//! Which daemon there is, and whether it is the one that was named.
+//! Connects to a daemon, and checks that it is the one that was named.
 
 use std::path::{Path, PathBuf};
 
@@ -11,33 +11,35 @@ use resemble_report::quote::quoted;
 use crate::args::Global;
 use crate::error::{CliError, CliResult};
 
-/// The daemon of the user, else that of the system, or why there is no answer.
+/// Connects to the user's daemon, or to that of the system.
 pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     Ok(whose_daemon(env, global)?.0)
 }
 
-/// The daemon of the user, or why there is no answer.
+/// Connects to the user's daemon.
 pub fn own_daemon(env: &Env, global: &Global) -> CliResult<Client> {
     own_socket(env, global).and_then(|socket| connect_to_own(env, global, &socket))
 }
 
-/// Whether a socket was named, by its option or its variable.
+/// Returns whether a socket was named, by its option or its variable.
 pub fn is_socket_named(env: &Env, global: &Global) -> bool {
     global.socket.is_some() || env.resemble_socket.is_some()
 }
 
-/// Whether one daemon was named, by its socket or its state folder. No other may answer then.
+/// Returns whether one daemon was named, by its socket or its state folder. No other may answer
+/// then.
 pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
     is_socket_named(env, global) || global.state.is_some() || env.resemble_state.is_some()
 }
 
-/// The daemon of the user, else that of the system, and whether it is that of the system.
+/// Connects to the user's daemon, or to that of the system. Returns whether it is that of the
+/// system.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     whose(env, global, |socket| connect_to_own(env, global, socket))
 }
 
-/// What `connect` makes of the socket of the user's daemon, or of the system's if nobody answers
-/// there and it was not named; and whether it is the system's.
+/// Calls `connect` with the socket of the user's daemon. If no daemon answers there and it was not
+/// named, calls it with the socket of the system's. Returns whether it is the system's.
 pub fn whose<T>(
     env: &Env,
     global: &Global,
@@ -47,7 +49,7 @@ pub fn whose<T>(
     let own = own_socket(env, global).and_then(|socket| connect(&socket));
     let why = match own {
         Ok(connected) => return Ok((connected, false)),
-        // Who has no place for a socket has no daemon of his own.
+        // A user without a place for a socket has no daemon.
         Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
         Err(why) => return Err(why),
     };
@@ -64,7 +66,7 @@ pub(super) fn own_socket(env: &Env, global: &Global) -> CliResult<PathBuf> {
     Ok(places::socket_path(env, socket, state)?)
 }
 
-/// The daemon at a socket, or why there is no answer.
+/// Connects to the daemon at a socket.
 fn connect(socket: &Path) -> CliResult<Client> {
     Client::connect(socket, Timeouts::default()).map_err(|error| match error {
         ClientError::NoDaemon { .. } if is_remote(socket) => {
@@ -78,7 +80,7 @@ fn connect(socket: &Path) -> CliResult<Client> {
     })
 }
 
-/// The daemon at a socket, if its state folder is the one that was named.
+/// Connects to the daemon at a socket, if its state folder is the one that was named.
 fn connect_to_own(env: &Env, global: &Global, socket: &Path) -> CliResult<Client> {
     let client = connect(socket)?;
     let named = global.state.as_deref().or(env.resemble_state.as_deref());
@@ -98,7 +100,7 @@ fn connect_to_own(env: &Env, global: &Global, socket: &Path) -> CliResult<Client
     )))
 }
 
-/// Whether a daemon is there, and too busy to answer.
+/// Returns whether a daemon is there but too busy to answer.
 pub fn is_busy(error: &CliError) -> bool {
     matches!(error, CliError::Daemon(error) if error.failure() == Some(FailureKind::Busy))
 }

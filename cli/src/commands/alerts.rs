@@ -1,4 +1,4 @@
-//! `resemble alerts`: when a change made a file resemble another.
+//! `resemble alerts`: lists the changes that made a file resemble another.
 
 pub(super) mod ack;
 
@@ -121,7 +121,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     Ok(Outcome::Holds)
 }
 
-/// Adds whose the files are by now.
+/// Adds the current owners of the files.
 fn add_owners(rows: &mut [AlertRow]) {
     let mut owners = FileOwners::default();
     for row in rows {
@@ -144,8 +144,8 @@ pub(super) struct AlertsParameters<'a> {
     relation: &'a [PairRelation],
 }
 
-/// The log of the alerts in the state folder, for a daemon that does not run. Lines that are no
-/// alerts are left out, as the daemon leaves them out.
+/// Reads the alerts from the log in the state folder, if no daemon runs. Lines that are no alerts
+/// are skipped, as the daemon does.
 fn logged(env: &Env, global: &Global) -> Option<(PathBuf, Vec<AlertRow>)> {
     if backend::is_socket_named(env, global) {
         return None;
@@ -175,7 +175,8 @@ fn before_now(ago: Duration) -> u64 {
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Alerts as they come, each once, over restarts of the daemon: it goes by their numbers.
+/// Alerts as they arrive, each once, across restarts of the daemon: they are identified by their
+/// numbers.
 pub(super) struct Follower {
     /// `None` while the daemon is gone.
     client: Option<Client>,
@@ -185,7 +186,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Goes on after the alert with this number.
+    /// Continues after the alert with this number.
     pub(super) const fn new(client: Client, last: u64) -> Self {
         Self {
             client: Some(client),
@@ -233,7 +234,7 @@ impl Follower {
         rows.next().transpose()
     }
 
-    /// Waits for a daemon. One with fewer alerts has a new log, all of which is news.
+    /// Waits for a daemon. If its log has fewer alerts, it is a new log, so all alerts are new.
     fn reconnect(&mut self, env: &Env, global: &Global) -> CliResult<Client> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -266,7 +267,7 @@ impl Follower {
     }
 }
 
-/// Whether this is what a daemon that ends or is ending leads to.
+/// Returns whether a daemon that is ending causes this error.
 fn is_passing(error: &ClientError) -> bool {
     match error {
         ClientError::Failed(failure) => {

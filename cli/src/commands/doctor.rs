@@ -1,7 +1,7 @@
-//! `resemble doctor`: what keeps the daemon from working well, and what to type.
+//! `resemble doctor`: finds what keeps the daemon from working well, and names remedies.
 //!
-//! It looks and changes nothing. What is *wrong* makes the exit code 1; a *note* is worth knowing
-//! and does not. Every wrong thing comes with a command that mends it, if there is one.
+//! It changes nothing. A *wrong* state makes the exit code 1; a *note* does not. Each wrong state
+//! has a command as its remedy, if there is one.
 
 mod machine;
 mod places;
@@ -88,7 +88,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
     if is_of_system {
-        // Whether one can be mounted is not this user's business.
+        // It does not matter whether this user could mount one.
         if status
             .as_ref()
             .is_some_and(|status| !status.mounts.is_empty())
@@ -143,7 +143,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// What is wrong first, and what is well only with `-v`.
+/// Prints wrong states first, and good ones only with `-v`.
 fn print(ui: &mut Ui, checks: &[Check]) -> CliResult<()> {
     let of = |state| checks.iter().filter(move |check| check.state == state);
     let verbose = ui.is_verbose();
@@ -178,13 +178,13 @@ fn print(ui: &mut Ui, checks: &[Check]) -> CliResult<()> {
     Ok(())
 }
 
-/// What the daemon says of itself.
+/// Checks what the daemon reports about itself.
 fn of_daemon(status: &StatusAnswer) -> Vec<Check> {
     let process = &status.process;
     let mut checks = vec![Check::ok(
         "daemon",
         match status.pid {
-            // To somebody who does not see everything it says nothing of itself.
+            // The daemon reports no figures to a user who may not see everything.
             0 => "it answers".to_owned(),
             pid => {
                 let memory = human_size(process.resident_bytes);

@@ -1,8 +1,8 @@
 //! `resemble groups --files-from LIST`: a list of hits, with one line per cluster.
 //!
-//! What `grep -l` finds is often one text in thirty versions. Here the first version in the list
-//! stands for all of them. The order of the list stays, so a ranking stays a ranking (Broder et al.
-//! 1997, section 6, fold the results of searches in the same way).
+//! The hits of `grep -l` are often one text in thirty versions. Here the first version in the list
+//! represents all of them. The list keeps its order, so a ranking stays a ranking. (Broder et al.
+//! 1997, section 6, fold search results in the same way.)
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

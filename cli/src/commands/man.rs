@@ -1,8 +1,8 @@
 //! `resemble man`: the manual pages, made from the help texts.
 //!
-//! A help text that ends a command's `--help` has headings of its own: `Examples:` and `Exit
-//! codes:`. They become sections of the page. The exit codes of the program, its files and its
-//! environment stand on the page of every command.
+//! The text after the options of `--help` has headings: `Examples:` and `Exit codes:`. They become
+//! sections of the page. Exit codes of the program, files and environment are on the page of every
+//! command.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
 
-/// What the pages of all commands say about the environment.
+/// The environment section of all pages.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("RESEMBLE_SOCKET", "The daemon's socket; --socket decides."),
     ("RESEMBLE_STATE", "The state folder; --state decides."),
@@ -33,7 +33,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ),
 ];
 
-/// What they say about files.
+/// The files section of all pages.
 const FILES: [(&str, &str); 4] = [
     (
         "$XDG_RUNTIME_DIR/resemble/socket",
@@ -53,7 +53,7 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The pages that each page leads to, unless it is one of them.
+/// The pages that each page refers to, except itself.
 const SEE_ALSO: [(&str, &str); 4] = [
     ("resemble", "1"),
     ("resemble-lab", "1"),
@@ -61,8 +61,7 @@ const SEE_ALSO: [(&str, &str); 4] = [
     ("resembled", "8"),
 ];
 
-/// Prints the page of the program with this command line, or writes it and those of its commands
-/// into a folder.
+/// Prints the page of this command line, or writes it and those of its commands into a folder.
 pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult {
     let pages = pages(root).map_err(CliError::Output)?;
     let Some(dir) = dir else {
@@ -77,7 +76,7 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
     Ok(Outcome::Holds)
 }
 
-/// Every page with the name of its file. The page of the program comes first.
+/// Every page with the name of its file; the page of the program is first.
 pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     // Gives each subcommand its global options and its full name.
     root.build();
@@ -91,7 +90,7 @@ pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// What the pages of one program have in common.
+/// The common parts of the pages of one program.
 struct Program {
     name: String,
     version: String,
@@ -115,10 +114,10 @@ impl Program {
     fn page(&self, command: &clap::Command, name: &str) -> io::Result<Vec<u8>> {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ").to_owned();
-        // A page is the long help: what `-h` leaves out has its text here.
+        // A page is the long help, so it includes the options that `-h` omits.
         let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
         let man = Man::new(whole.override_usage(usage))
-            // Not an empty one, which would leave its place to the next.
+            // An empty field would be replaced by the next one.
             .date(" ")
             .source(format!("{} {}", self.name, self.version))
             .manual("User Commands");
@@ -174,7 +173,7 @@ struct After {
 }
 
 impl After {
-    /// What is indented belongs to the heading before it, anything else is a note.
+    /// Indented lines belong to the heading before them; other lines are notes.
     fn of(command: &clap::Command) -> Self {
         let text = command.get_after_long_help().or(command.get_after_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
@@ -197,7 +196,7 @@ impl After {
     }
 }
 
-/// Paragraphs. Columns that somebody has set stay as they are.
+/// Formats paragraphs. Columns that are aligned with blanks stay as they are.
 fn notes(roff: &mut Roff, lines: &[String]) {
     for paragraph in lines.split(String::is_empty) {
         let is_set = paragraph.iter().any(|line| line.starts_with(' '));
@@ -214,7 +213,7 @@ fn notes(roff: &mut Roff, lines: &[String]) {
     }
 }
 
-/// Commands, indented by two columns, each with what it does, indented further.
+/// Formats commands, indented by two columns, each with a description that is indented further.
 fn examples(roff: &mut Roff, lines: &[String]) {
     for line in lines.iter().filter(|line| !line.is_empty()) {
         if let Some(does) = line.strip_prefix("      ") {
@@ -228,7 +227,7 @@ fn examples(roff: &mut Roff, lines: &[String]) {
     }
 }
 
-/// A number and what it means; the lines that go on are indented further than the number.
+/// Formats a number and its meaning; continued lines are indented further than the number.
 fn exit_codes(roff: &mut Roff, lines: &[String]) {
     for line in lines.iter().filter(|line| !line.is_empty()) {
         let line = line.trim_start();
@@ -260,7 +259,7 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    /// Every option and argument of every page has its text below it.
+    /// Every option and argument of every page has a text.
     #[test]
     fn no_option_is_blank() {
         let pages = pages(Cli::command()).expect("pages");

@@ -1,4 +1,4 @@
-//! `resemble pairs`: every pair among the files of some directories.
+//! `resemble pairs`: lists every pair among the files of some directories.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -47,12 +47,12 @@ struct Pairs<'a> {
     /// All DIR arguments, with those of `--files-from`.
     dirs: Vec<PathBuf>,
     print_as: ListAs,
-    /// The rows say whose the files are.
+    /// True if the rows have the owners of the files.
     has_owners: bool,
 }
 
 impl Pairs<'_> {
-    /// The first rows of many are for a reader; a score that is named sorts.
+    /// A limited list is for a reader, so it is sorted by worth. A requested score sorts by that.
     fn order(&self) -> PairOrder {
         match (self.args.score, self.args.selection.top) {
             (None, Some(_)) => PairOrder::Worth,
@@ -60,7 +60,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// What the percentages are shares of.
+    /// Explains the percentages.
     fn title(&self) -> &'static str {
         match self.args.score.unwrap_or_default() {
             PairScore::Containment => lists::LARGER_SHARE,
@@ -111,7 +111,7 @@ impl Verb for Pairs<'_> {
                 (row.owner_a, row.owner_b) = (owners.of(&row.a), owners.of(&row.b));
             }
         }
-        // A path stands in many rows.
+        // A path occurs in many rows.
         let mut shown: HashMap<PathText, PathText> = HashMap::new();
         let paths = body.pairs.iter_mut();
         for path in paths.flat_map(|row| [&mut row.a, &mut row.b]) {

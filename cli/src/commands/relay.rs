@@ -1,4 +1,4 @@
-//! `resemble relay`: joins standard input and output with the daemon's socket, for who asks from
+//! `resemble relay`: connects standard input and output with the daemon's socket, for a client on
 //! another machine.
 
 use std::io::{self, Read, Write};
@@ -20,10 +20,10 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
         source,
     };
     let mut asked = daemon.try_clone().map_err(failed)?;
-    // Ends with the process, if not before.
+    // The thread ends with the process at the latest.
     std::thread::spawn(move || {
         carry(io::stdin().lock(), &mut asked).ok();
-        // Who asked has hung up, and wants no answer.
+        // The client has hung up, so it needs no answer.
         asked.shutdown(Shutdown::Both).ok();
     });
     match carry(&mut daemon, io::stdout().lock()) {
@@ -33,8 +33,8 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
     }
 }
 
-/// Hands on what comes as it comes, to the end. `io::copy` would have the kernel do it (`splice`),
-/// which may wait at a pipe that has long been written to.
+/// Copies bytes as they arrive, to the end. `io::copy` would use `splice`, which may wait at a pipe
+/// that already has data.
 fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
@@ -50,7 +50,7 @@ fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     }
 }
 
-/// What listens at a socket.
+/// Connects to a socket.
 fn connect(socket: &Path) -> CliResult<UnixStream> {
     UnixStream::connect(socket).map_err(|error| {
         let socket = socket.display();

@@ -1,8 +1,8 @@
-//! `resemble groups --review`: a person goes through the clusters and says of which the members are
-//! alike by a frame alone.
+//! `resemble groups --review`: a person visits the clusters and names those whose members share
+//! only a frame.
 //!
-//! What the members of such a cluster have in common is marked as a template, as `templates mark`
-//! does it. So the clusters that follow are those without it, and so are those of the next run.
+//! The text that the members of such a cluster share is marked as a template, as by `templates
+//! mark`. The following clusters, and those of later runs, are made without it.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -46,27 +46,27 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     Ok(Outcome::of(any).with_errors(!asked.missing.is_empty()))
 }
 
-/// What follows an answer of the person.
+/// The next step after an answer of the person.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// The next cluster.
     Next,
     /// The clusters as they are now.
     Again,
-    /// No more.
+    /// The end.
     End,
 }
 
 struct Review<'a> {
     asked: &'a Asked,
     verb: &'a Grouping<'a>,
-    /// The clusters that were shown, by their ids.
+    /// The clusters that were shown, by id.
     seen: HashSet<String>,
     lines: &'a mut dyn Iterator<Item = io::Result<String>>,
 }
 
 impl Review<'_> {
-    /// Shows the clusters that were not shown, until one is marked.
+    /// Shows the remaining clusters, until one is marked.
     fn go_through(
         &mut self,
         ui: &mut Ui,
@@ -114,7 +114,7 @@ impl Review<'_> {
         ui.print(|out| text::groups::print(out, &document))
     }
 
-    /// Asks until the answer is one.
+    /// Asks until the answer is valid.
     fn answer(&mut self, ui: &mut Ui, place: &str) -> CliResult<Step> {
         loop {
             ui.write(|out| {
@@ -134,7 +134,7 @@ impl Review<'_> {
     }
 }
 
-/// What these files have in common is a template from now on.
+/// Marks the text that these files share as a template.
 fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<()> {
     let request = MarkRequest {
         files,

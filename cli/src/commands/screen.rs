@@ -68,8 +68,7 @@ mod with_screen {
         Ok(Outcome::of(found))
     }
 
-    /// Whether the locale says that the terminal shows UTF-8. Of its variables the first that is
-    /// set counts.
+    /// Returns whether the locale is UTF-8. The first of its variables that is set counts.
     fn is_utf8(env: &dyn Fn(&str) -> Option<String>) -> bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let mut set = names.iter().filter_map(|name| env(name));
@@ -78,7 +77,7 @@ mod with_screen {
         locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// The question, to be asked by another thread.
+    /// Prepares the question for another thread.
     fn asking(
         env: &Env,
         global: &Global,

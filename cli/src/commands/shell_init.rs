@@ -1,12 +1,12 @@
 //! `resemble shell-init`: `ls FILE/.similar` on the real paths.
 //!
-//! The kernel refuses a path that goes through a regular file, so the real tree cannot answer
-//! `FILE/.similar`; only a mounted view can. The functions of this verb look at the arguments of
-//! `ls`, `cat`, `cd`, `head`, `tail`, `less`, `cp`, `diff` and `xdg-open`: one that has a component
-//! `.similar` and does not exist is replaced by its place in the view. Every other argument, option
-//! and command line is passed on as it is, and no process is started for it.
+//! The kernel refuses a path that goes through a regular file. So the real tree cannot answer
+//! `FILE/.similar`; only a mounted view can. The functions of this verb check the arguments of
+//! `ls`, `cat`, `cd`, `head`, `tail`, `less`, `cp`, `diff` and `xdg-open`. One that has a component
+//! `.similar` and does not exist is replaced by its path in the view. All other arguments are
+//! passed on unchanged, and no process is started for them.
 //!
-//! The place is found here (`--view`) and not by the shell: the daemon says where its view shows
+//! The path is found here (`--view`) and not by the shell: the daemon reports where its view shows
 //! each watched directory.
 
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 
-/// What the overlay calls the folder of similar files.
+/// The overlay's name for the folder of similar files.
 const SIMILAR: &str = ".similar";
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ShellInitArgs) -> CliResult {
@@ -46,7 +46,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ShellInitArgs)
     Ok(Outcome::Holds)
 }
 
-/// The path in the view; `None` if there is no `.similar` in `path`, or nothing shows it.
+/// The path in the view; `None` if `path` has no `.similar`, or no view shows it.
 fn in_view(env: &Env, global: &Global, path: &Path) -> CliResult<Option<PathBuf>> {
     let Some((subject, rest)) = split(path) else {
         return Ok(None);
@@ -61,7 +61,7 @@ fn in_view(env: &Env, global: &Global, path: &Path) -> CliResult<Option<PathBuf>
     Ok(places.next())
 }
 
-/// What stands before the first `.similar` of a path, and the names behind it.
+/// Splits a path at its first `.similar`.
 fn split(path: &Path) -> Option<(PathBuf, Vec<&OsStr>)> {
     let mut parts = path.iter();
     let mut subject = PathBuf::new();
@@ -78,7 +78,7 @@ fn split(path: &Path) -> Option<(PathBuf, Vec<&OsStr>)> {
     Some((subject, parts.collect()))
 }
 
-/// The folder of what is similar to `real`, if this view shows it.
+/// The folder of files similar to `real`, if this view shows it.
 fn place(mount: &MountStatus, real: &Path, is_dir: bool) -> Option<PathBuf> {
     let of_root = mount.roots.iter().find_map(|root| {
         let below = real.strip_prefix(root.path.as_path()).ok()?;

@@ -50,7 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
     Ok(Outcome::of(status.is_live()))
 }
 
-/// A change is read 10 seconds after it at the latest, unless reading the file takes long.
+/// The age of a change that is overdue. A change is read within 10 seconds, unless reading the file
+/// takes long.
 const LAGGING: u64 = 11;
 
 /// The JSON of `status`: the answer with the fields that every document has.
@@ -93,8 +94,8 @@ const fn tint(state: RootState) -> Tint {
     }
 }
 
-/// The roots alone: the system's daemon says nothing of files to somebody who may not see all of
-/// them.
+/// Prints the roots only. The system's daemon reports no totals to a user who may not see all
+/// files.
 fn print_roots(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let row = |ui: &Ui, root: &RootStatus| {
         vec![
@@ -122,13 +123,13 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     lines.extend(status.notify.iter().map(sink_line));
     lines.extend(trouble_lines(ui, status));
     for line in lines {
-        // Each line is laid out by itself: these lines are sentences and no table.
+        // Each line has its own layout, because these lines are sentences and no table.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())
 }
 
-/// A root: its state, its size, and what is left out.
+/// A root: its state, its size and its exclusions.
 fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     let mut line = vec![
         ui.name(&ShownNames::default().path(&root.path), Tint::Heading),
@@ -154,7 +155,7 @@ fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     line
 }
 
-/// The index, and how far behind the files it is.
+/// The index, and its delay behind the files.
 fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = vec![vec![Cell::left(
         format!(
@@ -184,7 +185,7 @@ fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// Files that are read later, because their last reading took long.
+/// Files that are read later, because they took long to read.
 fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     for wait in &status.waits {
@@ -201,7 +202,7 @@ fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// The process, and what could not be read in full.
+/// The process, and the files that could not be read in full.
 fn process_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     let since = format!(
@@ -252,7 +253,7 @@ fn mount_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// What does not work, and how to mend it.
+/// Problems and their remedies.
 fn trouble_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     for trouble in &status.degraded {
@@ -272,7 +273,7 @@ fn trouble_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// Where alerts go, and whether they arrive.
+/// A destination of alerts, and its state.
 fn sink_line(sink: &SinkStatus) -> Vec<Cell> {
     let mut line = vec![
         Cell::left("alerts to:", Tint::Faint),

@@ -1,4 +1,4 @@
-//! What `resemble status` prints.
+//! The output of `resemble status`.
 
 use super::*;
 use crate::ui::tests::ui;
@@ -129,8 +129,7 @@ fn json() {
     assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
 }
 
-/// What a root is called is one line in quotes, and no type is there that the textfile collector
-/// would refuse.
+/// Any name of a root is one quoted line, and every type is known to the textfile collector.
 #[test]
 fn metrics_are_lines_that_a_collector_reads() {
     let mut status = status();

@@ -1,8 +1,8 @@
-//! Following files through sweeps: what `lost` and `history` have in common.
+//! Follows files through sweeps: the common parts of `lost` and `history`.
 //!
-//! A sweep is a catalogue with its date. The directories that are named are one more sweep, whose
-//! date is now. Every step is a question that other commands ask too, so the daemon and this
-//! process give the same answer.
+//! A sweep is a catalogue with its date. The named directories are one more sweep, dated now. Every
+//! step is a question that other commands ask too, so the daemon and this process give the same
+//! answer.
 
 pub(super) mod history;
 pub(super) mod links;
@@ -34,7 +34,7 @@ use crate::question::Asked;
 struct Sweep {
     /// Its catalogue, or the directories as they are now.
     roots: Vec<Named>,
-    /// When it was made, in seconds since 1970; `None` for now.
+    /// The time of its creation, in seconds since 1970; `None` for now.
     date: Option<i64>,
 }
 
@@ -110,9 +110,9 @@ struct Search<'a> {
     asked: &'a Asked,
     all: &'a [Sweep],
     text: bool,
-    /// What holds for all answers together.
+    /// The header for all answers together.
     header: Header,
-    /// Files that could not be looked at.
+    /// Files that could not be read.
     errors: Vec<SoftError>,
 }
 
@@ -122,7 +122,7 @@ struct Followed {
     sweep: usize,
     /// Its path, as a question names it.
     real: PathBuf,
-    /// Its path below the root of a catalogue, if one knows the file: other sweeps of the same tree
+    /// Its path below the root of a catalogue, if one has the file. Other sweeps of the same tree
     /// have it at the same path.
     below: Option<PathBuf>,
 }
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The answer of these rows, with what the answers say that they were made of.
+    /// Makes an answer of these rows, with the totals of all answers.
     fn answer<R>(self, rows: Vec<R>) -> Answer<R> {
         let answer = Answer::fresh(rows, self.errors);
         let header = Header {
@@ -155,8 +155,8 @@ impl<'a> Search<'a> {
         Answer { header, ..answer }
     }
 
-    /// What resembles the file at `real` among the files of `scope`; `None` if there is no such
-    /// file.
+    /// Finds the relatives of the file at `real` among the files of `scope`; `None` if there is no
+    /// such file.
     fn similar(
         &mut self,
         real: &Path,
@@ -199,10 +199,10 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Where what was at these paths went, by what the daemon saw; places that were not asked about
-    /// are left out.
+    /// Returns where files departed from these paths, as the daemon saw it. Paths outside the
+    /// question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
-        // A command that looks for itself has seen nothing go.
+        // Without a daemon no departures were seen.
         if !self.backend.is_daemon() {
             return Ok(Vec::new());
         }
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A path with all links above it followed, though nothing may be there any more.
+/// Resolves the links above a path, even if no file is there any more.
 fn real_place(path: &Path) -> PathBuf {
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut above = full.ancestors().skip(1);
@@ -298,8 +298,7 @@ fn real_place(path: &Path) -> PathBuf {
     real.unwrap_or(full)
 }
 
-/// The catalogues that were imported, and what the daemon watches if there is one that may be
-/// asked.
+/// The imported catalogues, and the roots of the daemon if one can be asked.
 fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
     let watched = || {
         backend::daemon(env, global)?
@@ -316,7 +315,7 @@ fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
     rows.iter().map(named).collect()
 }
 
-/// The catalogue that a path is in, if it is in one.
+/// Returns the catalogue of a path, if it is in one.
 fn catalogue_of(path: &Path) -> Option<Named> {
     let (name, _) = catalogued::split_shown(path)?;
     let named = names::required(&names::with_colon(name)).ok()?;

@@ -1,6 +1,6 @@
 //! `resemble text`: the text by which a file is compared.
 //!
-//! It is what `why` compares: the text that was taken out of a document, or the file's own. No
+//! It is the text that `why` compares: the one extracted from a document, or the file's own. No
 //! daemon is asked.
 
 use std::io::{self, Write};
@@ -24,17 +24,17 @@ use crate::backend::formats;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 
-/// What is printed of a file.
+/// The output for a file.
 #[derive(Default)]
 struct FileText {
-    /// Texts, each with the names that lead to it from the file.
+    /// Texts, each with the names on the way to it from the file.
     texts: Vec<(Vec<u8>, Vec<u8>)>,
-    /// By what it is compared if not by text alone.
+    /// The other data that it is compared by, if not only by text.
     otherwise: Option<String>,
 }
 
 pub(super) fn run(ui: &mut Ui, args: &TextArgs) -> CliResult {
-    // A small file is taken apart once, for its text and for what cannot be read of it.
+    // A small file is unpacked once, for its text and for its unreadable parts.
     let formats = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let Some(part_reader) = formats.as_ref().map(|formats| formats as &dyn PartReader) else {
         return Ok(Outcome::DoesNot);

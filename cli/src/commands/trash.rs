@@ -1,7 +1,7 @@
-//! `resemble trash`: files go to the trash of their file system, and it says where they are then.
+//! `resemble trash`: moves files to the trash of their file system, and prints their new paths.
 //!
-//! Plans run it. The trash is that of freedesktop.org; a file that would have to be copied to
-//! another file system stays where it is. Paths are printed as plans spell them.
+//! Plans run it. The trash is that of freedesktop.org. A file that would have to be copied to
+//! another file system is not moved. Paths are printed as in plans.
 
 use std::collections::HashSet;
 use std::env;
@@ -32,7 +32,7 @@ pub(super) fn run(ui: &mut Ui, args: &TrashArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// Moves a file, and returns where it is then.
+/// Moves a file, and returns its new path.
 fn moved(file: &Path) -> CliResult<PathBuf> {
     let failed = CliError::file("look at", file);
     let file = absolute(file)?;
@@ -83,7 +83,7 @@ fn lost(file: &Path) -> CliError {
     ))
 }
 
-/// The path of a file, its folder without links.
+/// The absolute path of a file, with links in its folder resolved.
 fn absolute(file: &Path) -> CliResult<PathBuf> {
     let failed = |error| CliError::file("look at", file)(error);
     let path = std::path::absolute(file).map_err(failed)?;
@@ -93,7 +93,7 @@ fn absolute(file: &Path) -> CliResult<PathBuf> {
     }
 }
 
-/// The trash that a file goes to: that of the user's home, or one at the top of its mount.
+/// The trash for a file: that of the user's home, or one at the top of its mount.
 fn trash_of(file: &Path) -> PathBuf {
     let path = |name| {
         env::var_os(name)

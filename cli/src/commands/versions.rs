@@ -1,8 +1,8 @@
-//! `resemble versions`: the versions of one file by their dates.
+//! `resemble versions`: lists the versions of one file by date.
 //!
-//! They are the family of the file, as `groups --of FILE --family` has it, as one list: each has a
-//! row with how much of it is in the file that was asked about. Copies of that file have rows, too;
-//! those of the others are counted.
+//! They are the family of the file, as in `groups --of FILE --family`, but as one list. Each
+//! version has a row with its share in the subject. Copies of the subject have rows, too; copies of
+//! other versions are only counted.
 
 use std::path::Path;
 
@@ -129,8 +129,8 @@ impl Verb for Family<'_> {
     }
 }
 
-/// A row for each content of the family and for each copy of the file that is asked about, the
-/// oldest first. The youngest is marked, unless another is as young.
+/// Makes a row for each content of the family and for each copy of the subject, the oldest first.
+/// The youngest is marked, unless another has the same date.
 fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
     let members = groups.clusters.iter().flat_map(|cluster| &cluster.members);
     let mut rows: Vec<DatedVersion> = members

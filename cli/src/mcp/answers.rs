@@ -1,5 +1,5 @@
-//! What of an answer is given: the first rows of each list and all totals, and no word about what
-//! lies outside the roots.
+//! Selects what an answer includes: the first rows of each list and all totals, but nothing outside
+//! the roots.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::places::Roots;
 use super::tools::{Bounds, ToolKind};
 
-/// Errors that are listed; of more the number is said.
+/// The most errors that are listed; their number is included.
 const MOST_ERRORS: usize = 10;
 
-/// The keys of an answer that are given as they are.
+/// The keys of an answer that are included unchanged.
 const KEPT: [&str; 12] = [
     "fresh",
     "pending",
@@ -27,7 +27,7 @@ const KEPT: [&str; 12] = [
     "shared_bytes",
 ];
 
-/// The answer to a call, made of the document of the command.
+/// Makes the answer to a call from the document of the command.
 pub(super) fn of_document(
     kind: ToolKind,
     document: &Value,
@@ -62,12 +62,13 @@ pub(super) fn of_document(
     fit(&answer, &lists, bounds)
 }
 
-/// Whether a row says something. Of a comparison what is the same is counted in the summary.
+/// Returns whether a row is informative. Equal files of a comparison are only counted in the
+/// summary.
 fn is_wanted(kind: ToolKind, row: &Value) -> bool {
     kind != ToolKind::Compare || row["class"] != "same"
 }
 
-/// Whether a row names nothing outside the roots.
+/// Returns whether a row names nothing outside the roots.
 fn is_within(row: &Value, roots: &Roots) -> bool {
     let is_within = |path: &Value| {
         let path = path.as_str().map(Path::new);
@@ -82,7 +83,7 @@ fn is_within(row: &Value, roots: &Roots) -> bool {
             .is_none_or(|paths| paths.iter().all(is_within))
 }
 
-/// A row without what repeats the question, and without links between members.
+/// Removes fields that repeat the question, and links between members.
 fn terse(kind: ToolKind, row: &Value) -> Value {
     let mut row = row.clone();
     if let Value::Object(fields) = &mut row {
@@ -110,7 +111,7 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
     fields
 }
 
-/// Puts the first rows of each list into the answer, as many as fit, and how many there are.
+/// Adds as many of the first rows of each list as fit, and the totals.
 fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
     let mut rows = bounds.rows;
     loop {
@@ -134,7 +135,7 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
     }
 }
 
-/// A row with at most `most` members or paths: the first ones, the newest, and how many there are.
+/// Cuts a row to at most `most` members or paths: the first ones, the newest, and their total.
 fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     let mut row = row.clone();
     for list in ["members", "paths"] {
@@ -156,7 +157,7 @@ fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     row
 }
 
-/// For each root of the server what the daemon says of it; nothing of other roots.
+/// The daemon's status for each root of the server, and none of other roots.
 fn status(document: &Value, roots: &Roots) -> Value {
     let watched = document["roots"].as_array().map_or(&[][..], Vec::as_slice);
     let state = |root: &Path| {

@@ -1,4 +1,4 @@
-//! What lies beneath the roots, and nothing else.
+//! The paths beneath the roots; all others are refused.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,25 +14,25 @@ use rustix::io::Errno;
 
 use crate::error::{CliError, CliResult};
 
-/// The directories that a server answers about.
+/// The directories that a server answers questions about.
 #[derive(Debug)]
 pub(super) struct Roots {
     all: Vec<Anchor>,
-    /// Where the server was started.
+    /// The working directory of the server at its start.
     here: Option<PathBuf>,
 }
 
 /// A file or a directory beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RootedPath {
-    /// The real path, and the names that lead to a member in it.
+    /// The real path, followed by the names on the way to a member in it.
     pub(super) path: PathBuf,
-    /// As it was asked for.
+    /// The path as requested.
     asked: PathBuf,
     id: (u64, u64),
 }
 
-/// What is said of all that is not beneath a root, there or not.
+/// The error for every path that is not beneath a root, whether it exists or not.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);
@@ -58,17 +58,17 @@ impl Roots {
         self.all.iter().map(Anchor::path)
     }
 
-    /// Whether a path of an answer lies in a root.
+    /// Returns whether a path of an answer is in a root.
     pub(super) fn hold(&self, path: &Path) -> bool {
         self.paths().any(|root| path.starts_with(root))
     }
 
-    /// Whether each root is still where it was. Questions name them by their paths.
+    /// Returns whether each root is still the same directory. Questions name roots by their paths.
     pub(super) fn are_there(&self) -> bool {
         !self.all.iter().any(Anchor::was_replaced)
     }
 
-    /// What a name leads to: a path beneath a root, or a member in one.
+    /// Resolves a name to a path beneath a root, or to a member in one.
     pub(super) fn place(&self, name: &str) -> Result<RootedPath, NoPlace> {
         let path = Path::new(name);
         let whole = (!name.is_empty()).then(|| self.whole(path)).flatten();
@@ -77,15 +77,15 @@ impl Roots {
             .ok_or_else(|| NoPlace(name.chars().take(LONGEST_NAME).collect()))
     }
 
-    /// Whether what was found under a name is still there, the same file. Asked before an answer
-    /// is given: a link that was put in its place meanwhile may lead outside.
+    /// Returns whether a name still leads to the same file. This is checked before an answer is
+    /// sent, because a link put there meanwhile may lead outside.
     pub(super) fn have_still(&self, place: &RootedPath) -> bool {
         let now = self.whole(&place.asked);
         now.is_some_and(|now| now.id == place.id)
     }
 
-    /// The file or directory at a path. A relative one is looked for in each root, and then from
-    /// the current directory.
+    /// Resolves a file or directory. A relative path is tried in each root, then in the current
+    /// directory.
     fn whole(&self, asked: &Path) -> Option<RootedPath> {
         let bases = self.paths().chain(self.here.as_deref());
         let places = bases.flat_map(|base| {
@@ -96,7 +96,7 @@ impl Roots {
         places.flatten().next()
     }
 
-    /// The member that a path names behind a `!` in a file beneath a root.
+    /// Resolves a path that names a member behind a `!` in a file beneath a root.
     fn member(&self, path: &Path) -> Option<RootedPath> {
         ways_into(path).find_map(|(file, names)| {
             let below = PathBuf::from(OsString::from_vec(names.to_vec()));
@@ -106,7 +106,7 @@ impl Roots {
                 return None;
             }
             let file = self.whole(file)?;
-            // The whole could also be a path, which leads who knows where.
+            // The whole could also be a path, which may lead outside.
             let mut beside = file.path.clone().into_os_string();
             beside.push(OsString::from_vec(vec![INTO]));
             for more in ["".as_ref(), first.as_os_str()] {
@@ -123,7 +123,7 @@ impl Roots {
     }
 }
 
-/// The file or directory at a path beneath a root.
+/// Opens a file or directory at a path beneath a root.
 fn found(root: &Anchor, path: &Path, asked: &Path) -> Result<RootedPath, Errno> {
     let file = root.open_at(path, OFlags::PATH)?;
     let stat = Stat::of(file.as_fd())?;
@@ -131,7 +131,7 @@ fn found(root: &Anchor, path: &Path, asked: &Path) -> Result<RootedPath, Errno> 
     let real = rustix::fs::readlinkat(CWD, link, Vec::new())?;
     let path = PathBuf::from(OsString::from_vec(real.into_bytes()));
     match stat.kind {
-        // Where the kernel does not keep a path beneath the root, this does.
+        // This check is for kernels that cannot keep a path beneath the root.
         Kind::File | Kind::Dir if path.starts_with(root.path()) => Ok(RootedPath {
             path,
             asked: asked.to_owned(),
@@ -185,10 +185,10 @@ mod tests {
             "a\0b",
         ];
         for name in names {
-            // The same is said of what is there and of what is not.
+            // The error is the same for paths that exist and paths that do not.
             assert_eq!(roots.place(name), Err(NoPlace(name.to_owned())), "{name:?}");
         }
-        // A folder or a link that begins with the name of a file and a mark.
+        // A folder or a link whose name begins with that of a file and a mark.
         fs::write(at("in/b"), "b").unwrap();
         fs::create_dir(at("in/b!")).unwrap();
         fs::write(at("in/c"), "c").unwrap();

@@ -1,4 +1,4 @@
-//! The tools: what they are called, what they take, and which question of the command line each is.
+//! The tools: their names, their arguments, and the question of the command line that each asks.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::asking::Invocation;
 use super::places::{RootedPath, Roots};
 
-/// The longest text that is asked about.
+/// The longest text that a question can be about.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Rows of an answer, if the caller does not say: what a reader takes in at once.
+/// The default number of rows of an answer: few enough to be read at once.
 const ROWS: usize = 20;
 const MOST_ROWS: usize = 1000;
 
-/// Bytes of an answer, if the caller does not say.
+/// The default size of an answer in bytes.
 const BYTES: usize = 32 << 10;
 const LEAST_BYTES: usize = 1 << 10;
 const MOST_BYTES: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) enum ToolKind {
     Status,
 }
 
-/// How much of an answer is given.
+/// The limits of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) rows: usize,
@@ -46,12 +46,12 @@ pub(super) struct Bounds {
 pub(super) struct Call {
     pub(super) kind: ToolKind,
     pub(super) invocation: Invocation,
-    /// What it names; looked at once more before the answer is given.
+    /// The paths that it names; they are checked again before the answer is sent.
     pub(super) places: Vec<RootedPath>,
     pub(super) bounds: Bounds,
 }
 
-/// What callers may say, of all tools together.
+/// The arguments of all tools together.
 #[derive(Debug, Default, Deserialize)]
 struct Arguments {
     path: Option<String>,
@@ -83,7 +83,7 @@ impl ToolKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Name, title and description.
+    /// Returns its name, title and description.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Find => (
@@ -135,7 +135,7 @@ impl ToolKind {
         }
     }
 
-    /// What it takes, and what of that it needs.
+    /// Returns its arguments, and those that are required.
     fn properties(self) -> (Value, &'static [&'static str]) {
         let (mut properties, required) = self.own_properties();
         if self != Self::Status {
@@ -194,7 +194,7 @@ impl ToolKind {
         }
     }
 
-    /// As clients see it.
+    /// Describes it for clients.
     fn tool(self) -> Tool {
         let (name, title, description) = self.words();
         let (properties, required) = self.properties();
@@ -224,7 +224,7 @@ pub(super) fn all() -> Vec<Tool> {
 }
 
 impl Call {
-    /// A call of a tool with these arguments, or one sentence about what is wrong with them.
+    /// Parses a call of a tool with these arguments, or returns a sentence about an error in them.
     pub(super) fn of(
         kind: ToolKind,
         arguments: Option<JsonObject>,
@@ -337,7 +337,7 @@ fn bound(
     }
 }
 
-/// The arguments of a process as they come together.
+/// The arguments of a process, collected one by one.
 struct Asking<'a> {
     roots: &'a Roots,
     places: Vec<RootedPath>,
@@ -349,7 +349,8 @@ impl Asking<'_> {
         self.arguments.push(word.into());
     }
 
-    /// A file or directory beneath a root. Its path is absolute: it is never taken for an option.
+    /// Adds a file or directory beneath a root. Its path is absolute, so it cannot be taken for an
+    /// option.
     fn place(&mut self, name: &str) -> Result<(), String> {
         let place = self.roots.place(name).map_err(|error| error.to_string())?;
         self.arguments.push(place.path.clone().into());
@@ -357,7 +358,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Where it looks: in these, else in all roots.
+    /// Adds the directories to be searched: these, or all roots.
     fn scope(&mut self, option: &str, within: Option<Vec<String>>) -> Result<(), String> {
         let Some(within) = within.filter(|within| !within.is_empty()) else {
             for root in self.roots.paths() {

@@ -1,7 +1,7 @@
-//! What the screen shows: groups of files, and where these lie.
+//! The content of the screen: groups of files, and their folders.
 //!
-//! A report of `groups` has sets of identical files and clusters, a report of `compare` rows of at
-//! most two files. All of them are groups here: files that are looked at together.
+//! A report of `groups` has sets of identical files and clusters. A report of `compare` has rows of
+//! at most two files. All of them are groups here: files that are shown together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use resemble_proto::message::{ClusterKind, CompareClass, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-/// What the files of a group have to do with each other.
+/// The relation between the files of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
     /// Their bytes are equal.
@@ -45,7 +45,7 @@ const KINDS: [GroupKind; 14] = [
 ];
 
 impl GroupKind {
-    /// The word of the contract.
+    /// The word for it in the protocol.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Identical => "identical",
@@ -54,7 +54,7 @@ impl GroupKind {
         }
     }
 
-    /// Whether the bytes of its files are equal.
+    /// Returns whether the bytes of its files are equal.
     pub(crate) const fn is_equal(self) -> bool {
         matches!(
             self,
@@ -63,13 +63,13 @@ impl GroupKind {
     }
 }
 
-/// Files that are looked at together.
+/// Files that are shown together.
 #[derive(Clone, Debug)]
 pub(crate) struct FileGroup {
     pub(crate) kind: GroupKind,
-    /// Its files among those of the collection.
+    /// The indexes of its files in the collection.
     pub(crate) files: Range<usize>,
-    /// The bytes that it has more than once; of a row those that differ.
+    /// The bytes that it has more than once; for a row, those that differ.
     pub(crate) bytes: u64,
     /// The average share of a file and the centre that is in the other.
     pub(crate) share: Fraction,
@@ -81,32 +81,32 @@ pub(crate) struct GroupFile {
     pub(crate) path: PathText,
     pub(crate) size: Option<u64>,
     pub(crate) mtime: Option<i64>,
-    /// How much of it is in the centre, and how much of the centre is in it.
+    /// The share of it in the centre, and the share of the centre in it.
     pub(crate) shares: (Fraction, Fraction),
     pub(crate) group: usize,
 }
 
-/// The groups of a report, those with most bytes first.
+/// The groups of a report, those with the most bytes first.
 #[derive(Debug, Default)]
 pub(crate) struct Collection {
     pub(crate) groups: Vec<FileGroup>,
     pub(crate) files: Vec<GroupFile>,
-    /// The kinds that there are.
+    /// The kinds that occur.
     pub(crate) kinds: Vec<GroupKind>,
-    /// Two trees were compared; otherwise groups were looked for.
+    /// True if two trees were compared; otherwise it is a report of groups.
     pub(crate) is_comparison: bool,
-    /// The files that could not be looked at.
+    /// The number of files that could not be read.
     pub(crate) unread: usize,
-    /// The files that folders are about, by path.
+    /// The files that folders show, by path.
     by_path: Vec<usize>,
 }
 
 /// A folder or a file in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FolderRow {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathText,
-    /// The file; `None` of a folder.
+    /// The file; `None` for a folder.
     pub(crate) file: Option<usize>,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -220,7 +220,7 @@ impl Collection {
             .map_or(&[], |group| &self.files[group.files.clone()])
     }
 
-    /// The folder that all files of the tree lie in.
+    /// The deepest folder that contains all files of the tree.
     pub(crate) fn top(&self) -> PathBuf {
         let ends = self.by_path.first().zip(self.by_path.last());
         let Some((first, last)) = ends else {
@@ -234,11 +234,11 @@ impl Collection {
         common.unwrap_or(Path::new("")).to_owned()
     }
 
-    /// The files at and below a folder that folders are about: those that exist more than once, or
-    /// in a comparison those that are not the same.
+    /// The files at and below a folder that folders show. These are files that exist more than
+    /// once, or in a comparison those that are not the same.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let path = |file: &usize| self.files[*file].path.as_path();
-        // Paths are sorted as bytes: what lies in a folder begins with its name and a slash.
+        // Paths are sorted as bytes, so those in a folder begin with its name and a slash.
         let mut start = folder.as_os_str().as_bytes().to_vec();
         if !start.is_empty() && !start.ends_with(b"/") {
             start.push(b'/');
@@ -253,7 +253,7 @@ impl Collection {
             .copied()
     }
 
-    /// What lies in a folder, most bytes first, of those files that are `wanted`.
+    /// The entries of a folder with `wanted` files, most bytes first.
     pub(crate) fn folder(
         &self,
         folder: &Path,
@@ -288,7 +288,8 @@ impl Collection {
         rows
     }
 
-    /// Which file a group is compared with: the newest or the largest, of several such the first.
+    /// Returns the file that a group is compared with: the newest or the largest, and the first of
+    /// several.
     pub(crate) fn reference(&self, group: usize, by_size: bool) -> usize {
         let rank = |file: &GroupFile| {
             let size = i64::try_from(file.size.unwrap_or_default()).unwrap_or(i64::MAX);
@@ -304,7 +305,7 @@ impl Collection {
     }
 }
 
-/// Whether a name has `text` in it; letters of ASCII are the same in both cases.
+/// Returns whether a path contains `text`, ignoring the case of ASCII letters.
 pub(crate) fn has(path: &PathText, text: &[u8]) -> bool {
     let Some(first) = text.first() else {
         return true;

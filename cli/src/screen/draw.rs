@@ -1,7 +1,7 @@
-//! Draws the screen. It is a function of the state and of how the terminal is.
+//! Draws the screen, as a function of its state and of the terminal.
 //!
-//! Every name is quoted as on any terminal, and what is wider than its column is cut. At the end
-//! colours are taken away where they are not wanted, and letters that the terminal cannot show.
+//! Every name is quoted as on any terminal, and text wider than its column is cut. At the end
+//! unwanted colours are removed, and letters that the terminal cannot show are replaced.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -20,17 +20,17 @@ use super::model::{PairFindings, Place, Prompt, Screen};
 use super::regions::Regions;
 use crate::columns::{Paper, RowLine, SideLine, color_of};
 
-/// How the terminal is.
+/// The properties of the terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) color: bool,
-    /// It shows letters of ASCII alone.
+    /// True if it shows only ASCII letters.
     pub(crate) ascii: bool,
-    /// Where times are shown.
+    /// The style of times.
     pub(crate) style: TextStyle,
 }
 
-/// On a smaller screen nothing can be shown.
+/// The least size of a screen on which anything is shown.
 const LEAST: (u16, u16) = (40, 10);
 
 const FAINT: Style = Style::new().fg(Color::DarkGray);
@@ -74,7 +74,7 @@ pub(crate) fn draw(screen: &Screen, look: &Look, frame: &mut Frame<'_>) {
     }
 }
 
-/// Takes away what the terminal cannot show.
+/// Removes what the terminal cannot show.
 fn plain(buffer: &mut Buffer, look: &Look) {
     for cell in &mut buffer.content {
         if look.ascii && !cell.symbol().is_ascii() {
@@ -109,7 +109,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// A row of a list; the chosen one is turned over in its whole width.
+    /// Draws a row of a list; the chosen one is inverted over its whole width.
     fn row(&mut self, row: u16, line: Line<'_>, is_chosen: bool) {
         self.line(row, line);
         if is_chosen {
@@ -177,7 +177,7 @@ fn title(screen: &Screen) -> Line<'static> {
 
 fn last_line(screen: &Screen, width: usize) -> Line<'static> {
     let ask = |text: String| Line::styled(text, HEADING);
-    // What is typed is seen at its end.
+    // Long input is shown by its end.
     let typed = |label: &str, text: &str| {
         let room = width.saturating_sub(label.width() + 2);
         ask(format!("{label} {}_", fitted(&harmless(text), room)))
@@ -222,7 +222,7 @@ fn last_line(screen: &Screen, width: usize) -> Line<'static> {
     }
 }
 
-/// What will happen.
+/// Draws the effect of the plan.
 fn pane(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     canvas.rule(regions.pane.start, "what the plan will do");
     let rows = regions.pane.start + 1..regions.pane.end;
@@ -248,7 +248,7 @@ fn pane(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The rows of the list that are in sight, with their place in it.
+/// The visible rows of the list, with their indexes.
 fn in_sight(screen: &Screen, regions: &Regions) -> impl Iterator<Item = (u16, usize)> {
     regions.list.clone().zip(screen.cursor.top..screen.len())
 }
@@ -304,7 +304,7 @@ fn groups(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Can
     }
 }
 
-/// Where in the list the cursor is.
+/// The position of the cursor in the list.
 fn place(screen: &Screen) -> String {
     let (at, len) = (screen.cursor.at as u64 + 1, screen.len() as u64);
     format!("{} of {}", human_count(at.min(len)), human_count(len))
@@ -355,7 +355,7 @@ fn folders(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Ca
     }
 }
 
-/// The files of a group, or those that are marked.
+/// Draws the files of a group, or the marked ones.
 fn files(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Canvas<'_>) {
     let count = counted(screen.len() as u64, "file");
     let (text, first, reference) = if let Place::Group(at) = screen.place {
@@ -528,7 +528,7 @@ fn percent(share: Fraction, is_equal: bool) -> String {
         .map_or_else(|| "-".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// The text in this many columns. It loses its beginning: names differ at their end.
+/// Cuts the text to this many columns. It loses its beginning, because names differ at their end.
 fn fitted(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The files that are marked to go.
+//! The files that are marked to be removed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,32 +7,32 @@ use resemble_proto::path::PathText;
 
 use super::collection::{Collection, GroupFile, GroupKind};
 
-/// Why a near copy has no mark.
+/// The reason why a near copy has no mark.
 pub(super) const ONLY_EQUAL: &str =
     "only files of identical sets can be marked; near copies are there to be looked at";
 
-/// Why a file has no mark.
+/// The reason why a file has no mark.
 const LAST: &str = "this is the last file of its set without a mark: one copy always stays";
 
-/// Which files of a set stay.
+/// The rule for the files of a set that stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeepChoice {
     Newest,
     Oldest,
     Shortest,
-    /// Those in a folder, if there are some.
+    /// Files in this folder, if there are any.
     In(PathBuf),
 }
 
-/// What is marked.
+/// The marked files.
 #[derive(Debug, Default)]
 pub(crate) struct FileMarks {
     files: BTreeSet<usize>,
-    /// A plan of just these marks was written.
+    /// True if a plan of exactly these marks was written.
     pub(crate) is_saved: bool,
 }
 
-/// What the marks amount to.
+/// The totals of the marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MarksTally {
     pub(crate) files: u64,
@@ -59,7 +59,7 @@ impl FileMarks {
         self.files.range(files).count()
     }
 
-    /// Marks a file, or says why not.
+    /// Marks a file, or returns the reason why not.
     pub(crate) fn mark(&mut self, all: &Collection, file: usize) -> Result<(), &'static str> {
         let group = all.files[file].group;
         if all.groups[group].kind != GroupKind::Identical {
@@ -73,15 +73,15 @@ impl FileMarks {
         Ok(())
     }
 
-    /// Takes a mark away, and says whether there was one.
+    /// Removes a mark, and returns whether there was one.
     pub(crate) fn unmark(&mut self, file: usize) -> bool {
         let was_there = self.files.remove(&file);
         self.is_saved &= !was_there;
         was_there
     }
 
-    /// Marks all files of these sets but those that stay, in place of the marks that they had.
-    /// Returns how many sets and files are marked.
+    /// Marks all files of these sets except those that stay, replacing earlier marks. Returns the
+    /// number of sets and files that are marked.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,
@@ -135,7 +135,7 @@ impl FileMarks {
         (sets, count)
     }
 
-    /// What the marks amount to.
+    /// Returns the totals of the marks.
     pub(crate) fn tally(&self, all: &Collection) -> MarksTally {
         let mut tally = MarksTally::default();
         let mut last = None;
@@ -147,7 +147,7 @@ impl FileMarks {
         tally
     }
 
-    /// Each marked file, behind the first file of its set that stays.
+    /// Each marked file, after the first unmarked file of its set.
     pub(crate) fn pairs(&self, all: &Collection) -> Vec<(PathText, PathText)> {
         let pair = |file: &usize| {
             let mut members = all.groups[all.files[*file].group].files.clone();

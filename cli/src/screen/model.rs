@@ -1,9 +1,9 @@
-//! The state of the screen, and what a key makes of it. Nothing here reads a file or a terminal.
+//! The state of the screen, and its changes by keys. Nothing here reads a file or a terminal.
 //!
-//! 1. One key does one thing, in every place where it does anything.
-//! 2. Marks are kept by file: they stay when a folder or a group is left. At least one file of each
-//!    set stays without a mark, and only files with an equal one can have a mark.
-//! 3. What takes time is an [`Effect`], which is carried out elsewhere; [`Screen::hear`] takes the
+//! 1. A key has one meaning, at every place where it has any.
+//! 2. Marks are kept by file, so they stay when a folder or a group is left. At least one file of
+//!    each set stays unmarked. Only files with an equal one can be marked.
+//! 3. Slow work is an [`Effect`], which is carried out elsewhere. [`Screen::hear`] takes the
 //!    result.
 
 mod marking;
@@ -19,7 +19,7 @@ use super::marks::{FileMarks, KeepChoice};
 use super::regions::{ListCursor, Regions};
 use resemble_report::plan::Treatment;
 
-/// What a person does.
+/// An input of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Char(char),
@@ -34,17 +34,17 @@ pub(crate) enum Key {
     Home,
     End,
     Click(u16, u16),
-    /// Control and C.
+    /// Control-C.
     Interrupt,
     Resize(u16, u16),
 }
 
-/// What is to be done about a key.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Nothing,
     Quit,
-    /// Lay two files side by side.
+    /// Show two files side by side.
     Compare(PathText, PathText),
     /// Write a plan.
     Write(PlanOrder),
@@ -55,17 +55,17 @@ pub(crate) enum Effect {
 pub(crate) struct PlanOrder {
     pub(crate) kind: Treatment,
     pub(crate) file: PathBuf,
-    /// A file that stays, and its equal that goes.
+    /// Pairs of a file that stays and an equal one that is removed.
     pub(crate) pairs: Vec<(PathText, PathText)>,
 }
 
-/// What was done meanwhile.
+/// The result of an effect.
 #[derive(Debug)]
 pub(crate) enum News {
     Answer(Collection),
-    /// Two files, and what they have in common.
+    /// Two files and their comparison.
     Evidence(PathText, PathText, Result<PairFindings, String>),
-    /// What became of a plan.
+    /// The result of writing a plan.
     Written(Result<String, String>),
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct PairFindings {
     pub(crate) view: View,
 }
 
-/// What is looked at.
+/// The list that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Groups,
@@ -87,7 +87,7 @@ pub(crate) enum Place {
     Marked,
 }
 
-/// What is asked in the last line.
+/// The question in the last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Prompt {
     None,
@@ -103,27 +103,27 @@ pub(crate) enum Prompt {
 /// The screen.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    /// What the question is about, for the first line.
+    /// The subject of the question, for the first line.
     pub(crate) title: String,
-    /// `None` while it is being counted.
+    /// `None` while the question is computed.
     pub(crate) collection: Option<Collection>,
-    /// What is being done until then.
+    /// The activity until then.
     pub(crate) doing: String,
     pub(crate) place: Place,
-    /// Where the places that were left are gone back to.
+    /// The places that `Escape` returns to.
     behind: Vec<(Place, ListCursor)>,
     pub(crate) cursor: ListCursor,
     /// The groups that are listed.
     pub(crate) shown: Vec<usize>,
-    /// The folder, and what is in it.
+    /// The folder, and its rows.
     pub(crate) folder: PathBuf,
     pub(crate) rows: Vec<FolderRow>,
-    /// The files that are marked, when the list of them was opened.
+    /// The files that were marked when their list was opened.
     pub(crate) marked: Vec<usize>,
     pub(crate) filter: String,
     pub(crate) kind: Option<GroupKind>,
     pub(crate) marks: FileMarks,
-    /// Members are compared with the largest file, not with the newest.
+    /// True if members are compared with the largest file instead of the newest.
     pub(crate) by_size: bool,
     pub(crate) evidence: Option<(PathText, PathText, Result<PairFindings, String>)>,
     pub(crate) prompt: Prompt,
@@ -133,7 +133,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// A screen on which nothing is counted yet.
+    /// Creates a screen without an answer yet.
     pub(crate) fn new(title: String, doing: &str, size: (u16, u16)) -> Self {
         Self {
             title,
@@ -157,7 +157,7 @@ impl Screen {
         }
     }
 
-    /// Takes what was done meanwhile.
+    /// Takes the result of an effect.
     pub(crate) fn hear(&mut self, news: News) {
         match news {
             News::Answer(collection) => {
@@ -180,7 +180,7 @@ impl Screen {
         }
     }
 
-    /// Does what a key is for.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> Effect {
         if let Key::Resize(columns, rows) = key {
             self.size = (columns, rows);
@@ -195,7 +195,7 @@ impl Screen {
             Prompt::None => self.command(key),
             Prompt::Help => Effect::Nothing,
             Prompt::Filter(text) => {
-                // What is typed is listed at once.
+                // The list follows each typed character.
                 let effect = self.typing(key, text, Prompt::Filter, Self::filter_by);
                 match &self.prompt {
                     Prompt::Filter(text) => self.filter_by(&text.clone()),
@@ -272,7 +272,7 @@ impl Screen {
         Effect::Nothing
     }
 
-    /// A key while text is typed.
+    /// Handles a key while text is typed.
     fn typing(
         &mut self,
         key: Key,
@@ -295,7 +295,7 @@ impl Screen {
         Regions::of(self.size)
     }
 
-    /// The kinds with their keys; those that are listed are marked.
+    /// The kinds with their keys, and whether each is listed.
     pub(crate) fn tabs(&self) -> Vec<(String, bool)> {
         let kinds = self
             .collection

@@ -1,4 +1,4 @@
-//! Where on the screen what is, and which rows of a list are in sight.
+//! The regions of the screen, and the visible rows of a list.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(crate) struct Regions {
     pub(crate) tabs: u16,
     pub(crate) heading: u16,
     pub(crate) list: Range<u16>,
-    /// The pane of what will happen, with the line above it.
+    /// The pane for the effect of the plan, with the line above it.
     pub(crate) pane: Range<u16>,
     /// Prompts, notes and keys.
     pub(crate) last: u16,
@@ -21,7 +21,7 @@ impl Regions {
     /// The regions of a screen of this many columns and rows.
     pub(crate) fn of((_, rows): (u16, u16)) -> Self {
         let last = rows.saturating_sub(1);
-        // A tall screen shows some of the files that go as well.
+        // On a tall screen the pane also shows some of the files to be removed.
         let pane = (rows / 6).clamp(3, 10);
         let end = last.saturating_sub(pane).max(3);
         Self {
@@ -39,7 +39,7 @@ impl Regions {
     }
 }
 
-/// A row of a list, and the first one in sight.
+/// A row of a list, and the first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListCursor {
     pub(crate) at: usize,
@@ -47,7 +47,7 @@ pub(crate) struct ListCursor {
 }
 
 impl ListCursor {
-    /// Stays within the rows, of which some are in sight.
+    /// Keeps the cursor within the rows, and visible.
     pub(crate) fn keep(&mut self, rows: usize, in_sight: usize) {
         self.at = self.at.min(rows.saturating_sub(1));
         let lowest = (self.at + 1).saturating_sub(in_sight);
@@ -56,7 +56,7 @@ impl ListCursor {
     }
 }
 
-/// The tab in a column, where two blanks lie between the tabs.
+/// The tab in a column; two blanks separate the tabs.
 pub(crate) fn tab_at(tabs: &[(String, bool)], column: u16) -> Option<usize> {
     let mut from = 0;
     tabs.iter().position(|(text, _)| {

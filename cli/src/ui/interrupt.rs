@@ -1,8 +1,8 @@
-//! Ctrl-C while something on the screen has to go first.
+//! Handles Ctrl-C while something on the screen has to be removed first.
 //!
-//! By itself Ctrl-C ends the process where it stands. While a pager runs it is for the pager, and
-//! while progress is drawn the line is wiped away before. Handlers stay once they are there, so
-//! there is one for all, and a flag that says whether it does what the system would have done.
+//! By default Ctrl-C ends the process at once. While a pager runs, Ctrl-C is for the pager. While
+//! progress is drawn, its line is wiped first. Handlers cannot be removed. So there is one for both
+//! cases, and a flag that enables the default action.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,14 +14,14 @@ static INTERRUPT: OnceLock<Option<Interrupt>> = OnceLock::new();
 
 #[derive(Debug)]
 struct Interrupt {
-    /// Ctrl-C ends the process.
+    /// True if Ctrl-C ends the process.
     ends: Arc<AtomicBool>,
-    /// It was pressed while it did not.
+    /// True if it was pressed while it did not.
     heard: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// `None` if the system takes no handler: then Ctrl-C goes on to end the process.
+    /// Installs the handler; `None` if the system refuses. Then Ctrl-C still ends the process.
     fn installed() -> Option<&'static Self> {
         let install = || {
             let (ends, heard) = (Arc::default(), Arc::default());
@@ -33,25 +33,25 @@ impl Interrupt {
     }
 }
 
-/// From here on Ctrl-C is only remembered.
+/// From now on Ctrl-C is only recorded.
 pub(super) fn hold() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(false, Ordering::SeqCst);
     }
 }
 
-/// From here on Ctrl-C ends the process again, and at once if it was pressed meanwhile.
+/// From now on Ctrl-C ends the process again, and at once if it was pressed meanwhile.
 pub(super) fn release() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(true, Ordering::SeqCst);
         if was_pressed() {
-            // Cannot fail for a signal that there is; if it did, the work would go on.
+            // This cannot fail for a valid signal; if it did, the work would continue.
             low_level::emulate_default_handler(SIGINT).unwrap_or_default();
         }
     }
 }
 
-/// Whether Ctrl-C was pressed while it was held.
+/// Returns whether Ctrl-C was pressed while it was held.
 pub(super) fn was_pressed() -> bool {
     let interrupt = Interrupt::installed();
     interrupt.is_some_and(|interrupt| interrupt.heard.load(Ordering::SeqCst))

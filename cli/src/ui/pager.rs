@@ -1,15 +1,15 @@
 //! Long output on a terminal goes through `$PAGER`.
 //!
-//! 1. A pager runs only for output that does not fit the screen: the first screenful is held back,
-//!    and printed as it is if nothing follows. So a short answer costs no process and leaves the
-//!    terminal as any other command does, whatever the pager is.
-//! 2. A pager that is not there is no error: everything written is kept until the pager has
-//!    ended, and printed plainly if it never started (the shell says 126 or 127).
-//! 3. A user who quits the pager early has seen enough: what is written afterwards is dropped, and
-//!    the exit code is that of the answer. That is why the pager is a child of this process and
-//!    does not replace it: `resemble covered DIR --by ROOT && …` depends on the exit code.
-//! 4. Ctrl-C is for the pager while one runs: if it ended this process, the pager and the shell
-//!    would fight for the terminal.
+//! 1. A pager runs only for output that does not fit the screen. The first screenful is held back,
+//!    and printed directly if nothing follows. So a short answer costs no process, and no pager
+//!    affects the terminal.
+//! 2. A missing pager is no error. All output is kept until the pager has ended, and printed
+//!    directly if it never started (the shell exits with 126 or 127).
+//! 3. A user may quit the pager early. Further output is dropped, and the exit code is that of the
+//!    answer. So the pager is a child of this process and does not replace it: `resemble covered
+//!    DIR --by ROOT && …` depends on the exit code.
+//! 4. Ctrl-C is for the pager while one runs. If it ended this process, the pager and the shell
+//!    would compete for the terminal.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -32,10 +32,10 @@ pub(super) struct Pager {
     /// Lines of the screen that are filled, and the column of the next character.
     filled: usize,
     column: usize,
-    /// Everything that was written.
+    /// All output so far.
     held: Vec<u8>,
     child: Option<Child>,
-    /// The pager takes no more, or could not be started.
+    /// True if the pager takes no more, or could not be started.
     closed: bool,
 }
 
@@ -66,7 +66,7 @@ impl Pager {
     }
 
     /// Counts lines as the terminal shows them, with long lines wrapped. Each byte counts as a
-    /// column, so the pager may start too early, which does no harm.
+    /// column, so the pager may start too early, which is harmless.
     fn count(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if *byte == b'\n' || self.column == self.columns {
@@ -79,15 +79,15 @@ impl Pager {
         }
     }
 
-    /// Starts the pager and hands it what was held back.
+    /// Starts the pager and writes the held output to it.
     fn start(&mut self) {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.command).stdin(Stdio::piped());
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
-        // From now on Ctrl-C only sets a flag that nobody reads. That holds until this process
-        // ends, which is soon after the pager has ended.
+        // From now on Ctrl-C only sets a flag that is not read. This process ends soon after the
+        // pager.
         interrupt::hold();
         match command.spawn() {
             Ok(child) => {
@@ -96,7 +96,7 @@ impl Pager {
                 self.hand_on(&held);
                 self.held = held;
             }
-            // Then `finish` prints what was held back.
+            // `finish` then prints the held output.
             Err(_) => self.closed = true,
         }
     }
@@ -110,7 +110,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the pager has ended. If no pager has shown what was held back, prints it.
+    /// Waits until the pager has ended. If no pager has shown the held output, prints it.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let shown = match self.child.take() {
             Some(mut child) => {
@@ -144,7 +144,7 @@ impl Write for Pager {
         Ok(bytes.len())
     }
 
-    /// What is held back is printed by [`Self::finish`].
+    /// [`Self::finish`] prints the held output.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! What is printed on a terminal, and what is printed into a pipe.
+//! Output on a terminal, and output into a pipe.
 
 use super::*;
 use resemble_proto::message::SoftErrorKind;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a [`Ui`] wrote.
+/// The output of a [`Ui`].
 #[derive(Clone, Default)]
 pub(crate) struct Written(Rc<RefCell<Vec<u8>>>);
 
@@ -26,7 +26,7 @@ impl Write for Written {
     }
 }
 
-/// A [`Ui`] on a terminal or in a pipe, and what it writes to both streams.
+/// A [`Ui`] on a terminal or in a pipe, and its output on both streams.
 pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
     let (out, err) = (Written::default(), Written::default());
     let ui = Ui {
@@ -105,7 +105,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
     let shown = "a\\u001b[2J\t\\u009b31m\\u202e\\xff\
         \\xed\\xa0\\x80 日\\u000d\\xf0\\x9f\n\\xc3";
     for (terminal, expected) in [(true, shown.as_bytes()), (false, name.as_slice())] {
-        // In pieces of any length, which cut characters.
+        // Pieces of any length, which cut characters.
         for piece in 1..=name.len() {
             let (mut ui, out, _) = ui(terminal);
             ui.write_data(|out| name.chunks(piece).try_for_each(|it| out.write_all(it)))
@@ -113,7 +113,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
             assert_eq!(*out.0.borrow(), expected, "{piece}");
         }
     }
-    // In JSON that is the same value.
+    // In JSON the value stays the same.
     let (mut ui, out, _) = ui(true);
     let value = "\u{7f}\u{9b}\u{202e}\u{e0041}é";
     ui.write_data(|out| Ok(serde_json::to_writer(out, value)?))
@@ -145,7 +145,7 @@ fn messages_cannot_paint_the_screen() {
         kind: SoftErrorKind::Unreadable,
         message: "no\x1b[2J".into(),
     }]);
-    // A daemon says its version itself, and notes may quote it.
+    // A daemon reports its own version, and notes may quote it.
     ui.talk = Talk::Details;
     ui.note("version \x1b[2J");
     ui.detail("version \x1b]0;x\x07");
@@ -157,7 +157,7 @@ fn messages_cannot_paint_the_screen() {
     );
 }
 
-/// A collection may have thousands of them.
+/// A collection may have thousands of unread documents.
 #[test]
 fn of_unread_documents_the_first_are_named() {
     let (mut ui, _, err) = ui(false);
@@ -212,7 +212,7 @@ fn the_output_file_is_made_with_the_first_byte() {
     ui.finish(Ok(Outcome::Holds));
     assert_eq!(std::fs::read(&path).unwrap(), b"a b\n");
     assert_eq!((out.text(), err.text()), (String::new(), String::new()));
-    // A command that fails leaves what was there, and nothing beside it.
+    // A command that fails keeps the earlier file, and leaves no other.
     let (mut ui, ..) = self::ui(true);
     ui.redirect(Some(&path));
     ui.lines(&[vec![Cell::left("half", Tint::Plain)]], b'\n')

@@ -1,4 +1,4 @@
-//! The action in `.github/actions/check`: its steps, run as a runner runs them.
+//! The action in `.github/actions/check`: its steps, run as by a runner.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,13 +19,13 @@ fn action() -> Yaml {
     YamlLoader::load_from_str(&text).unwrap().remove(0)
 }
 
-/// What an environment variable of a step is: an input, by its name.
+/// Returns the input that an environment variable of a step has.
 fn input_of(value: &str) -> &str {
     let name = value.strip_prefix("${{ inputs.").unwrap();
     name.strip_suffix(" }}").unwrap()
 }
 
-/// Runs the steps with these inputs and the defaults of others, until one fails. Nothing but the
+/// Runs the steps with these inputs and the defaults of others, until one fails. Only the
 /// installation is replaced: a `cargo` that links the program under test.
 fn run(it: &Repository, inputs: &[(&str, &str)]) -> Ran {
     let action = action();
@@ -92,7 +92,7 @@ fn changed_files_are_annotated() {
     it.git(&["mv", "old.txt", "renamed.txt"]);
     it.git(&["add", "-A"]);
     it.git(&["commit", "-q", "-m", "second"]);
-    // What is not committed is no change of the pull request.
+    // Uncommitted files are no change of the pull request.
     it.0.write("later.txt", near(3));
     let ran = run(&it, &[]).exits(1);
     let printed = ran.text();
@@ -122,8 +122,8 @@ fn changed_files_are_annotated() {
     nothing(&[]);
 }
 
-/// What a pull request says reaches a script as an environment variable alone, and no foreign
-/// action runs.
+/// Text of a pull request reaches a script only as an environment variable, and no foreign action
+/// runs.
 #[test]
 fn no_step_runs_what_it_is_told() {
     let action = action();

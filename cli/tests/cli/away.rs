@@ -1,4 +1,4 @@
-//! Plans with catalogues: for disks that are not here, and for what such a disk has.
+//! Plans with catalogues: for disks that are not connected, and for files that such a disk has.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::environment;
 use super::plans::{run, snapshot};
 
-/// A disk is catalogued and unplugged; a plan is made of its copies, and run when it is back
-/// somewhere else.
+/// A disk is catalogued and unplugged. A plan is made of its copies, and run when it is mounted at
+/// another path.
 #[test]
 fn a_plan_for_a_disk_that_is_not_here() {
     let env = environment();
@@ -47,7 +47,7 @@ fn a_plan_for_a_disk_that_is_not_here() {
         2,
         "it needs to know where the disk is"
     );
-    // Its size alone does not make a file the one that was catalogued.
+    // A file of the same size is not necessarily the catalogued one.
     env.write("mnt/new place/a/2", text(2).to_uppercase());
     let place = env.path("mnt/new place");
     let at = ["--at", place.to_str().unwrap()];
@@ -66,8 +66,8 @@ fn a_plan_for_a_disk_that_is_not_here() {
     assert_eq!(snapshot(&place), before);
 }
 
-/// What a catalogue covers goes only after its bytes were compared with those of the disk, which
-/// may itself be the directory.
+/// A covered file is removed only after its bytes were compared with those on the disk. The disk
+/// may be the directory itself.
 #[test]
 fn a_plan_for_what_a_catalogue_covers() {
     let env = environment();

@@ -6,7 +6,7 @@ use resemble_testutil::prose::paragraphs;
 use crate::daemon::{Daemon, hello, rows};
 use crate::environment;
 
-/// What a daemon is asked, what is printed and the exit code are those of the new name.
+/// Requests to a daemon, output and exit code equal those of the new name.
 #[test]
 fn orders_to_a_daemon() {
     let mark = r#"{"time":5,"group":false,"paths":["/a","/b"]}"#;

@@ -48,7 +48,7 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
-    // Text has no rows then. The note must not say that nothing was found.
+    // Text has no rows then. The note must not report that nothing was found.
     let equal = env.run(["compare", "copy", "same"]);
     let said = "resemble: no difference: compared 2 files of ";
     assert!(equal.err.starts_with(said), "{equal:?}");
@@ -145,7 +145,8 @@ fn compare_in_every_format() {
     assert_eq!((xlsx.code, &xlsx.out[..4]), (1, &b"PK\x03\x04"[..]));
 }
 
-/// A directory that moved as a whole is one line, and the line names what moved, not all above it.
+/// A directory that moved as a whole is one line, and the line names that directory, not its
+/// parents.
 #[test]
 fn moved_directories_are_one_line() {
     let env = environment();
@@ -170,7 +171,7 @@ fn moved_directories_are_one_line() {
     assert!(without.contains("src/net/1.c -> code/net/1.c"), "{without}");
 }
 
-/// The names of what is new, in a form that rsync takes.
+/// The names of new files, in a form that rsync accepts.
 #[test]
 fn what_is_new_as_a_list() {
     let env = two_trees();
@@ -284,7 +285,7 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     assert!(ran.text().starts_with("1 set"), "{ran:?}");
 }
 
-/// What text shows of a cluster is enough to mark it as a template.
+/// The text output of a cluster is enough to mark it as a template.
 #[test]
 fn the_id_in_text_can_be_marked() {
     let env = collection();
@@ -311,8 +312,8 @@ fn a_family_in_text() {
         let file = std::fs::File::options().write(true).open(path).unwrap();
         let day = std::time::Duration::from_secs(86_400 * (10_000 + version));
         file.set_modified(std::time::UNIX_EPOCH + day).unwrap();
-        // Nearly a third of the text is replaced each time: the fifth version has nothing of the
-        // first.
+        // Nearly a third of the text is replaced each time, so the fifth version shares nothing
+        // with the first.
         for (at, part) in text
             .iter_mut()
             .enumerate()
@@ -340,7 +341,7 @@ fn a_family_in_text() {
     assert!(rows[4].ends_with("docs/v4.txt  newest"), "{text}");
 }
 
-/// In find and pairs, too, an empty answer says what was compared.
+/// In find and pairs, too, an empty answer names what was compared.
 #[test]
 fn nothing_found_says_what_was_compared() {
     let env = collection();
@@ -398,7 +399,7 @@ fn similar_directories() {
     assert!(csv.starts_with("a,b,a_in_b,"), "{csv}");
 }
 
-/// A plan is made and its script is run: it links what it says and keeps every byte.
+/// A plan's script links the files that it names, and keeps every byte.
 #[test]
 fn plans_run() {
     let env = collection();
@@ -430,8 +431,8 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
-/// Sets alone are those of the whole report, whether the files are looked at for them, an index is
-/// asked, or a saved report.
+/// Identical sets alone equal those of the whole report. This holds for a search of the files, for
+/// an index and for a saved report.
 #[test]
 fn identical_files_alone() {
     let env = collection();
@@ -442,7 +443,7 @@ fn identical_files_alone() {
         ran.json()
     };
     let direct = only(&["docs"]);
-    // No index was made for that: a cache that knows the folder would have been asked.
+    // This made no index: a cache with the folder would have been used.
     assert_eq!(only(&["docs", "--no-cache"]), direct);
     let all = env.run(["groups", "docs", "--format", "json", "-o", "all.json"]);
     assert_eq!(all.code, 0, "{all:?}");
@@ -476,10 +477,10 @@ fn identical_files_alone() {
     assert!(ran.code == 2 && ran.err.contains(said), "{ran:?}");
 }
 
-/// What cannot be read is named, the answer is given, and the exit code is 2.
+/// Unreadable files are named, the answer is given, and the exit code is 2.
 #[test]
 fn unreadable_files_are_trouble() {
-    // No permission stops root, so the test goes on as another user.
+    // Root can read everything, so the test continues as another user.
     if in_a_process_of_its_own("reports::unreadable_files_are_trouble", true) {
         return;
     }
@@ -501,12 +502,12 @@ fn unreadable_files_are_trouble() {
     env.write("old/folder/a.txt", "a");
     let folder = env.path("old/folder");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Where something was only looked for, the answer stands.
+    // Unreadable files among the searched ones do not change the answer.
     for (args, code) in [
         (&["covered", "new", "--by", "old"][..], 1),
         (&["find", "new/same.txt", "--in", "old"], 0),
         (&["find", "new/same.txt", "--holders", "--in", "old"], 0),
-        // What is asked about is another matter, wherever it lies.
+        // Unreadable files among the subjects do, at any path.
         (&["find", "old/locked.txt", "--in", "old"], 2),
         (&["find", "new/same.txt", "--in", "old/folder"], 2),
         (&["find", "new/same.txt", "--in", "old", "--in", "none"], 2),
@@ -542,8 +543,8 @@ fn similar_files_side_by_side() {
     assert_eq!(json.json()["order"].as_array().unwrap().len(), 5);
 }
 
-/// A directory that the cache knows is asked from it; of another one nothing but what nothing
-/// covers is brought into it.
+/// A cached directory is searched in the cache. From another directory, only uncovered files are
+/// added to the cache.
 #[test]
 fn covered_says_the_same_whatever_the_cache_knows() {
     let env = environment();
@@ -552,7 +553,8 @@ fn covered_says_the_same_whatever_the_cache_knows() {
     env.write("old/same.txt", &text);
     env.write("old/moved.txt", &other);
     env.write("old/edited.txt", paragraphs(3, 12) + " and more");
-    // The size of what is at its path, and other bytes, which lie elsewhere or nowhere.
+    // The same size as the file at its path, but other bytes, which exist at other paths or
+    // nowhere.
     env.write("old/x/swapped.txt", &text);
     env.write("old/x/changed.txt", text.replace('e', "o"));
     env.write("old/only.txt", paragraphs(4, 12));

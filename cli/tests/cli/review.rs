@@ -1,12 +1,11 @@
-//! `groups --review`: what a person says of clusters is known to the next run.
+//! `groups --review`: marks persist until the next run.
 
 use resemble_testutil::Environment;
 use resemble_testutil::prose::{edited, prose};
 
 use crate::environment;
 
-/// Pages that have a long preamble in common, a version of one of them, and two versions of a
-/// letter.
+/// Pages with a long common preamble, a version of one of them, and two versions of a letter.
 fn pages() -> Environment {
     let env = environment();
     let preamble = prose(1, 9_000);
@@ -39,13 +38,13 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
         assert_eq!(ran.code, 0, "{ran:?}");
         (ran.text(), ran.err)
     };
-    // Nothing is marked by what is no answer, by going on, or by leaving.
+    // An invalid answer, Enter and q mark nothing.
     let (shown, _) = review("what\n\nq\n");
     assert_eq!(shown.matches("t template, Enter next, q quit? ").count(), 3);
     assert!(shown.contains("docs/page-1.txt") && shown.contains("docs/letter.txt"));
     assert_eq!(clusters(&env), [7, 2]);
     assert_eq!(env.run(["templates", "list"]).code, 1);
-    // The preamble is marked: the clusters that follow are those without it.
+    // The preamble is marked, so the following clusters are made without it.
     let (shown, said) = review("t\n");
     let (before, after) = shown.split_once("q quit? ").expect("a question");
     assert!(before.contains("docs/page-1.txt"), "{before}");
@@ -65,7 +64,7 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
     assert_eq!(clusters(&env), [7, 2]);
 }
 
-/// Where there is no cluster, nothing is asked.
+/// Without clusters nothing is asked.
 #[test]
 fn nothing_to_review_is_an_answer() {
     let env = environment();

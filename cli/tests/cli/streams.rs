@@ -23,7 +23,7 @@ pub(crate) const TITLE: &str = "the larger share of one file that is in the othe
 /// Midday of 29 February 2000, in seconds since 1970.
 const LEAP_DAY: u64 = 951_825_600;
 
-/// What the command prints on a terminal without a size, and so without a pager.
+/// Returns what the command prints on a terminal without a size, and so without a pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
     on_terminal_with(env.command(args).env("TERM", term), 0)
 }
@@ -55,7 +55,7 @@ pub(crate) fn terminal_of(lines: u16, columns: u16) -> (File, File) {
     (File::from(master), terminal)
 }
 
-/// What a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
+/// Returns what a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
 fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
     shown_on(terminal(lines), command)
 }
@@ -67,7 +67,7 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Only the children hold the terminal now.
+    // Now only the children hold the terminal.
     command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
@@ -79,7 +79,7 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
     )
 }
 
-/// Ctrl-C while progress is drawn: the line goes, and then the process, by the signal.
+/// Ctrl-C while progress is drawn: the line is wiped first, then the signal ends the process.
 #[test]
 fn an_interrupted_question_leaves_no_progress_behind() {
     let env = environment();
@@ -94,7 +94,7 @@ fn an_interrupted_question_leaves_no_progress_behind() {
         .stderr(terminal)
         .spawn()
         .unwrap();
-    // A daemon that takes its time.
+    // A slow daemon.
     let (mut daemon, _) = listener.accept().unwrap();
     let hello = serde_json::to_vec(&Hello::new(&Params::default())).unwrap();
     daemon.write_all(&[&hello[..], b"\n"].concat()).unwrap();
@@ -131,7 +131,7 @@ fn hostile_names_never_reach_a_terminal_raw() {
              100%  identical  11 KiB  2000-02-29  docs/plain\n"
         )
     );
-    // A file gets the names as they are: it is for programs.
+    // A file gets unquoted names: it is for programs.
     let (_, nothing) = on_terminal(
         &env,
         &["find", "a.txt", "--in", "docs", "-o", "../out"],
@@ -163,7 +163,7 @@ fn long_output_goes_through_the_pager() {
         (code, shown.lines().count(), paged.lines().count())
     };
     let pairs = ["pairs", "docs", "--all", "--color", "never"];
-    // Of 8 files 28 pairs, below a line that says what the percentages are.
+    // There are 28 pairs of 8 files, below a line that explains the percentages.
     assert_eq!(ask(&pairs, 31, &pager), (Some(0), 29, 0), "it fits");
     assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 29), "it does not");
     assert_eq!(ask(&pairs, 0, &pager), (Some(0), 29, 0), "no size");
@@ -172,7 +172,7 @@ fn long_output_goes_through_the_pager() {
     assert_eq!(ask(&pairs, 24, ""), (Some(0), 29, 0));
     assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 29, 0));
     assert_eq!(ask(&pairs, 24, "exit 3"), (Some(0), 0, 0), "seen enough");
-    // Into a file, and as data, nothing is paged.
+    // Output into a file, or as data, is not paged.
     assert_eq!(
         ask(&["pairs", "docs", "--all", "-o", "../out"], 24, &pager),
         (Some(0), 0, 0)
@@ -181,7 +181,7 @@ fn long_output_goes_through_the_pager() {
         ask(&["pairs", "docs", "--all", "--format", "tsv"], 24, &pager),
         (Some(0), 28, 0)
     );
-    // `covered` has the exit code of its answer, whatever the pager does.
+    // The pager does not change the exit code of `covered`.
     env.write("other/1", paragraphs(2, 20));
     let covered = ["covered", "docs", "--by", "other", "--all"];
     assert_eq!(ask(&covered, 5, &pager).0, Some(1));
@@ -238,7 +238,7 @@ pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option
 #[test]
 fn a_reader_that_has_seen_enough_changes_nothing() {
     let env = environment();
-    // A row for each pair: far more than a pipe holds.
+    // A row for each pair: far more than a pipe buffers.
     for i in 0..120 {
         env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
@@ -263,7 +263,7 @@ fn a_reader_that_has_seen_enough_changes_nothing() {
     );
 }
 
-/// Whatever prints something.
+/// The commands that print something.
 const PRINTING: [&[&str]; 14] = [
     &["pairs", "docs"],
     &["pairs", "docs", "--format", "json"],
@@ -316,7 +316,7 @@ fn a_full_disk_is_trouble() {
         "",
         "resemble: cannot write /nonexistent/x: No such file or directory\n",
     );
-    // A device gets what is written, and is not replaced.
+    // A device is written to, and is not replaced.
     let ran = env.run(["pairs", "docs", "-o", "/dev/full"]);
     ran.is(
         2,
@@ -326,7 +326,7 @@ fn a_full_disk_is_trouble() {
     env.run(["pairs", "docs", "-o", "/dev/null"]).is(0, "", "");
 }
 
-/// A report that does not fit on its disk leaves there what was there, under every name.
+/// If a report does not fit on its disk, the earlier file stays, under every name.
 #[test]
 fn a_report_is_whole_or_not_there() {
     let env = environment();
@@ -415,8 +415,8 @@ fn standard_error_may_be_closed() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// What does not fit the terminal goes on below: no line is left to it to break, unless it is one
-/// name. (`why` shows lines of the files as they are.)
+/// Text too wide for the terminal continues below. The terminal breaks no line, except a single
+/// long name. (`why` shows lines of the files unchanged.)
 #[test]
 fn at_forty_columns_nothing_is_torn() {
     let env = environment();
@@ -466,7 +466,7 @@ fn at_forty_columns_nothing_is_torn() {
     }
 }
 
-/// Dates and sizes, the date by the clock of the reader.
+/// Dates and sizes, in local time.
 #[test]
 fn details_of_find_are_dated_by_local_time() {
     let env = environment();
@@ -489,7 +489,7 @@ fn details_of_find_are_dated_by_local_time() {
         assert!(ran.text().starts_with(&start), "{zone}: {ran:?}");
         let end = "  docs/b.txt  older by time of change\n";
         assert!(ran.text().ends_with(end), "{}", ran.text());
-        // A row for programs is as it was.
+        // A row for programs is unchanged.
         let tsv = finish(
             env.command(ask).args(["--format", "tsv"]).env("TZ", zone),
             b"",

@@ -1,4 +1,5 @@
-//! Plans of near copies: which file stays, what goes, and what is checked when it goes.
+//! Plans of near copies: the file that stays, the files that are removed, and the checks at
+//! removal.
 
 use std::ffi::OsString;
 use std::fs;
@@ -43,7 +44,7 @@ fn left(env: &Environment) -> Vec<String> {
     names.collect()
 }
 
-/// Versions that each hold the one before, and a copy of the first.
+/// Versions that each contain the one before, and a copy of the first.
 fn chain(env: &Environment) {
     let text = lines(1, 100);
     let first = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();
@@ -90,8 +91,8 @@ fn of_a_chain_the_last_stays_and_proves_each_step() {
     assert_eq!(snapshot(&env.path("t")), before);
 }
 
-/// A saved report makes the same plan. The rules of `--keep` come first: the file that they choose
-/// holds nothing more, and so nothing else goes but copies.
+/// A saved report makes the same plan. The rules of `--keep` apply first. The file that they choose
+/// contains no other, so only copies are removed.
 #[test]
 fn rules_choose_what_stays_of_a_cluster() {
     let env = environment();
@@ -126,7 +127,7 @@ fn rules_choose_what_stays_of_a_cluster() {
     assert_eq!(steps.matches(why).count(), 2, "{steps}");
 }
 
-/// Two files of which each has a few lines of its own.
+/// Two files that each have a few lines of their own.
 fn diverged() -> [String; 2] {
     let text = lines(2, 100);
     [3, 4].map(|seed| format!("{text}{}", lines(seed, 2)))
@@ -147,7 +148,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(steps.contains("no dates of their own"), "{steps}");
 
     let env = environment();
-    // Written last, and older by what it says.
+    // It was written last, but its own date is older.
     env.write("t/new.docx", dated_docx(&new, "2024-03-05T10:22:33Z"));
     env.write("t/old.docx", dated_docx(&old, "2023-03-05T10:22:33Z"));
     planned(&env, "90%", &["--keep=newest"]);
@@ -168,7 +169,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(dry.text().contains(&said), "{said}: {dry:?}");
     assert_eq!(run(&env, "sh", &["--do-it"]).code, 0);
     assert_eq!(left(&env), ["new.docx"]);
-    // The other way round the older one stays, and the newer one may not go.
+    // With the other rule the older one stays, and the newer one must not be removed.
     run(&env, "sh", &["--undo"]);
     planned(&env, "90%", &["--keep=oldest"]);
     let steps = script(&env);
@@ -179,7 +180,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// The texts of two documents are the same, but a document is more than its text.
+/// Two documents with equal texts may differ in other parts.
 #[test]
 fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     let env = environment();
@@ -197,7 +198,7 @@ fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// All that a file shares with the centre of its cluster is not in the file that stays.
+/// A file may share text with the centre of its cluster that the file that stays lacks.
 #[test]
 fn figures_are_against_the_file_that_stays() {
     let env = environment();
@@ -287,8 +288,8 @@ fn what_changed_after_the_plan_is_skipped() {
     }
 }
 
-/// Bytes that differ although device, inode, size and time are those of the plan: the digest says
-/// so, of either file.
+/// Changed bytes with the device, inode, size and time of the plan are found by the digest, in
+/// either file.
 #[test]
 fn digests_are_checked_of_both_files() {
     for digest in [0, 1] {
@@ -333,7 +334,7 @@ fn without_the_program_nothing_is_done() {
     assert!(!env.path("plan.sh.log").exists());
 }
 
-/// What is still there was not moved, whatever the program says.
+/// A file that still exists was not moved, even if the program succeeds.
 #[test]
 fn a_program_that_moves_nothing_is_believed_nothing() {
     let env = environment();
@@ -414,7 +415,7 @@ fn near_copies_only_go_where_they_come_back_from() {
     assert_eq!(env.run(["groups", "t", "--superseded=95%"]).code, 2);
 }
 
-/// The longer version states an older date than the one that it holds.
+/// The longer version states an older date than the one that it contains.
 #[test]
 fn dates_that_contradict_what_versions_hold_are_said() {
     let env = environment();
@@ -449,7 +450,7 @@ fn dates_that_contradict_what_versions_hold_are_said() {
     assert!(!said.contains(remark), "{said}");
 }
 
-/// The same lines in another order, or more often, are not held by a file that has each once.
+/// Lines in another order, or repeated, are not contained in a file that has each once.
 #[test]
 fn bytes_in_another_order_are_not_held_whole() {
     let env = environment();

@@ -1,8 +1,8 @@
 //! A real browser without a window, driven through its debugging pipe.
 //!
 //! `chromium --remote-debugging-pipe` reads commands from descriptor 3 and writes answers and
-//! events to descriptor 4, JSON ended by NUL. A shell connects the pipes to these. Input is what a
-//! person gives: keys, and clicks at places. No function of the page is called for it.
+//! events to descriptor 4, as JSON ended by NUL. A shell connects the pipes to these. Input is that
+//! of a person: keys, and clicks at positions. No function of the page is called for it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long the browser may take for any one answer.
+/// The longest time that the browser may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Whether a program can be started here. If not, this says so loudly, or fails: see `main.rs`.
+/// Returns whether a program can be started here. If not, this prints a warning, or fails: see
+/// `main.rs`.
 pub(crate) fn installed(program: &str) -> bool {
     let asked = std::env::var("RESEMBLE_REQUIRE_BROWSER").unwrap_or_default();
     let found = asked != "0"
@@ -34,7 +35,7 @@ pub(crate) fn installed(program: &str) -> bool {
         } else {
             format!("there is no {program}")
         };
-        // Not with `eprintln!`: the harness hides what that prints in tests that pass.
+        // `eprintln!` would not do: the harness hides its output in tests that pass.
         let text = format!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
         std::io::stderr().write_all(text.as_bytes()).unwrap();
     }
@@ -59,8 +60,7 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // The sandbox of the browser needs rights that a container does not give; the pages are
-        // ours.
+        // The browser's sandbox needs rights that a container does not have; the pages are ours.
         let script = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run \
              --disable-dev-shm-usage --disable-background-networking --window-size=1300,900 \
              --remote-debugging-pipe --user-data-dir=\"$0\" about:blank \
@@ -142,14 +142,14 @@ impl Browser {
         self.call("Browser.setDownloadBehavior", &params);
     }
 
-    /// Clicks on what saves a file, and waits until the file is there.
+    /// Clicks on an element that saves a file, and waits for the file.
     pub(crate) fn click_to_save(&mut self, element: &str) {
         let seen = self.events.len();
         self.click(element);
         self.wait(seen, |event| event["params"]["state"] == "completed");
     }
 
-    /// Waits for an event behind the first `seen` ones.
+    /// Waits for an event after the first `seen` ones.
     fn wait(&mut self, seen: usize, is_it: impl Fn(&Value) -> bool) {
         while !self.events[seen..].iter().any(&is_it) {
             let message = self.messages.recv_timeout(PATIENCE).expect("an event");
@@ -157,7 +157,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression; promises are waited for.
+    /// Returns the value of an expression; waits for promises.
     #[track_caller]
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -169,7 +169,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// The text of an expression that gives text.
+    /// Returns the text of an expression that yields text.
     #[track_caller]
     pub(crate) fn text(&mut self, expression: &str) -> String {
         let value = self.eval(expression);
@@ -179,7 +179,7 @@ impl Browser {
             .to_owned()
     }
 
-    /// Waits until the page has drawn what was asked for.
+    /// Waits until the page has drawn the latest changes.
     pub(crate) fn settle(&mut self) {
         self.eval(
             "new Promise((done) => \
@@ -187,7 +187,7 @@ impl Browser {
         );
     }
 
-    /// Clicks in the middle of the element that an expression gives.
+    /// Clicks in the middle of the element that an expression yields.
     #[track_caller]
     pub(crate) fn click(&mut self, element: &str) {
         let place = self.eval(&format!(
@@ -242,9 +242,9 @@ impl Browser {
         self.settle();
     }
 
-    /// Everything that went wrong in the page, and every address it asked for but its own.
+    /// Returns all errors in the page, and every address that it requested except its own.
     pub(crate) fn problems(&mut self) -> Vec<Value> {
-        // Events that are under way arrive before the answer to this.
+        // Pending events arrive before the answer to this.
         self.eval("1");
         let bad = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Log.entryAdded" | "Page.javascriptDialogOpening") => {

@@ -16,7 +16,7 @@ use resemble_testutil::prose::paragraphs;
 mod marks;
 mod verbs;
 
-/// Names that would do harm if they were taken for anything but names.
+/// Names that would do harm if they were used as code.
 pub(crate) const HOSTILE: [&str; 6] = [
     "/h/<img src=x onerror=\"document.title='harm'\">",
     "/h/</script><script>document.title='harm'</script>",
@@ -44,13 +44,13 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
-    // What was put in is sealed as if it had been written so.
+    // The added parts are sealed like written ones.
     let (page, _) = page.rsplit_once("<!-- digest ").unwrap();
     let mut sealed = Vec::new();
     let mut sealing = Sealing::new(&mut sealed);
     sealing.write_all(page.as_bytes()).unwrap();
     sealing.seal(seal::PAGE).unwrap();
-    // The command reads the page and writes it again: it must keep what it has read.
+    // The command reads the page and writes it again, so it must keep the bytes.
     let with = env.write("with.html", sealed);
     let again = env.path("again.html");
     let args = [
@@ -67,7 +67,7 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
     again
 }
 
-/// What the rows of a section show in a column, from 0.
+/// Returns the cells of a column, from 0, in the rows of a section.
 fn column(browser: &mut Browser, section: &str, number: usize) -> Vec<String> {
     let rows = browser.eval(&format!(
         "[...document.querySelectorAll('#{section} .rows > table > tbody > tr.top')]\
@@ -219,7 +219,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text("document.activeElement.id"), "main");
 
-    // From there into the map: it is one stop of Tab, and arrows move in it.
+    // Tab moves to the map: it is one stop, and arrows move in it.
     let in_map = "Boolean(document.activeElement.closest('[role=grid]') \
                   && document.activeElement.dataset.at)";
     let mut steps = 0;
@@ -249,7 +249,7 @@ fn a_page_needs_no_mouse() {
     let row = browser.text("document.activeElement.closest('tr').textContent");
     assert!(row.contains("/d/one") && row.contains("/d/three"), "{row}");
 
-    // Every control can be reached, is seen when it is, and has a name.
+    // Every control is reachable, is visible when it is, and has a name.
     let mut seen = std::collections::HashSet::new();
     let mut stops = String::new();
     for _ in 0..120 {
@@ -278,7 +278,7 @@ fn a_page_needs_no_mouse() {
         assert!(stops.contains(part), "{part} in\n{stops}");
     }
 
-    // Sort and unfold by keys alone.
+    // Sorting and unfolding work by keys.
     browser.eval(&format!("{}.focus()", header("families", "Centre")));
     browser.key("Enter");
     assert_eq!(column(&mut browser, "families", 1)[0], "/c/alpha");
@@ -373,7 +373,7 @@ fn hostile_names_stay_names() {
         }
         assert_eq!(link, &json!(url));
     }
-    // The exact bytes are in the page, and come back.
+    // The exact bytes are in the page, and are read back.
     let ran = env.run([
         "groups",
         "--from",
@@ -385,7 +385,7 @@ fn hostile_names_stay_names() {
         ran.json()["identical"][0]["paths"],
         report["identical"][0]["paths"]
     );
-    // Even a script that got into the page would not run: the policy allows the page's own by its
+    // Even an injected script would not run: the policy allows only the page's own script by its
     // hash.
     browser.eval(
         "(() => { const s = document.createElement('script'); \
@@ -450,7 +450,7 @@ fn a_page_of_50_000_rows_stays_quick() {
          })()",
     );
     let of = |name: &str| figures[name].as_f64().unwrap();
-    // A quadratic table would be thousands of units away.
+    // A quadratic table would take thousands of units.
     assert!(of("filter") < 100.0 * of("unit"), "{figures}");
     assert!(of("sort") < 100.0 * of("unit"), "{figures}");
     assert!(of("found") > 0.0 && of("found") <= 100.0, "{figures}");
@@ -563,7 +563,7 @@ fn evidence_stands_side_by_side() {
     let evidence = json!([{"a": "/c/delta", "b": "/v/delta-2.txt", "a_in_b": 0.475, "b_in_a": 0.95,
         "shared_bytes": 1000, "text": true, "rows": rows, "note": "Not shown: the end."}]);
     browser.open(&page_with_extras(&env, &evidence));
-    // The link in its cluster leads there.
+    // The link in its cluster leads to it.
     browser.click("document.querySelector('#families-1 .fold button')");
     browser.click("document.querySelector('#families tr.detail a.tag')");
     let cells = browser.eval(

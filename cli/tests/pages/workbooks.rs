@@ -60,8 +60,8 @@ fn a_spreadsheet_opens_the_workbook() {
         names,
         ["Clusters", "Identical files", "Links", "Errors", "About"]
     );
-    // As in figures 5 and 6 of Forman et al. (2005): members are below their cluster or set, and
-    // folded away.
+    // As in figures 5 and 6 of Forman et al. (2005), members are below their cluster or set, and
+    // folded.
     for (name, groups, below) in [("Clusters", 4, 8), ("Identical files", 3, 4)] {
         let table = sheet(&book, name);
         assert_eq!(
@@ -87,7 +87,7 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Identical files").contains("table:visibility=\"collapse\""));
     let identical = sheet(&book, "Identical files");
-    // Numbers are numbers, times are times, names are text whatever they begin with.
+    // Numbers are numbers, times are times, and any name is text.
     assert!(
         identical.contains("office:value-type=\"float\" office:value=\"4000\""),
         "overhead"
@@ -112,7 +112,7 @@ fn a_spreadsheet_opens_the_workbook() {
         clusters.contains("office:value-type=\"percentage\" office:value=\"0.999\""),
         "not identical: not 100 %"
     );
-    // There are filters where rows are not grouped.
+    // There are filters if rows are not grouped.
     assert!(
         book.contains("table:target-range-address=\"Links.A2:Links.H6\""),
         "{}",
@@ -141,7 +141,7 @@ fn a_spreadsheet_opens_the_workbook() {
     assert!(table.contains("further partner"));
 }
 
-/// What find and pairs list, as workbooks.
+/// The lists of find and pairs, as workbooks.
 #[test]
 fn a_spreadsheet_opens_lists() {
     if !installed("soffice") {

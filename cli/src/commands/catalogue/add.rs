@@ -1,10 +1,10 @@
 //! `resemble catalogue add`: keeps catalogues, and brings kept ones up to date.
 //!
-//! A delta is joined with the kept catalogue that it continues, and the outcome is kept instead.
+//! A delta is joined with the kept catalogue that it continues, and the result is kept instead.
 //!
-//! The daemon keeps a copy of the catalogue in its state folder and puts its records into the
-//! index. Without a daemon this process keeps the copy in the same folder: there the daemon will
-//! find it, and this program reads it when its label is named.
+//! The daemon keeps a copy of the catalogue in its state folder and adds its records to the index.
+//! Without a daemon this process keeps the copy in the same folder. The daemon finds it there, and
+//! this program reads it when its label is named.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AddArgs) -> Cl
     Ok(Outcome::Holds)
 }
 
-/// What a delta makes of the kept catalogue that it continues, and the label of that.
+/// Joins a delta with the kept catalogue that it continues. Returns the result and its label.
 fn joined(folder: &Path, file: &Path) -> CliResult<(NewFile, String)> {
     let delta = Delta::open(file)?;
     let kept = catalogue::kept(folder);

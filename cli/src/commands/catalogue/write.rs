@@ -1,8 +1,8 @@
-//! `resemble catalogue write`: a catalogue of directories, what it has that an older one has not,
-//! or tables.
+//! `resemble catalogue write`: writes a catalogue of directories, a delta to an older one, or
+//! tables.
 //!
-//! The daemon and this process write the same bytes. Deltas and tables are made of a catalogue
-//! that goes afterwards.
+//! The daemon and this process write the same bytes. Deltas and tables are made of a temporary
+//! catalogue.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -30,13 +30,13 @@ use crate::new_file::NewFile;
 use crate::question::Asked;
 use crate::ui::Ui;
 
-/// A catalogue of at most this size is small enough, however small its files are.
+/// A catalogue up to this size is never reduced, even if its files are small.
 const SMALL: u64 = 1 << 20;
 
-/// What is made of the files that were found.
+/// The product that is made of the files.
 enum Product<'a> {
     Catalogue(Destination<'a>),
-    /// And the older catalogue.
+    /// A delta, with the older catalogue.
     Delta(Destination<'a>, &'a Path),
     Tables(&'a Path),
 }
@@ -62,7 +62,7 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// The file for the catalogue, which is what is asked for or helps to make it.
+    /// Creates the file for the catalogue, which is the product or an intermediate.
     fn begin(&self) -> CliResult<NewFile> {
         match self {
             Self::Catalogue(to) | Self::Delta(to, _) => to.begin(),
@@ -82,7 +82,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WriteArgs) -> 
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
     }
-    // The files are looked at before the new file exists: it must not be found by its own search.
+    // The files are searched for before the new file exists, so that it does not find itself.
     let answering = args.layer.answering(&args.answering);
     let mut backend = asked.open(ui, env, global, &answering)?;
     let mut file = product.begin()?;
@@ -100,7 +100,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WriteArgs) -> 
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
-/// What the catalogue is to be.
+/// Chooses the form of the catalogue.
 fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
     let within = within(args)?;
     let usual = CatalogueForm {
@@ -141,7 +141,7 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
     })
 }
 
-/// Puts what is made of a catalogue in its place; a sentence about it.
+/// Makes the product from a catalogue and puts it in its place. Returns a sentence about it.
 fn finish(
     ui: &mut Ui,
     args: &WriteArgs,
@@ -180,7 +180,7 @@ fn finish(
     })
 }
 
-/// How large it may be, if that is limited.
+/// Returns the limit of its size, if there is one.
 fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     match args.format {
         CatalogueFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(
@@ -286,7 +286,7 @@ fn summary_of_tables(folder: &Path, written: &Written) -> String {
     sentence(folder, &written.totals, &place)
 }
 
-/// What is in a file or folder that was written, in which space, and what it lacks.
+/// Describes a file or folder that was written: its contents, its size and its gaps.
 fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
     let mut text = contents(path, totals, place);
     if totals.unread > 0 {
@@ -295,7 +295,7 @@ fn sentence(path: &Path, totals: &Totals, place: &str) -> String {
     text
 }
 
-/// What is in a file or folder that was written, in which space.
+/// Describes the contents and the size of a file or folder that was written.
 pub(super) fn contents(path: &Path, totals: &Totals, place: &str) -> String {
     format!(
         "{}: {} with {}, in {place}",

@@ -1,6 +1,6 @@
-//! What git knows: the work tree, its files, and what is staged.
+//! Asks git: the work tree, its files, and the staged changes.
 //!
-//! Git's own output decides what a rename is. Nothing that a repository configures is run.
+//! Git's own output decides what a rename is. No program that a repository configures is run.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub(super) struct StagedChange {
     pub(super) path: PathBuf,
     /// The path in HEAD, if the file was renamed.
     pub(super) was: Option<PathBuf>,
-    /// HEAD does not have the file.
+    /// True if HEAD does not have the file.
     pub(super) is_new: bool,
     /// The name of the content of a regular file.
     pub(super) blob: Option<String>,
@@ -37,7 +37,7 @@ impl WorkTree {
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// The files of the work tree that git does not ignore, as real paths; if paths are named,
+    /// The files of the work tree that git does not ignore, as real paths; if `only` names paths,
     /// those of them.
     pub(super) fn files(&self, only: &[&Path]) -> CliResult<HashSet<PathBuf>> {
         let list = "ls-files -z --cached --others --exclude-standard";
@@ -48,15 +48,15 @@ impl WorkTree {
         Ok(paths.filter(is_file).collect())
     }
 
-    /// What is staged. Files that HEAD has come first, so that of two that are alike the new one is
-    /// the copy.
+    /// Returns the staged changes. Files in HEAD are first, so that of two similar files the new
+    /// one is the copy.
     pub(super) fn staged(&self) -> CliResult<Vec<StagedChange>> {
         let list = "diff --cached --raw -z -M --no-abbrev --no-relative --no-ext-diff \
                     --ignore-submodules=all";
         let out = git(&self.0, list, Stdio::piped())?;
         let mut fields = out.split(|&byte| byte == 0);
         let mut staged = Vec::new();
-        // `:MODE MODE BLOB BLOB STATUS`, a path, and of a rename or a copy another path.
+        // `:MODE MODE BLOB BLOB STATUS`, a path, and for a rename or a copy another path.
         while let Some(entry) = fields.next().filter(|entry| !entry.is_empty()) {
             let entry = String::from_utf8_lossy(entry);
             let words: Vec<&str> = entry.split(' ').collect();
@@ -94,19 +94,19 @@ fn path_of(name: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name))
 }
 
-/// Runs git with these words, and returns its output unless that goes elsewhere.
+/// Runs git with these words, and returns its output unless `output` redirects it.
 fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     git_of(folder, words, &[], output)
 }
 
-/// The same about paths.
+/// [`git`] with paths.
 fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<Vec<u8>> {
     let verb = words.split(' ').find(|word| !word.starts_with('-'));
     let verb = verb.unwrap_or_default();
     let failed = |why: &str| CliError::Usage(format!("git {verb}: {}", harmless(why)));
     let mut command = Command::new("git");
     command.arg("-C").arg(folder);
-    // A monitor of files would be a program that the repository names.
+    // A file monitor would be a program that the repository configures.
     command
         .args(["-c", "core.fsmonitor=false", "--literal-pathspecs"])
         .args(words.split_whitespace());

@@ -1,5 +1,5 @@
-//! What is checked: the bytes of this moment, each in a file of its own under its own name, which
-//! says how it is taken apart.
+//! The checked files: their current bytes, each in a folder of its own, under its own name, which
+//! decides how it is unpacked.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,9 +19,9 @@ use crate::error::{CliError, CliResult};
 pub(super) struct CheckedFile {
     /// Its name in rows.
     pub(super) shown: PathText,
-    /// Where it lies or will lie, and where it was: what is there is itself.
+    /// The paths where it is or will be, and its earlier path. A file there is the same file.
     own: Vec<PathBuf>,
-    /// Device and inode of what is there.
+    /// Device and inode of the file there.
     inode: Option<(u64, u64)>,
     /// Its bytes.
     pub(super) copy: PathBuf,
@@ -32,9 +32,9 @@ pub(super) struct CheckedFile {
 /// All that is checked.
 pub(super) struct CheckedFiles {
     pub(super) files: Vec<CheckedFile>,
-    /// Why others cannot be.
+    /// The errors of files that cannot be checked.
     pub(super) errors: Vec<SoftError>,
-    /// Paths whose content in the work tree is not what counts: those that are staged or removed.
+    /// Paths whose content in the work tree does not count, because they are staged or removed.
     replaced: Vec<PathBuf>,
     /// Holds the copies.
     folder: TempDir,
@@ -51,8 +51,7 @@ impl CheckedFiles {
         })
     }
 
-    /// Files, or what standard input holds. `name` is the path that the one file is to be written
-    /// to.
+    /// Takes files, or standard input. `name` is the path that the one file will be written to.
     pub(super) fn given(files: &[PathBuf], name: Option<&Path>) -> CliResult<Self> {
         let mut all = Self::new()?;
         for file in files {
@@ -76,7 +75,7 @@ impl CheckedFiles {
         Ok(all)
     }
 
-    /// What is staged.
+    /// Takes the staged files.
     pub(super) fn staged(tree: &WorkTree) -> CliResult<Self> {
         let mut all = Self::new()?;
         for change in tree.staged()? {
@@ -95,7 +94,7 @@ impl CheckedFiles {
         Ok(all)
     }
 
-    /// The place of the next copy, in a folder of its own.
+    /// Returns the path of the next copy, in a folder of its own.
     fn new_copy(&self, own: &Path) -> CliResult<PathBuf> {
         let folder = self.folder.path().join(self.files.len().to_string());
         fs::create_dir_all(&folder).map_err(CliError::file("write", &folder))?;
@@ -118,13 +117,13 @@ impl CheckedFiles {
         self.folder.path()
     }
 
-    /// The place among the files of the one that a copy is of.
+    /// Returns the index of the file that a copy belongs to.
     pub(super) fn number_of(&self, copy: &Path) -> Option<usize> {
         let below = copy.strip_prefix(self.folder()).ok()?;
         below.iter().next()?.to_str()?.parse().ok()
     }
 
-    /// Whether what lies in this file of the search is not another one that is there.
+    /// Returns whether this file of the search is the checked file itself.
     pub(super) fn is_own(&self, number: usize, file: &Path) -> bool {
         let checked = &self.files[number];
         let mut own = checked.own.iter().chain(&self.replaced);

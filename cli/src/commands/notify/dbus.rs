@@ -1,7 +1,7 @@
 //! A notification on the desktop: one method call on the session bus.
 //!
-//! Every delivery has a connection of its own, so a bus or a notification service that was
-//! restarted is no special case. The `zbus` crate is named here alone.
+//! Every delivery has its own connection, so a restarted bus or notification service is no special
+//! case. No other module uses the `zbus` crate.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use zbus::blocking::connection::Builder;
 use zbus::zvariant::Value;
 
-/// How long the notification service may take for its answer.
+/// The longest time that the notification service may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The service decides how long a notification is shown.
 const AS_LONG_AS_USUAL: i32 = -1;
@@ -50,7 +50,7 @@ pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Text as markup, which the body of a notification is.
+/// Escapes text as markup, which the body of a notification is.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -14,7 +14,7 @@ use crate::new_file::NewFile;
 /// A unit of the user's systemd.
 pub(in crate::commands) struct Unit {
     pub(in crate::commands) name: &'static str,
-    /// What is in it where no package has brought it.
+    /// Its text, for installation without a package.
     text: &'static str,
 }
 
@@ -30,12 +30,12 @@ pub(super) const NOTIFY: Unit = Unit {
     text: include_str!("../../../../systemd/resemble-notify.service"),
 };
 
-/// Whether the user has a systemd, and it answers.
+/// Returns whether the user has a systemd that answers.
 pub(in crate::commands) fn is_there() -> bool {
     works(&["show-environment"])
 }
 
-/// Writes a unit, if it is not installed, and returns where.
+/// Writes a unit, unless it is installed, and returns its path.
 pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
     if works(&["cat", unit.name]) {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-/// Starts a unit now, and from now on at every login if that is wanted.
+/// Starts a unit now, and also at every login if `at_login` is set.
 pub(super) fn start(unit: &Unit, at_login: bool) -> CliResult<()> {
     if at_login {
         run(&["enable", "--now", unit.name])
@@ -58,7 +58,7 @@ pub(super) fn start(unit: &Unit, at_login: bool) -> CliResult<()> {
     }
 }
 
-/// Stops a unit, and starts it at no login.
+/// Stops a unit, and disables it at login.
 pub(super) fn stop(unit: &str) -> CliResult<()> {
     run(&["disable", "--now", unit])
 }
@@ -69,7 +69,7 @@ fn systemctl(args: &[&str]) -> Command {
     command
 }
 
-/// Whether this works, said quietly.
+/// Runs this quietly, and returns whether it succeeds.
 pub(in crate::commands) fn works(args: &[&str]) -> bool {
     let output = systemctl(args).output();
     output.is_ok_and(|output| output.status.success())
@@ -106,14 +106,14 @@ pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult
         .map_err(CliError::file("run", daemon))
 }
 
-/// Why no view can be mounted, and what to type.
+/// The reason why no view can be mounted, and a remedy.
 #[derive(Debug)]
 pub(in crate::commands) struct NoView {
     pub(in crate::commands) why: String,
     pub(in crate::commands) mend: &'static str,
 }
 
-/// What a view lacks; `None`: nothing.
+/// Checks whether a view can be mounted; `None` if it can.
 pub(in crate::commands) fn no_view() -> Option<NoView> {
     let mut device = fs::OpenOptions::new();
     if let Err(error) = device.read(true).write(true).open("/dev/fuse") {

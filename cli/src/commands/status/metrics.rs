@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use resemble_proto::message::{RootState, RootStatus, StatusAnswer};
 
-/// A figure of a root: its name, its help, and where it is.
+/// A figure of a root: its name, its help, and its function.
 type RootFigure = (&'static str, &'static str, fn(&RootStatus) -> u64);
 
 const OF_ROOTS: [RootFigure; 8] = [
@@ -187,7 +187,7 @@ pub(super) fn of(status: &StatusAnswer) -> String {
     text.end()
 }
 
-/// What is said where no daemon answers.
+/// The metrics if no daemon answers.
 pub(super) fn of_none() -> String {
     let mut text = Metrics::default();
     text.one("up", Kind::Gauge, "Whether the daemon answers", 0);
@@ -241,7 +241,7 @@ impl Metrics {
         }
     }
 
-    /// For each root, which of the states it is in.
+    /// The state of each root.
     fn root_states(&mut self, roots: &[RootStatus]) {
         self.family(
             "root_state",
@@ -271,7 +271,7 @@ impl Metrics {
     }
 }
 
-/// The value of a label: one line, whatever is in it.
+/// Escapes the value of a label: one line, for any text.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for character in value.chars() {
@@ -279,7 +279,7 @@ fn escaped(value: &str) -> String {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            // They mean nothing to Prometheus, and something to the terminal that shows the file.
+            // Prometheus ignores them, but a terminal that shows the file would not.
             control if control.is_control() => text.push('\u{fffd}'),
             other => text.push(other),
         }

@@ -1,4 +1,4 @@
-//! `resemble history`: how each version of a file resembles the one before.
+//! `resemble history`: compares each version of a file with the one before.
 
 use std::path::{Path, PathBuf};
 
@@ -107,8 +107,8 @@ impl Verb for Following<'_> {
     }
 }
 
-/// Where each sweep has the file: at its path in the catalogue, or else where the file is that most
-/// resembles a version in a neighbouring sweep.
+/// Finds the file in each sweep: at its path in the catalogue, or else the file that most resembles
+/// a version in a neighbouring sweep.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -123,8 +123,8 @@ fn places(
             None => None,
         };
     }
-    // From the known sweep outwards: a sweep without a file at the path takes the file that most
-    // resembles the nearest version found so far.
+    // The search runs from the known sweep outwards. A sweep without a file at the path takes the
+    // file that most resembles the nearest version found so far.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
     for (sweep, next_to) in forward.chain(backward) {
@@ -219,8 +219,8 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
     Ok(rows)
 }
 
-/// Whether two places are the same path in two sweeps. The path in a catalogue is then the end of
-/// the absolute path of a file that exists now.
+/// Returns whether two places are the same path in two sweeps. The path in a catalogue is then the
+/// end of the absolute path of an existing file.
 fn same_name(a: &Path, b: &Path) -> bool {
     let below = |path: &Path| -> PathBuf {
         use resemble_proto::catalogued::source_of;

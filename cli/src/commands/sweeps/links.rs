@@ -1,4 +1,4 @@
-//! `resemble lost --links`: links that lead nowhere, and where what they led to is now.
+//! `resemble lost --links`: finds dead links, and the current paths of their targets.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -45,11 +45,11 @@ pub(super) fn run(
 
 struct LinkSearch<'a> {
     args: &'a LostArgs,
-    /// As it was named.
+    /// The path as named.
     dir: &'a Path,
     real: PathBuf,
     sweeps: Vec<Sweep>,
-    /// Of some target it is known where it is now, whether its row is shown or not.
+    /// True if the current path of some target is known, even if its row is not shown.
     has_places: bool,
 }
 
@@ -132,11 +132,10 @@ impl Verb for LinkSearch<'_> {
     }
 }
 
-/// A link, its target as it stands there, and the path that it led to.
+/// A link, its target as written, and the path that it led to.
 type Dangling = (PathBuf, Vec<u8>, PathBuf);
 
-/// Adds the links at and below a directory that lead to nothing, by path. Nothing is entered
-/// through a link.
+/// Adds the dead links at and below a directory, by path. Links are not followed.
 fn dangling(dir: &Path, links: &mut Vec<Dangling>) -> Vec<SoftError> {
     let mut errors = Vec::new();
     let mut waiting = vec![dir.to_owned()];

@@ -1,7 +1,7 @@
-//! `resemble lost`: where the content of a vanished path is now.
+//! `resemble lost`: finds the current path of a lost file's content.
 //!
 //! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file
-//! outwards: what resembles it, what resembles that, and so on.
+//! outwards: its relatives, their relatives, and so on.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -28,7 +28,7 @@ use crate::names;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
-/// The most versions whose relatives are looked for: each costs a question.
+/// The most versions whose relatives are searched for: each costs a question.
 const MOST: usize = 200;
 
 pub(in crate::commands) fn run(
@@ -67,9 +67,9 @@ struct LostSearch<'a> {
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
-    /// Whether a file that was found is more recent than `last`.
+    /// True if a file that was found is more recent than `last`.
     holds: bool,
-    /// Whether there may be more files, because [`MOST`] was reached.
+    /// True if there may be more files, because [`MOST`] was reached.
     is_cut: bool,
 }
 
@@ -164,7 +164,7 @@ impl Verb for LostSearch<'_> {
 }
 
 impl LostSearch<'_> {
-    /// What the daemon saw go from the path, if nothing is there now.
+    /// Returns what the daemon saw removed from the path, if no file is there now.
     fn gone(&self, search: &mut Search<'_>) -> CliResult<Option<DepartedRow>> {
         if names::required(self.path).is_ok() {
             return Ok(None);
@@ -175,17 +175,17 @@ impl LostSearch<'_> {
     }
 }
 
-/// The files that belong together with the lost one.
+/// The files that belong to the lost one.
 #[derive(Default)]
 struct Cluster {
     /// The latest first.
     rows: Vec<LostRow>,
-    /// Whether there may be more, because [`MOST`] was reached.
+    /// True if there may be more, because [`MOST`] was reached.
     cut: bool,
 }
 
 impl Cluster {
-    /// Where what went is now, and what resembles it.
+    /// Adds the current path of a departed file, and its relatives.
     fn collect_departed(
         &mut self,
         search: &mut Search<'_>,
@@ -195,7 +195,7 @@ impl Cluster {
         let Some(place) = gone.places.first() else {
             return Ok(());
         };
-        // A directory has no relatives of its own here.
+        // Relatives of a directory are not searched for here.
         if !place.as_path().is_dir() {
             self.collect(search, place.as_path(), min)?;
         }
@@ -216,7 +216,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Everything that is connected with the file at `real` by resemblances of at least `min`.
+    /// Adds all files that are connected with the file at `real` by resemblances of at least `min`.
     fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {
             within: search.asked.scope(),

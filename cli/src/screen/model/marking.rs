@@ -26,7 +26,7 @@ impl Screen {
         }
     }
 
-    /// The groups that a rule or `u` is about.
+    /// The groups that a rule or `u` applies to.
     pub(super) fn scope(&self) -> Vec<usize> {
         let Some(collection) = &self.collection else {
             return Vec::new();
@@ -158,7 +158,7 @@ impl Screen {
         })
     }
 
-    /// What will happen: what goes and is freed, and what is lost by that.
+    /// The effect of the plan: the files and bytes that are removed, and what is lost.
     pub(crate) fn outlook(&self) -> [String; 2] {
         let Some(collection) = self.collection.as_ref().filter(|_| !self.marks.is_empty()) else {
             return [

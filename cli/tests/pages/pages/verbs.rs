@@ -54,7 +54,7 @@ fn pages_of_the_other_verbs() {
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 
-/// What find and pairs list, as pages.
+/// The lists of find and pairs, as pages.
 #[test]
 fn pages_of_lists() {
     let Some(mut browser) = Browser::start() else {
@@ -80,7 +80,8 @@ fn pages_of_lists() {
         assert_eq!((shares[0].as_str(), shares[1].as_str()), ("100 %", "99 %"));
         let names = column(&mut browser, section, 0);
         assert!(names[0].contains("docs/<b>&.txt"), "{names:?}");
-        // The page carries the same document. Its rows are not compared: to a script 1.000000 is 1.
+        // The page has the same document. Its rows are not compared, because a script reads
+        // 1.000000 as 1.
         assert_eq!(browser.eval("doc.parameters"), json["parameters"]);
         assert_eq!(browser.eval("doc.looked"), json["looked"]);
         assert_eq!(browser.problems(), Vec::<Value>::new());
