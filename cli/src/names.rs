@@ -27,7 +27,7 @@ use crate::error::{CliError, CliResult};
 /// A path as given, and its real path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// As given.
+    /// The path as given.
     pub shown: PathBuf,
     /// Absolute, without symbolic links.
     pub real: PathBuf,

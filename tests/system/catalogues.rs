@@ -9,8 +9,8 @@ fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// A disk that will be gone, and documents that stay: a copy, an edited one, one in a zip, one that
-/// is new.
+/// A disk to be removed, and documents that stay: a copy, an edited one, one in a zip, and a new
+/// one.
 fn disk_and_documents(sandbox: &Sandbox) {
     let at = |name: &str, bytes: &[u8]| {
         let path = sandbox.path(name);
@@ -38,8 +38,7 @@ fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
         .success()
 }
 
-/// The disk is gone, and everything that is asked is answered as if it were there.
-/// Leaves out what is estimated of a catalogue and proven on a disk that is there.
+/// Removes the figures that are estimated for a catalogue but proven for a disk.
 fn without_figures(value: &mut serde_json::Value) {
     const FIGURES: [&str; 19] = [
         "a_in_b",
@@ -105,7 +104,7 @@ fn a_disk_that_is_gone_is_asked_about() {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err, "", "{question:?}");
-                // What names the disk.
+                // The disk's name differs.
                 let text = answer
                     .text()
                     .replace("disk.cat:", "disk")
@@ -128,7 +127,7 @@ fn a_disk_that_is_gone_is_asked_about() {
         "{}",
         recorded[2].0
     );
-    // A question about live files alone is what it was, and knows nothing of the disk.
+    // A question about live files only is unchanged, and ignores the disk.
     let alone = sandbox.resemble(["groups", "tree/work", "--local"]);
     let fresh = sandbox.resemble(["groups", "tree/work", "--local", "--no-cache"]);
     assert_eq!(alone.text(), fresh.text());
@@ -158,8 +157,8 @@ fn both_ways_write_the_same_bytes() {
     }
 }
 
-/// Kept by the daemon, over restarts, and by who has none: the same bytes for an answer; then
-/// forgotten.
+/// A catalogue is kept by the daemon across restarts, or by the command without one, with equal
+/// answers. Then it is dropped.
 #[test]
 fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let sandbox = Sandbox::new();
@@ -217,7 +216,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             everywhere.contains("100%  identical  disk:/2019/report.txt"),
             "{everywhere}"
         );
-        // Patterns and sizes count without --in, too, in roots and in catalogues.
+        // Patterns and sizes apply without --in, too, in roots and in catalogues.
         let filtered = |words: &[&str]| {
             let words = [&["find", "tree/work/report.txt"], words].concat();
             let found = sandbox.resemble(args(&words));
@@ -240,7 +239,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     ask();
-    // Nothing leads from the overlay to what is not here, and it is no news.
+    // The overlay has no link to files of a catalogue, and they are no news.
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
     assert_eq!(
@@ -258,7 +257,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     );
 }
 
-/// The daemon does not know the catalogue, but what it says of the file can be sent.
+/// The daemon does not have the catalogue, but the samples of the file can be sent.
 #[test]
 fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     let sandbox = Sandbox::new();
@@ -296,8 +295,8 @@ fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     assert!(missing.exits(2).err.contains("is no file of the catalogue"));
 }
 
-/// A catalogue is no folder to look into and nothing that changes: the overlay and the alerts leave
-/// it out, also when a file comes that only the catalogue knows a relative of.
+/// A catalogue is no folder to enter, and it does not change. So the overlay and the alerts leave
+/// it out, even if a new file has its only relative there.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {
@@ -312,7 +311,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     let similar = |file: &str| names(sandbox.mount(file).join(".similar"));
     let before = similar("work/letter-2.txt");
     sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
-    // Its only relative is in the catalogue, and a question says so.
+    // Its only relative is in the catalogue, and a question finds it.
     sandbox.write("work/here.txt", edited(&prose(4, 8_000), 3, 2));
     daemon.sync();
     let found = sandbox
@@ -326,7 +325,8 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     assert_eq!(alerts["alerts"], serde_json::json!([]), "{alerts}");
 }
 
-/// What needs bytes says that they are not here; a digest is no proof unless somebody says so.
+/// Verbs that need bytes report that they are not here. A digest is no proof unless an option
+/// accepts it.
 #[test]
 fn what_is_not_here_is_said() {
     let sandbox = Sandbox::new();
@@ -381,7 +381,7 @@ fn what_is_not_here_is_said() {
     );
 }
 
-/// One clear sentence, exit 2, and what was there before is still there.
+/// One clear sentence, exit code 2, and the earlier files are unchanged.
 #[test]
 fn bad_catalogues_are_refused() {
     let sandbox = Sandbox::new();
@@ -414,7 +414,7 @@ fn bad_catalogues_are_refused() {
     let same = [&other[..], &["--chunk-size", "4096"]].concat();
     sandbox.resemble(args(&same)).exits(1);
 
-    // An export that fails leaves the old one, and nothing beside it.
+    // An export that fails leaves the old one, and no other file.
     let before = names_in(&sandbox.path(""));
     sandbox
         .resemble(["catalogue", "write", "no such", "-o", "disk.cat", "--local"])
@@ -441,7 +441,7 @@ fn names_in(folder: &Path) -> Vec<OsString> {
     names(folder)
 }
 
-/// A document copied in part into three files and a zip: none missed, nothing else listed.
+/// A document copied in part into three files and a zip: all are found, and nothing else.
 #[test]
 fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();
@@ -460,7 +460,7 @@ fn every_holder_of_a_part_is_found() {
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
-    // Less than asked for.
+    // A part smaller than requested.
     sandbox.write("crumb.txt", around(70, &secret[100..250]));
     fs::hard_link(sandbox.tree("note.txt"), sandbox.tree("note too.txt")).expect("a link");
     let daemon = sandbox.daemon([""; 0]);
@@ -503,7 +503,7 @@ fn every_holder_of_a_part_is_found() {
         assert_eq!(row["proof"], "bytes");
         assert_eq!(row["root"], "tree");
         assert!(row["owner"].is_string(), "{row}");
-        // The bytes beside a part may happen to be the same.
+        // The bytes next to a part may be equal by chance.
         let (from, to) = (row["ranges"][0][0].as_u64(), row["ranges"][0][1].as_u64());
         let (from, to) = (from.expect("a number"), to.expect("a number"));
         assert!(from <= part.start && from + 20 > part.start, "{row}");
@@ -516,7 +516,7 @@ fn every_holder_of_a_part_is_found() {
         quick,
         ask(&["--quick", "--format", "tsv", "--local"]).text()
     );
-    // A part in a large file, by its samples and because everything is read.
+    // A part in a large file is found by its samples, and by reading everything.
     let large = [
         &prose(80, 400_000)[..],
         &secret[3_000..3_300],
@@ -531,7 +531,7 @@ fn every_holder_of_a_part_is_found() {
     assert_eq!(ask(&["--quick", "--format", "tsv"]).text(), read);
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
-    // With less asked for, the crumb as well; --top cuts and says so.
+    // With a smaller minimum the crumb is found as well; --top cuts and reports it.
     let more = ask(&["--min-shared", "100", "--format", "tsv"]).text();
     assert!(more.contains("tree/crumb.txt"), "{more}");
     assert_eq!(
@@ -549,7 +549,7 @@ fn every_holder_of_a_part_is_found() {
     none.exits(1);
 }
 
-/// What `sort` is given, and what the numbers mean.
+/// The input of `sort`, and the meaning of the numbers.
 #[test]
 fn chunks_are_lines_for_sort() {
     let sandbox = Sandbox::new();

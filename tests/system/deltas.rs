@@ -1,5 +1,4 @@
-//! What has changed since a catalogue was written: `catalogue write --since`, `catalogue join`, and
-//! `-o -`.
+//! Changes since a catalogue was written: `catalogue write --since`, `catalogue join`, and `-o -`.
 
 use std::fs;
 use std::process::Stdio;
@@ -21,7 +20,7 @@ fn first_day(sandbox: &Sandbox) {
     std::os::unix::fs::symlink("a", sandbox.tree("link")).expect("a link");
 }
 
-/// Something of everything: edited, new, moved, gone, copied, packed, linked elsewhere.
+/// Changes of all kinds: edited, new, moved, gone, copied, packed, linked elsewhere.
 fn second_day(sandbox: &Sandbox) {
     sandbox.write("a/3.txt", edited(&prose(3, 3_000), 5, 3));
     sandbox.write("a/0 new.txt", prose(100, 3_000));
@@ -48,7 +47,7 @@ fn bytes(sandbox: &Sandbox, name: &str) -> Vec<u8> {
     fs::read(sandbox.path(name)).expect(name)
 }
 
-/// What the unit of every night runs, with systemd's own quoting taken off.
+/// The command of the nightly unit, without systemd's own quoting.
 fn nightly() -> String {
     let units = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd");
     let unit = fs::read_to_string(units.join("resemble-export@.service"))
@@ -66,7 +65,8 @@ fn nightly() -> String {
         .replace("$$", "$")
 }
 
-/// The first night all goes, then what has changed; what could not be sent goes with the next.
+/// The first night sends everything, the next ones only changes. Changes that could not be sent are
+/// sent the next night.
 #[test]
 fn the_unit_of_every_night_sends_what_is_new() {
     let sandbox = Sandbox::new();
@@ -90,7 +90,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
             .env("STATE_DIRECTORY", &state);
         sh.output().expect("sh runs").into()
     };
-    // What the other machine does with it.
+    // The script of the other machine.
     let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
                 resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
     night(send).success();
@@ -103,7 +103,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
     let sent = bytes(&sandbox, "nights/sent.cat");
     assert!(sent != first && bytes(&sandbox, "there.cat") == sent);
     assert!(bytes(&sandbox, "in.delta").len() < sent.len());
-    // Neither more nor less than what is here.
+    // Exactly the files here.
     run(&sandbox, &["compare", "there.cat", "tree"]).success();
 }
 
@@ -113,7 +113,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     first_day(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // The local way digests the tree by itself, and the daemon says the same.
+    // The local way digests the tree itself, and the daemon gives the same bytes.
     for options in [
         &[][..],
         &["--local"],
@@ -181,7 +181,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
             bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
             "{options:?}"
         );
-        // Both at once, in the place of the first.
+        // Both at once, replacing the first.
         join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
         assert!(
             bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
@@ -196,7 +196,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
                 whole.len()
             );
         }
-        // The tree of the test goes on with the same files for the next way.
+        // The next way uses the same files.
         if local.is_empty() {
             for name in names(sandbox.path("tree")) {
                 let path = sandbox.tree(name);
@@ -209,7 +209,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     }
 }
 
-/// To a pipe goes what would be in the file, and nothing stays behind.
+/// A pipe gets the same bytes as the file, and nothing is left behind.
 #[test]
 fn a_pipe_gets_the_same_bytes() {
     let sandbox = Sandbox::new();
@@ -246,7 +246,7 @@ fn a_pipe_gets_the_same_bytes() {
     assert!(names(&temp).is_empty(), "{:?}", names(&temp));
 }
 
-/// One sentence, exit 2, and what was there is still there.
+/// One sentence, exit code 2, and the earlier files are unchanged.
 #[test]
 fn what_does_not_fit_is_refused() {
     let sandbox = Sandbox::new();
@@ -311,7 +311,7 @@ fn what_does_not_fit_is_refused() {
     assert!(bytes(&sandbox, "2.cat") == kept);
 }
 
-/// A kept catalogue and what has changed since are the new one: the same answers as if that had
+/// A kept catalogue joined with a delta equals the new catalogue. Answers are as if the new one had
 /// been imported, with and without a daemon.
 #[test]
 fn a_kept_catalogue_is_brought_up_to_date() {
@@ -341,7 +341,7 @@ fn a_kept_catalogue_is_brought_up_to_date() {
             run(&sandbox, &[&words[..], local].concat()).success().out
         };
         import("1.cat").success();
-        // It does not continue this one.
+        // The delta does not continue this catalogue.
         import("3.delta").exits(2);
         let said = import("2.delta").success();
         assert!(said.err.contains("kept as disk:"), "{}", said.err);

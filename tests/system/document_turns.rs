@@ -1,4 +1,4 @@
-//! Documents wait for their turn, and nothing waits for them.
+//! Documents wait for their turn, and no other file waits for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use resemble_testutil::office::{docx, odt};
 use resemble_testutil::prose::{edited, prose, sentences};
 use resemble_testutil::{Daemon, Sandbox};
 
-/// Far less than a document takes here, far more than a text does.
+/// Far less than the time for a document here, and far more than that for a text.
 const SOON: Duration = Duration::from_secs(45);
 
-/// A daemon that has files called `*.slow` read by a converter. It notes that it was started, and
-/// waits for the file `go`.
+/// A daemon that has files called `*.slow` read by a converter. The converter records its start,
+/// and waits for the file `go`.
 struct Slow {
     sandbox: Sandbox,
     config: PathBuf,
 }
 
 impl Slow {
-    /// With this many seconds for a document.
+    /// Starts it with this many seconds for a document.
     fn new(seconds: u32) -> Self {
         let sandbox = Sandbox::new();
         let (started, go) = (sandbox.path("started"), sandbox.path("go"));
@@ -43,13 +43,13 @@ impl Slow {
         fs::write(self.sandbox.path("go"), "").expect("a file");
     }
 
-    /// How many documents were begun.
+    /// The number of documents that were begun.
     fn started(&self) -> usize {
         let started = fs::read_to_string(self.sandbox.path("started"));
         started.map_or(0, |started| started.lines().count())
     }
 
-    /// What resembles a file of the tree, by name.
+    /// The files similar to a file of the tree, by name.
     fn found(&self, name: &str) -> Vec<String> {
         let path = self.sandbox.tree(name).display().to_string();
         let answer = self
@@ -78,7 +78,7 @@ impl Slow {
     }
 }
 
-/// Asks until it is so.
+/// Asks until the condition holds.
 fn until(what: &str, is_so: &mut dyn FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -139,7 +139,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
         "it ended after {:?}",
         began.elapsed()
     );
-    // What waited is taken apart after the next start.
+    // Waiting documents are read after the next start.
     slow.go();
     let daemon = slow.daemon();
     daemon.sync();
@@ -147,7 +147,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     assert!(slow.started() >= 40);
 }
 
-/// A catalogue outlives the answer, so it says that texts are missing in it.
+/// A catalogue outlives the answer, so it records that texts are missing in it.
 #[test]
 fn a_catalogue_says_that_documents_wait() {
     let slow = Slow::new(600);
@@ -206,12 +206,12 @@ fn what_took_too_long_is_not_tried_again() {
         unopened.contains("renamed.slow") && unopened.contains("took too long"),
         "{unopened}"
     );
-    // Whatever ends it.
+    // The documents are read after any kind of end.
     daemon.crash();
     let daemon = slow.daemon();
     daemon.sync();
     assert_eq!(slow.started(), 1);
-    // A barrier waits for a document that came before it.
+    // A barrier waits for an earlier document.
     slow.sandbox.write("b.slow", sentences(2, 60));
     daemon.sync();
     assert_eq!(slow.started(), 2);

@@ -48,7 +48,7 @@ fn ask(sandbox: &Sandbox, file: &str) -> (String, Vec<(String, String, String)>)
     (path, rows)
 }
 
-/// One text as seven documents, and another one.
+/// One text as seven documents, and another text.
 fn minutes(sandbox: &Sandbox) {
     for name in [
         "minutes.docx",
@@ -83,7 +83,7 @@ fn a_document_is_found_in_every_format() {
         assert!(rows.iter().all(|row| row.2 == "text"), "{name}: {rows:?}");
     }
     assert!(ask(&sandbox, "talk.pptx").1.is_empty());
-    // From outside of the roots, and through a pipe.
+    // The subject is outside of the roots, or read from a pipe.
     let outside = sandbox.path("outside.docx");
     fs::write(&outside, sample("minutes.docx")).expect("a file");
     let rows = found(&sandbox, &["find", &outside.display().to_string()]);
@@ -99,7 +99,7 @@ fn a_document_is_found_in_every_format() {
         .output();
     let piped = piped.expect("it runs").stdout;
     assert_eq!(String::from_utf8_lossy(&piped).lines().count(), 7);
-    // Without the layer it is its bytes.
+    // Without the layer, the file is compared by its bytes.
     let rows = found(
         &sandbox,
         &["find", &outside.display().to_string(), "--no-text"],
@@ -155,7 +155,7 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
         best.len() == 1 && best[0].ends_with("%_mail.eml!report.zip!docs!minutes.docx"),
         "{best:?}"
     );
-    // A member can be asked about, by both ways to an answer.
+    // A member can be a subject, with a daemon and without.
     let member = format!("{}!report.zip!a.txt", sandbox.tree("mail.eml").display());
     assert_eq!(paths(&found(&sandbox, &["find", &member])), ["a.txt"]);
     let tree = sandbox.path("tree").display().to_string();
@@ -167,7 +167,7 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
     sandbox
         .resemble(["why", &format!("{member}!no"), &text])
         .exits(2);
-    // The mail goes, and with it what lies in it.
+    // The mail is removed, and with it its members.
     fs::remove_file(sandbox.tree("mail.eml")).expect("it goes");
     daemon.sync();
     assert!(listing(&sandbox, "a.txt").is_empty());
@@ -288,7 +288,7 @@ fn what_says_nothing_groups_nobody_and_is_counted() {
     }
 }
 
-/// Daemon and command say the same of documents that cannot be read in full, and end with the same
+/// Daemon and command report the same documents that cannot be read in full, with the same exit
 /// code.
 #[test]
 fn what_could_not_be_read_is_in_every_answer_both_ways() {
@@ -333,13 +333,13 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
             assert!(errors.iter().all(|error| error.starts_with("\"unread\"")));
         }
     }
-    // Where something is only looked for, it is said and changes nothing.
+    // Unreadable files among the searched ones are reported but change nothing.
     let text = path("a/text.txt");
     for further in [&["--in", &b][..], &["--in", &b, "--local"], &[]] {
         let (code, _, errors) = asked(&["find", &text], further);
         assert_eq!((code, errors.len()), (0, 3), "{errors:?}");
     }
-    // Bytes have no such trouble.
+    // Bytes can be read in full.
     for question in [
         &["groups", &b, "--only", "identical"][..],
         &["compare", &a, &b, "--no-text"],
@@ -425,7 +425,7 @@ fn two_ways_have_the_same_bytes_for_documents_too() {
             }
         }
     }
-    // The daemon knows what files hold, the command takes them apart while it reads both folders.
+    // The daemon has the members stored; the command extracts them while it reads both folders.
     let folders = ["copies", "others"].map(|name| sandbox.tree(name).display().to_string());
     let compare = ["compare", &folders[0], &folders[1], "--format", "json"];
     let asked = sandbox.resemble(compare).exits(1).text();
@@ -525,8 +525,8 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
 /// Makes a document of a text.
 type Maker = fn(&str) -> Vec<u8>;
 
-/// Parts of a template are no evidence: two documents that one program made are similar by their
-/// texts or not at all, whatever the verb.
+/// Parts of a template are no evidence. Two documents of one program are similar only by their
+/// texts, for every verb.
 #[test]
 fn documents_of_one_program_are_no_kin_by_their_template() {
     let sandbox = Sandbox::new();
@@ -556,7 +556,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // By their texts they are.
+        // By their texts they are related.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");
@@ -567,7 +567,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
     }
 }
 
-/// What an alert says of documents is what `find` says, measured on their texts.
+/// The figures of an alert about documents equal those of `find`, measured on their texts.
 #[test]
 fn an_alert_of_documents_has_the_figures_of_find() {
     let sandbox = Sandbox::new();

@@ -25,8 +25,8 @@ fn shipped(name: &str) -> PathBuf {
     packaging.join(name)
 }
 
-/// A home with copies of hostile names in two folders, and file managers that write down what they
-/// are to open.
+/// A home with copies of hostile names in two folders, and file managers that record the paths that
+/// they should open.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let report = prose(1, 12_000);
@@ -87,7 +87,7 @@ fn path_of(uri: &str) -> PathBuf {
     OsString::from_vec(path).into()
 }
 
-/// A program of Python that finds our programs and those of the sandbox.
+/// A Python program that finds our programs and those of the sandbox.
 fn python(sandbox: &Sandbox) -> Command {
     let mut command = sandbox.foreign("python3");
     command
@@ -101,7 +101,7 @@ fn run(command: &mut Command) -> Ran {
     command.output().expect("it runs").into()
 }
 
-/// What a click on the entry has the file manager open, and what is said instead.
+/// The path that the file manager opens after a click on the entry, and the message otherwise.
 fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<PathBuf>, Ran) {
     let opened = sandbox.path("opened");
     fs::remove_file(&opened).ok();
@@ -117,7 +117,7 @@ fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<Path
 }
 
 /// A click on "Similar files" of one selected file opens the folder of the view, in the same file
-/// manager, whatever the file is called.
+/// manager. This holds for any name.
 #[test]
 fn a_click_opens_the_folder_of_the_view() {
     if !fuse_works() || !is_installed("python3") {
@@ -142,7 +142,7 @@ fn a_click_opens_the_folder_of_the_view() {
             assert_eq!(opened.as_ref(), Some(&expected), "{path:?}");
         }
     }
-    // From what is similar to what is similar to that.
+    // From a similar file to the files similar to it.
     let link = sandbox.view("docs/report.txt/.similar/100%_-rf");
     let target = fs::read_link(&link).expect("a link");
     let (next, _) = click(&sandbox, "Nautilus", "regular", &link);
@@ -176,7 +176,7 @@ fn a_click_opens_the_folder_of_the_view() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// What is in the way is said in a window, with the one command that helps.
+/// Obstacles are shown in a window, with the one command that helps.
 #[test]
 fn what_is_in_the_way_is_said() {
     if !fuse_works() || !is_installed("python3") {
@@ -215,7 +215,7 @@ fn what_is_in_the_way_is_said() {
             folder.display()
         )
     );
-    // What the notice says is needed, and is enough.
+    // The command in the notice is necessary and sufficient.
     let watch = |verb: &str, path: &Path| {
         sandbox.resemble([OsStr::new("watch"), OsStr::new(verb), path.as_os_str()])
     };
@@ -289,7 +289,7 @@ fn dolphin_starts_the_same_program() {
             assert_eq!(path_of(start(argument).trim_end()), expected);
         }
     }
-    // A name is no markup in a window of KDE.
+    // A name is not parsed as markup in a window of KDE.
     let hostile = sandbox.path("<b>outside");
     fs::write(&hostile, "x").expect("a file");
     let said = start(hostile.as_os_str());

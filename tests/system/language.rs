@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words that name nothing exact, each as the words of a line that follow each other.
+/// Words that are too vague for comments and pages, each as consecutive words of a line.
 const NOT_USED: [&[&str]; 8] = [
     &["told"],
     &["come", "to"],
@@ -28,7 +28,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a line says to a reader: a comment of code, or a line of a page, without what is quoted.
+/// The prose of a line: a comment in code, or a line of a page, without quoted parts.
 fn prose(line: &str, is_code: bool) -> String {
     let said = if is_code {
         line.split_once("//").map_or("", |(_, comment)| comment)
@@ -44,7 +44,7 @@ fn words(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// No comment and no page has a word that is not used.
+/// No comment and no page uses one of these words.
 #[test]
 fn the_words_that_are_not_used_are_not_used() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

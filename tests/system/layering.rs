@@ -9,8 +9,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's crates, as its manifest has them: `cli`, `crates/core`,
-/// `lab/mapped` …
+/// The folders of the workspace's crates, as in its manifest: `cli`, `crates/core`, `lab/mapped` …
 fn members() -> Vec<String> {
     let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
     let members = manifest.split_once("members = [").expect("members").1;
@@ -23,7 +22,7 @@ fn members() -> Vec<String> {
         .collect()
 }
 
-/// The folder of a crate: programs stand at the top, libraries in `crates/`, the laboratory in
+/// The folder of a crate: programs are at the top, libraries in `crates/`, the laboratory in
 /// `lab/`.
 fn home(krate: &str) -> PathBuf {
     let ends = |member: &&String| member.rsplit('/').next() == Some(krate);
@@ -115,7 +114,7 @@ fn code(text: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What each crate may know of the others. Everything else is forbidden.
+/// The crates that each crate may use. All others are forbidden.
 const MAY_USE: [(&str, &[&str]); 21] = [
     ("kernels", &[]),
     ("core", &["kernels"]),
@@ -198,7 +197,7 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// What tests have in common is a dependency of tests alone.
+/// Crates for tests are dependencies of tests only.
 #[test]
 fn no_program_links_what_tests_have_in_common() {
     for member in members() {
@@ -288,7 +287,7 @@ fn watched_files_are_never_mapped() {
             );
         }
         for (path, text) in sources(krate) {
-            // Arrays are made by ourselves, in a folder of our own.
+            // Arrays are made by the program itself, in its own folder.
             let may_map = krate == "mapped" || path.ends_with("lab/lab/src/arrays/mapped.rs");
             assert!(
                 may_map || !text.contains("Mapped::open"),
@@ -298,7 +297,7 @@ fn watched_files_are_never_mapped() {
             let code = text
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("//"));
-            // A storm does what other programs do.
+            // A storm imitates other programs.
             let is_storm = path.ends_with("testutil/src/churn/maps.rs");
             for line in code.filter(|_| !is_storm) {
                 assert!(!line.contains("mmap("), "{} maps: {line}", path.display());
@@ -307,7 +306,7 @@ fn watched_files_are_never_mapped() {
     }
 }
 
-/// The wheel is a workspace of its own: what it names of ours, and where it has unsafe code.
+/// The wheel is a workspace of its own: the crates that it uses, and its unsafe code.
 #[test]
 fn the_wheel_is_a_thin_door() {
     let manifest = fs::read_to_string(workspace().join("python/Cargo.toml")).expect("a manifest");
@@ -322,7 +321,7 @@ fn the_wheel_is_a_thin_door() {
     assert!(!sources.is_empty());
     for (path, text) in sources {
         let is_arrow = path.ends_with("arrow.rs");
-        // Of these two crates one thing each.
+        // Each of these two crates may be used in one file.
         let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
         let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
         let path = path.display();
@@ -348,7 +347,7 @@ fn sibling_modules_import_each_other_in_one_direction() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Whether a crate of the house is there already; rules for the others wait.
+/// Returns whether a crate exists already; rules for missing ones wait.
 fn is_there(krate: &str) -> bool {
     members()
         .iter()
@@ -379,7 +378,8 @@ fn rooms_know_no_more_than_they_must() {
             "scan",
             &["resemble_query", "resemble_relate", "resemble_proto"][..],
         ),
-        // Of the protocol only values: no verb, no request and no printer. Both name others.
+        // From the protocol, only values may be used: no verb, no request and no printer. Both name
+        // others.
         (
             "relate",
             &[
@@ -420,7 +420,7 @@ fn rooms_know_no_more_than_they_must() {
                 "OpenOptions",
                 "IsTerminal",
                 "clap",
-                // What a path answers by looking at the disk.
+                // Methods of a path that read the disk.
                 ".canonicalize()",
                 ".metadata()",
                 ".symlink_metadata()",
@@ -463,7 +463,8 @@ fn the_name_of_a_type_is_unique_in_its_crate() {
     assert!(ambiguous.is_empty(), "{ambiguous}");
 }
 
-/// The name that a line gives to a type. Types of traits and of their implementations are indented.
+/// The name of the type that a line defines. Types in traits and their implementations are
+/// indented.
 fn type_defined(line: &str) -> Option<String> {
     let mut words = line
         .split_whitespace()

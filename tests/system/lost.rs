@@ -1,4 +1,4 @@
-//! `lost` by what the daemon itself saw go.
+//! `lost` by the departures that the daemon itself saw.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// The names below the tree that an answer has, with their relations.
+/// The names below the tree in an answer, with their relations.
 fn places(sandbox: &Sandbox, ran: &Ran) -> Vec<(String, Value)> {
     let document = ran.json();
     let rows = document["places"].as_array().expect("places").iter();
@@ -106,7 +106,7 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     all();
     let said = sandbox.resemble(["lost".as_ref(), sandbox.tree("no.txt").as_os_str()]);
     assert!(said.err.contains("last known as"), "{}", said.err);
-    // It is known when the daemon comes back, and what went meanwhile is seen then.
+    // A restarted daemon still knows it, and sees the departures meanwhile.
     drop(daemon);
     fs::remove_file(sandbox.tree("copies/near.txt")).expect("it is removed");
     fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
@@ -192,7 +192,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // What is found counts, whether its row is shown or not.
+    // A found file counts, whether its row is shown or not.
     assert_eq!(ask(&["--top", "1"]).code, 0);
     let text = ask(&[]);
     assert!(
@@ -202,7 +202,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     );
 }
 
-/// What has a name by now may be another file than the one that was renamed to it.
+/// A file at the new name may have replaced the renamed one.
 #[test]
 fn another_file_of_the_name_is_not_the_lost_one() {
     let sandbox = Sandbox::new();
@@ -254,7 +254,7 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("draft", "holiday");
     is_at("a", "copy of a");
     is_at("b", "c");
-    // The next file may get the number of the inode that this one had.
+    // The next file may reuse the inode number of this one.
     drop(daemon);
     fs::remove_file(tree("contract")).expect("it is removed");
     sandbox.write("shopping", prose(14, 500));
@@ -263,7 +263,8 @@ fn another_file_of_the_name_is_not_the_lost_one() {
     is_at("contract", "kept");
 }
 
-/// `history` says when and as what the daemon saw a content first, and `find -v` of each row.
+/// `history` reports when and under which name the daemon first saw a content, and so does `find
+/// -v` in each row.
 #[test]
 fn a_copy_that_was_moved_says_where_it_was_first_seen() {
     let sandbox = Sandbox::new();
@@ -315,7 +316,7 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
             .text()
             .contains("first seen")
     );
-    // It is known to the next daemon, and to no command without one.
+    // The next daemon knows it, but a command without a daemon does not.
     drop(daemon);
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);
@@ -328,7 +329,7 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
     assert_eq!(local.json()["versions"][0].get("first_seen"), None);
 }
 
-/// Nothing is known of what only a root had that is watched no more.
+/// Departures from a root are forgotten when it is no longer watched.
 #[test]
 fn a_name_of_a_root_that_is_watched_no_more_is_forgotten() {
     let sandbox = Sandbox::new();

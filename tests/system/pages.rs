@@ -10,7 +10,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(workspace().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// The README, what lies beside it, and all of docs/.
+/// The README, the pages next to it, and all of docs/.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README.md",
@@ -38,7 +38,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     links.filter(|link| !link.contains("://"))
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook make them.
+/// The anchors of a page's headings, as made by GitHub and mdBook.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |line: &str| {
@@ -73,7 +73,7 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
-/// The summary, by which the site is made, has each page of docs/ once.
+/// The summary, from which the site is made, has each page of docs/ once.
 #[test]
 fn the_summary_has_every_page() {
     let summary = page("docs/SUMMARY.md");
@@ -87,7 +87,7 @@ fn the_summary_has_every_page() {
     assert_eq!(named, pages);
 }
 
-/// The unit files are ones that systemd understands.
+/// systemd accepts the unit files.
 #[test]
 fn units_pass_systemd_analyze() {
     let read = |name| fs::read_to_string(workspace().join("systemd").join(name)).expect(name);
@@ -99,7 +99,7 @@ fn units_pass_systemd_analyze() {
         is_understood(unit, &read(unit));
     }
     let text = read("resembled.service");
-    // What these directives would break stands in the unit's comments.
+    // The unit's comments explain what these directives would break.
     for directive in [
         "ProtectSystem=",
         "PrivateTmp=",
@@ -124,7 +124,7 @@ fn units_pass_systemd_analyze() {
     ];
     for unit in units {
         let text = read(unit);
-        // Verified beside the others, these would name units that are not there.
+        // Verified alone, these would name units that do not exist.
         let alone = text.lines().filter(|line| {
             !["Requires=", "After="]
                 .iter()
@@ -137,7 +137,7 @@ fn units_pass_systemd_analyze() {
     }
 }
 
-/// What the indexer of system mode may do, as systemd judges it: at most 1.0, of 10.
+/// The exposure of the system mode's indexer, as systemd rates it: at most 1.0 of 10.
 #[test]
 fn the_indexer_of_system_mode_is_hardly_exposed() {
     let unit = workspace().join("systemd/resembled-system.service");
@@ -163,7 +163,7 @@ fn is_understood(name: &str, text: &str) {
 
 fn is_understood_of(manager: &str, name: &str, text: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    // The unit names an installed program; here it stands for one that exists.
+    // The unit names an installed program; here an existing one replaces it.
     let copy = folder.path().join(name);
     let here = text.lines().map(|line| match line.split_once('=') {
         Some((key, value)) if key.starts_with("Exec") => {

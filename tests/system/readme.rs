@@ -1,11 +1,11 @@
-//! The README's demo, command by command: what it shows is what comes out.
+//! Runs the README's demo, command by command, and compares the output.
 
 use std::fs;
 use std::path::Path;
 
 use resemble_testutil::{Daemon, Sandbox, fuse_works};
 
-/// A command of the README and what it shows beneath it.
+/// A command of the README and the output beneath it.
 struct Shown {
     command: String,
     output: String,
@@ -48,12 +48,12 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// What a command prints in a clone, to a terminal of a hundred columns.
+/// Returns the output of a command in a clone, on a terminal of a hundred columns.
 fn printed(sandbox: &Sandbox, command: &str) -> String {
     let programs = sandbox.program("resemble");
     let programs = Path::new(programs.get_program()).parent();
     let programs = programs.expect("a folder").to_owned();
-    // `cargo run` builds what is built already, and a terminal is what `ls` makes columns for.
+    // `cargo run` would build again, and `ls` makes columns only for a terminal.
     let command = command.replace("cargo run --release --bin resemble --", "resemble");
     let script = format!(
         "ls() {{ command ls -C -w 100 --quoting-style=shell-escape \"$@\"; }}\n\
@@ -96,7 +96,7 @@ fn the_demo_shows_what_the_readme_says() {
     let mut asked = 0;
     for Shown { command, output } in of_demo {
         let found = printed(&sandbox, command);
-        // A person who types is slower than the daemon.
+        // A person who types is slower than the daemon, so the daemon finishes first.
         daemon.sync();
         assert_eq!(found.trim(), output.trim(), "of {command}");
         asked += 1;

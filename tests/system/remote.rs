@@ -1,7 +1,7 @@
 //! Asking the daemon of another machine: `--socket ssh://HOST`, and `resemble relay` there.
 //!
-//! The other machine is another sandbox, and ssh a script that runs what it is given in that one
-//! and keeps what went there. With a real ssh: `system_mode/ssh.rs`.
+//! The other machine is another sandbox. Its ssh is a script that runs the command there and
+//! records what was sent. For a real ssh see `system_mode/ssh.rs`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// A machine here and one there.
+/// This machine and another one.
 struct Machines {
     here: Sandbox,
     there: Sandbox,
@@ -55,7 +55,7 @@ impl Machines {
         self.ask_at("ssh://nas", words)
     }
 
-    /// What was sent there so far.
+    /// The requests that were sent there so far.
     fn asked(&self) -> String {
         fs::read_to_string(self.here.path("asked")).unwrap_or_default()
     }
@@ -113,14 +113,14 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     assert_eq!(rows(&ran).len(), 2);
     assert!(rows(&ran).iter().all(|row| near.contains(row)), "{ran:?}");
 
-    // The same through the environment, where nothing is named that is here.
+    // The same through the environment, with no path of this machine in the request.
     let mut command = here.program("resemble");
     command.env("PATH", Sandbox::path_with(&here.path("bin")));
     command.env("RESEMBLE_SOCKET", "ssh://nas").args(words);
     let by_environment: Ran = command.output().expect("resemble runs").into();
     assert_eq!(rows(&by_environment), rows(&ran));
 
-    // Nothing of it went there but a digest.
+    // Only a digest of it was sent.
     let asked = machines.asked();
     assert!(asked.contains("\"digest\""));
     for secret in [
@@ -138,7 +138,8 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     }
 }
 
-/// A path that both machines have is two files, and a file that is there in both is found there.
+/// A path that exists on both machines names two files. A file on both is found on the other
+/// machine.
 #[test]
 fn a_path_is_that_of_the_machine_where_it_is_named() {
     let machines = Machines::new();
@@ -163,7 +164,7 @@ fn a_path_is_that_of_the_machine_where_it_is_named() {
                 .trim_end_matches('/')
         )
     );
-    // With the path of a socket, which a shell there has to read.
+    // With the path of a socket, which a shell on the other machine must parse.
     let odd = there.path("it's; here");
     fs::rename(there.path("run/resemble"), &odd).expect("it moves");
     let host = format!("ssh://nas{}/socket", odd.display());
@@ -213,7 +214,7 @@ fn what_cannot_be_asked_there_is_said_in_a_sentence() {
         assert!(ran.err.contains(sentence), "{ran:?}");
         assert!(!ran.err.contains("start one with"), "{ran:?}");
     }
-    // Not to be taken for an option of ssh.
+    // The host must not be taken for an option of ssh.
     let ran = machines.ask_at("ssh://-oProxyCommand=touch ran", &["sync"]);
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(!machines.here.path("ran").exists());

@@ -1,5 +1,5 @@
-//! Failures that pass while the daemon looks at its tree: what it says meanwhile, and that all is
-//! right when they are over.
+//! Transient failures while the daemon reads its tree: its reports meanwhile, and the correct state
+//! afterwards.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use resemble_testutil::office::docx;
 use resemble_testutil::prose::{prose, sentences};
 use resemble_testutil::{Daemon, Mounted, PATIENCE, Sandbox, is_installed, skipped};
 
-/// Asks for the status until it is as wanted. One that cannot be asked just now is asked again.
+/// Asks for the status until it is as wanted. A failed question is repeated.
 fn status_when(sandbox: &Sandbox, is_wanted: impl Fn(&serde_json::Value) -> bool) {
     let began = Instant::now();
     let mut last = String::new();
@@ -34,15 +34,15 @@ fn is_well(status: &serde_json::Value) -> bool {
     status["fresh"] == true && status["degraded"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// A barrier that is reached says the truth; one that cannot be says so.
+/// A successful barrier is correct; one that cannot succeed reports it.
 fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     if sandbox.resemble(["sync", "--timeout", "5"]).code == 0 {
         daemon.difference().expect("sync told that all is known");
     }
 }
 
-/// How many descriptors it has open when it answers nobody. The connection of the last question may
-/// be open for a moment longer than the question.
+/// The number of open descriptors while no question is answered. The connection of the last
+/// question may stay open for a moment longer.
 fn descriptors_at_rest(daemon: &Daemon<'_>) -> u64 {
     let looks = (0..5).map(|_| {
         daemon.status();
@@ -59,7 +59,7 @@ fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     }
     let daemon = sandbox.daemon([""; 0]);
     daemon.assert_true();
-    // One more: enough to answer a question, and not to look at a file.
+    // One more is enough to answer a question, but not to open a file.
     daemon.limit_descriptors(Some(daemon.descriptors() + 1));
     for n in 0..20 {
         sandbox.write(format!("d{}/{n}", n % 5), prose(100 + n, 900));
@@ -73,7 +73,7 @@ fn without_descriptors_nothing_is_called_fresh_and_nothing_is_lost() {
     status_when(&sandbox, is_well);
 }
 
-/// Once such a document was kept as one that cannot be read.
+/// Such a document must not be stored as unreadable.
 #[test]
 fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() {
     let sandbox = Sandbox::new();
@@ -81,7 +81,7 @@ fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() 
     let daemon = sandbox.daemon([""; 0]);
     daemon.assert_true();
     let unopened = |status: &serde_json::Value| status["roots"][0]["unopened"].as_u64();
-    // Enough to read a file, and not for the pipes to a process.
+    // Enough to read a file, but not for the pipes to a process.
     daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 5));
     for n in 0..4 {
         sandbox.write(format!("minutes{n}.docx"), docx(&sentences(n, 60)));

@@ -1,5 +1,5 @@
-//! What `--format json` and `jsonl` print is what `docs/schemas` says, field by field, by the
-//! daemon and by the command alone.
+//! Compares the output of `--format json` and `jsonl` with `docs/schemas`, field by field, with a
+//! daemon and without.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schemas"))
 }
 
-/// A schema that also forbids what it does not name.
+/// A schema that also forbids unnamed fields.
 pub(super) struct StrictSchema {
     document: Validator,
     head: Option<Validator>,
@@ -52,7 +52,8 @@ impl StrictSchema {
         accepts(&self.document, what, answer);
     }
 
-    /// No field may be renamed, have another type, or, if it is always there, be missing.
+    /// The schema refuses a field that is renamed, or of another type, or, if it is always there,
+    /// missing.
     #[track_caller]
     fn refuses_changes(&self, what: &str, answer: &Value) {
         let mut answer = answer.clone();
@@ -87,8 +88,8 @@ impl StrictSchema {
                 "{place} has another type"
             );
             let is_refused = !self.document.is_valid(&missing);
-            // A conflict that is compared with nothing has no figures; of a row a relation is owed,
-            // and not that some are asked for.
+            // A conflict that is compared with nothing has no figures. A row must have a relation,
+            // but the parameters need none.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");
@@ -122,7 +123,7 @@ fn accepts(validator: &Validator, what: &str, value: &Value) {
     assert!(errors.is_empty(), "{what}: {errors:#?}\n{value:#}");
 }
 
-/// Fields that every object has that may have them.
+/// Fields that are required in every object that may have them.
 const ALWAYS: [&str; 23] = [
     "schema",
     "version",
@@ -149,7 +150,7 @@ const ALWAYS: [&str; 23] = [
     "class",
 ];
 
-/// Leaves of each list the first one.
+/// Keeps only the first element of each list.
 fn keep_first(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(keep_first),
@@ -192,7 +193,7 @@ fn forbid_others(schema: &mut Value) {
     }
 }
 
-/// Versions, parts, copies, links, documents, archives, names of any bytes, what cannot be read.
+/// Versions, parts, copies, links, documents, archives, names of any bytes, and unreadable files.
 fn mixed_tree(sandbox: &Sandbox) {
     let text = prose(1, 20_000);
     for version in 0..4 {
@@ -242,7 +243,7 @@ fn numbers(seed: usize) -> String {
     rows.collect()
 }
 
-/// Schemas of what only a daemon answers, or the command whether there is one or not.
+/// Schemas of answers that only a daemon gives, or that do not depend on one.
 const BY_DAEMON: [&str; 7] = [
     "alerts",
     "alerts-ack",
@@ -307,7 +308,7 @@ const QUESTIONS: [(&str, &str); 41] = [
     ("templates-list", "templates list"),
 ];
 
-/// A daemon that has seen everything that a document can say.
+/// A daemon that has seen everything that a document can contain.
 fn asked_daemon(sandbox: &Sandbox) -> resemble_testutil::Daemon<'_> {
     mixed_tree(sandbox);
     sandbox.write("a/gone.txt", prose(8, 6_000));

@@ -32,7 +32,7 @@ fn watching(sandbox: &Sandbox) -> Daemon<'_> {
     daemon
 }
 
-/// What a script prints in a shell that has our functions.
+/// Returns the output of a script in a shell that has our functions.
 fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     let resemble = sandbox.program("resemble");
     let folder = Path::new(resemble.get_program())
@@ -60,7 +60,7 @@ fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     format!("{}{errors}", String::from_utf8_lossy(&output.stdout))
 }
 
-/// What all three shells understand.
+/// A test of commands that all three shells understand.
 fn the_real_paths_lead_to_the_view(shell: &str) {
     if !fuse_works() || !is_installed(shell) {
         return;
@@ -83,11 +83,11 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
     let script = format!("ls -d '{}/v2.txt/.similar' report.txt", home.display());
     let view = sandbox.view("v2.txt").join(".similar");
     assert_eq!(lines(&script), [view.to_str().expect("text"), "report.txt"]);
-    // Names survive.
+    // Odd names are passed unchanged.
     let odd = "ls \"odd 'name'\n.txt/.similar\"";
     let odd = odd.replace("\\n", "\n");
     assert_eq!(lines(&odd).len(), 3, "{:?}", lines(&odd));
-    // `cat` follows an entry, `cd` goes there, and what `..` is there is said by the view.
+    // `cat` follows an entry, `cd` enters it, and the view decides the meaning of `..` there.
     let copy = run(&sandbox, shell, "cat report.txt/.similar/100%_copy.txt");
     assert_eq!(
         copy.as_bytes(),
@@ -99,7 +99,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
         [view.to_str().expect("text")]
     );
     for command in ["head -c 99999", "tail -c 99999", "less", "xdg-open"] {
-        // A stand-in, so that nothing needs to be installed.
+        // A stand-in avoids the need to install the program.
         let program = command.split(' ').next().expect("a name");
         if matches!(program, "less" | "xdg-open") {
             let stand_in = sandbox.path(program);
@@ -121,7 +121,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
     );
     assert_eq!(run(&sandbox, shell, &script), "");
     assert_eq!(fs::read(&taken).expect("a file"), copy.as_bytes());
-    // A real folder of that name is nobody else's, and other arguments are passed on.
+    // A real folder of that name stays accessible, and other arguments are passed on.
     assert_eq!(lines("ls plain/.similar"), ["mine.txt"]);
     let mine = run(&sandbox, shell, "cat plain/.similar/mine.txt");
     assert_eq!(mine.as_bytes(), prose(2, 9_000));
@@ -148,8 +148,8 @@ fn fish_leads_to_the_view() {
     the_real_paths_lead_to_the_view("fish");
 }
 
-/// Tab completes `.similar` behind a file, and what is in it. An alias and a function that the user
-/// has stay.
+/// Tab completes `.similar` after a file, and the entries in it. An alias and a function of the
+/// user are kept.
 #[test]
 fn bash_completes_and_keeps_what_the_user_has() {
     if !fuse_works() {
@@ -197,7 +197,7 @@ fn fish_completes() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Without an argument of that kind no process of ours is started.
+/// Without an argument of that kind, no process of ours is started.
 #[test]
 fn other_commands_cost_nothing() {
     let sandbox = home();

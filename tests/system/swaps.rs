@@ -1,4 +1,4 @@
-//! Names change places between one look and the next, and what is outside of a tree stays there.
+//! Names are exchanged between one look and the next, but files outside of a tree are never opened.
 //!
 //! Long: `RESEMBLE_SWAPS=1000000` (`just torture`).
 
@@ -7,7 +7,7 @@ use std::fs;
 use resemble_testutil::prose::prose;
 use resemble_testutil::{Sandbox, Swaps, asked_for, fuse_works};
 
-/// How many times names change places.
+/// The number of exchanges.
 pub(crate) fn wanted() -> usize {
     asked_for("RESEMBLE_SWAPS").unwrap_or(20_000)
 }
@@ -37,7 +37,7 @@ fn nothing_outside_is_opened_while_names_change_places() {
     daemon.assert_true();
     eprintln!("names changed places {swapped} times; overlay and commands looked {looks:?} times");
     assert_eq!(swaps.opened(), [""; 0], "nobody has any business there");
-    // The canary: who opens a file there is seen.
+    // The canary detects that a file there is opened.
     fs::read(sandbox.path("outside/place/file")).expect("a file");
     assert_eq!(swaps.opened().len(), 1);
 }

@@ -36,7 +36,7 @@ struct User {
     groups: &'static [u32],
 }
 
-/// Who orders the daemon about.
+/// The group that may control the daemon.
 const CONTROL_GROUP: u32 = 6900;
 
 /// The user and the group of the daemon.
@@ -72,7 +72,7 @@ const ROOT: User = User {
     groups: &[],
 };
 
-/// Does something as a user.
+/// Runs `work` as a user.
 fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -87,20 +87,20 @@ fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A file system in memory in which all may look around.
+/// A file system in memory that all users may enter.
 fn open_disk(at: &str) -> Mounted {
     let options = c"mode=0755,size=512m";
     rustix::mount::mount("tmpfs", at, "tmpfs", MountFlags::empty(), options).expect("a disk");
     Mounted(at.into())
 }
 
-/// A file server with the tree `/srv/shares`, in mounts of its own.
+/// A file server with the tree `/srv/shares`, in its own mounts.
 struct Server {
     child: Child,
     _disks: [Mounted; 2],
 }
 
-/// Where the watched tree is.
+/// The watched tree.
 const SHARES: &str = "/srv/shares";
 const SOCKET: &str = "/run/resemble/socket";
 const VIEW: &str = "/run/resemble-view";
@@ -112,13 +112,13 @@ fn disks() -> [Mounted; 2] {
     disks
 }
 
-/// The same for the test of this name, in mounts of its own. `None`: it has run there, or cannot.
+/// [`disks`] for the test of this name, in its own mounts. `None` if it has run there, or cannot.
 fn disks_of(name: &str) -> Option<[Mounted; 2]> {
     (!in_mounts_of_its_own(name)).then(disks)
 }
 
 /// Adds two users, `share-one` and `share-two`, to the lists of users and groups, in these mounts
-/// alone. The lists lie in a folder of the test's.
+/// only. The lists are in a folder of the test.
 fn accounts(folder: &Path) {
     let [one, another] = [USERS[0], USERS[1]];
     let lists = [
@@ -145,8 +145,8 @@ fn accounts(folder: &Path) {
     }
 }
 
-/// Four equal files in the shared folder: for all, for either user, for a group of the second; and
-/// what they say.
+/// Makes four equal files in the shared folder: for all users, for either user, and for a group of
+/// the second. Returns their content.
 fn shared_files() -> Vec<u8> {
     let text = prose(5, 9_000);
     let files = [
@@ -174,7 +174,7 @@ impl Drop for Ended {
     }
 }
 
-/// Asks a server that has just been started until it answers.
+/// Asks a server that was just started until it answers.
 fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
     let began = Instant::now();
     loop {
@@ -191,7 +191,7 @@ fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
 }
 
 impl Server {
-    /// Starts the daemon as root does, and waits for it.
+    /// Starts the daemon as root, and waits for it.
     fn start(disks: [Mounted; 2], arguments: &[&str]) -> Self {
         let address = Path::new("/run/notify");
         drop(fs::remove_file(address));
@@ -250,7 +250,7 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until every change is known.
+    /// Waits until all changes are known.
     fn sync() {
         let answer = ask(ROOT, &json!({"request": "sync", "timeout_ms": 100_000}));
         assert!(answer.failed.is_none(), "{answer:?}");
@@ -267,7 +267,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer of the daemon, as it came.
+/// An answer of the daemon, unchanged.
 #[derive(Debug, Default, PartialEq)]
 struct Answer {
     lines: Vec<String>,
@@ -304,7 +304,7 @@ impl Answer {
     }
 }
 
-/// Asks the daemon something in the name of the thread.
+/// Asks the daemon a question as the user of this thread.
 fn ask_here(request: &Value) -> Answer {
     let stream = UnixStream::connect(SOCKET).expect("the daemon answers everybody");
     stream
@@ -319,17 +319,17 @@ fn ask_here(request: &Value) -> Answer {
     Answer::of(lines.map(|line| line.expect("a line")).collect())
 }
 
-/// Asks the daemon something as a user.
+/// Asks the daemon a question as a user.
 fn ask(user: User, request: &Value) -> Answer {
     as_user(user, || ask_here(request))
 }
 
-/// Whether the user of this thread can open a file.
+/// Returns whether the user of this thread can open a file.
 fn opens(path: &Path) -> bool {
     fs::File::open(path).is_ok()
 }
 
-/// All files of a tree, as root finds them.
+/// All files of a tree, as root sees them.
 fn files(tree: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![tree.to_path_buf()];
@@ -368,7 +368,7 @@ fn resemble_at_home(user: User, home: &Path, arguments: &[&str]) -> Ran {
     } else {
         command.args(["--groups", &groups]);
     }
-    // Where anybody may execute it.
+    // A path where any user may execute it.
     let program = Path::new("/srv/resemble");
     if !program.exists() {
         fs::copy(Sandbox::new().program("resemble").get_program(), program).expect("a copy");

@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use crate::schemas::StrictSchema;
 
-/// The hostile part of a name: it is no option, no header, no command, no line of its own.
+/// The hostile part of a name: it must not become an option, a header, a command, or a line of its
+/// own.
 const HOSTILE: &[u8] =
     b"-rf\nBcc: all@example.org\r\n\n$(touch pwned)`touch pwned`;touch pwned\x1b[2J\xff.txt";
 
@@ -42,12 +43,12 @@ impl Place {
         daemon
     }
 
-    /// A change that is one alert.
+    /// Makes a change that causes one alert.
     fn alert(&self, daemon: &Daemon<'_>, name: impl AsRef<OsStr>) {
         let name = PathBuf::from(name.as_ref());
         self.sandbox.write(name, edited(&self.text, 1, 3));
         daemon.sync();
-        // The copies of one text would be what the next alert is about.
+        // Copies of one text would be in the next alert.
         for entry in fs::read_dir(self.sandbox.tree("")).expect("the tree") {
             let path = entry.expect("an entry").path();
             if path != self.sandbox.tree("original.txt") {
@@ -144,7 +145,7 @@ fn who_follows_hears_each_alert_once_whatever_happens_to_the_daemon() {
     let mut err = follow.stderr.take().expect("a pipe");
     err.read_to_string(&mut said).expect("text");
     assert!(said.contains("the daemon is gone"), "{said}");
-    // A reader that was restarted goes on after the last alert that it has handled.
+    // A reader that was restarted continues after the last alert that it handled.
     let mut again = place.follow(&["--since", "2"]);
     let lines = BufReader::new(again.stdout.take().expect("a pipe")).lines();
     let lines = lines.take(3).map(|line| -> Value {
@@ -157,7 +158,7 @@ fn who_follows_hears_each_alert_once_whatever_happens_to_the_daemon() {
     assert_eq!(numbers(&lines), [3, 4]);
     again.kill().expect("it runs");
     again.wait().expect("it ends");
-    // Going back.
+    // Earlier alerts.
     let since = |when: &str| {
         let args = ["alerts", "--since", when, "--format", "json"];
         let ran = place.sandbox.resemble(args);
@@ -294,7 +295,7 @@ fn a_sink_that_fails_or_hangs_holds_up_no_other_and_loses_nothing() {
     drop(daemon);
 }
 
-/// What was seen raises no alert, by content: not after a rename or a restart, until it changes.
+/// An acknowledged content raises no alert, after a rename or a restart either, until it changes.
 #[test]
 fn what_was_seen_is_no_news_until_it_changes() {
     let place = Place::new("");
@@ -343,7 +344,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(ack(&[OsStr::new("--undo"), &original]).code, 1);
     assert_eq!(ack(&[OsStr::new("--list")]).code, 1);
     assert_eq!(ack(&[OsStr::new("/etc/passwd")]).code, 2, "not watched");
-    // A group: the file and all that it resembles.
+    // A group: the file and all files that it resembles.
     sandbox.write("third.txt", edited(&place.text, 2, 3));
     daemon.sync();
     let before = count();
@@ -359,8 +360,8 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(count(), before, "a copy of a member of the group");
 }
 
-/// As after a flood, and a sink that was away. What is held back is summed up when the minute is
-/// over; the tests of the outlet, which have a clock of their own, wait for that.
+/// A flood of alerts, and a sink that was unavailable. Held alerts are summed up at the end of the
+/// minute. The tests of the outlet, which have their own clock, wait for that.
 #[test]
 fn a_flood_is_told_in_part() {
     let place = Place::new("");

@@ -1,4 +1,4 @@
-//! What only a daemon does: `status`, `sync`, `watch`, `view`, `alerts`.
+//! The verbs that need a daemon: `status`, `sync`, `watch`, `view`, `alerts`.
 
 use std::path::PathBuf;
 use std::time::Duration;

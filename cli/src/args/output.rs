@@ -1,4 +1,4 @@
-//! How answers are printed, and where.
+//! The output options of answers.
 
 use std::path::PathBuf;
 

@@ -177,7 +177,7 @@ pub struct ListOutput {
 pub enum ListAs {
     /// Row by row.
     Rows(RowOutput),
-    /// As a page or a workbook.
+    /// A page or a workbook.
     Report(ReportFormat),
 }
 

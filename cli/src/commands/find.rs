@@ -1,8 +1,7 @@
-//! `resemble find`: the files similar to some file, or to what standard input holds.
+//! `resemble find`: lists the files similar to a file, or to standard input.
 //!
 //! Each FILE is a question of its own. The answers are printed in the order of the arguments, and
-//! `--top` cuts each of them. A FILE that cannot be read is a soft error: the others are
-//! answered.
+//! `--top` cuts each of them. A FILE that cannot be read is a soft error: the others are answered.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -53,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     });
     asked.looked_at.extend(on_disk);
     if subjects.is_empty() {
-        // That no FILE is there is all there is to say; nobody needs to be asked.
+        // No FILE can be asked about, so no question is needed.
         asked.anything = false;
     } else {
         asked = asked.or_here(ui, env, global);
@@ -73,7 +72,7 @@ struct Find<'a> {
     args: &'a FindArgs,
     /// All FILE arguments, with those of `--files-from`.
     files: Vec<PathBuf>,
-    /// Those of them that can be asked about, with their names as given.
+    /// The arguments that can be asked about, with their names as given.
     subjects: Vec<(PathText, FileArgument)>,
     print_as: ListAs,
     /// The rows name files of another machine.
@@ -281,7 +280,7 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a FILE argument means.
+/// The meaning of a FILE argument.
 enum FileArgument {
     Stdin,
     Named(Sought),

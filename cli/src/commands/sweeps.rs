@@ -120,7 +120,7 @@ struct Search<'a> {
 struct Followed {
     /// The index of its sweep in [`Search::all`].
     sweep: usize,
-    /// Its path, as a question names it.
+    /// Its path in questions.
     real: PathBuf,
     /// Its path below the root of a catalogue, if one has the file. Other sweeps of the same tree
     /// have it at the same path.

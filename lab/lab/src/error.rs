@@ -84,7 +84,7 @@ pub enum PhaseError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
     },
     /// The work folder has results of other parameters.

@@ -33,7 +33,7 @@ impl LockedFolder {
         Self::wait(path, File::lock)
     }
 
-    /// As [`Self::alone`], but several processes that only read may share the folder.
+    /// [`Self::alone`], except that several processes that only read may share the folder.
     pub(crate) fn shared(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock_shared)
     }
@@ -127,7 +127,7 @@ fn opened(folder: &Path, make: bool) -> io::Result<File> {
         .open(folder.join(LOCK))
 }
 
-/// Whether this error may mean that the folder was removed meanwhile.
+/// Returns whether this error may mean that the folder was removed meanwhile.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -135,7 +135,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// Whether this file is still the lock of the folder.
+/// Returns whether this file is still the lock of the folder.
 fn is_lock_of(lock: &File, folder: &Path) -> bool {
     let inode = |meta: fs::Metadata| (meta.dev(), meta.ino());
     let now = fs::symlink_metadata(folder.join(LOCK)).map(inode);

@@ -1,9 +1,8 @@
 //! Questions that a published method answers, and their answers.
 //!
-//! There is one request for all of them: the signatures of the files in the scope are made, and the
-//! answer is what follows from them. What needs no signature is left to the caller, who gets the
-//! collated sets of `groups`: thresholds, sizes, suffixes and a user's own rules cost no second
-//! question.
+//! There is one request for all of them: the files in the scope are signed, and the answer follows
+//! from the signatures. Steps that need no signature are left to the caller, who gets the collated
+//! sets of `groups`. So thresholds, sizes, suffixes and a user's own rules need no second question.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -19,15 +18,15 @@ use serde::{Serialize, Serializer};
 pub struct MethodRequest {
     /// The method with its parameters.
     pub params: MethodParams,
-    /// How many processes share the work, if the method can do that; one if it is absent.
+    /// The number of processes that share the work, if the method supports it; one if absent.
     pub shards: Option<u32>,
     /// The files, at or below at least one path.
     pub scope: Scope,
-    /// What is asked.
+    /// The question.
     pub question: MethodQuestion,
 }
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MethodQuestion {
     /// Compares one file with all others. The rows are [`MethodRow::Find`], best first.
@@ -46,7 +45,7 @@ pub enum MethodQuestion {
     Dump,
 }
 
-/// How clusters out of core are made.
+/// The parameters of clusters out of core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodClusters {
     /// The least resemblance of a link. If it is absent, the threshold of the paper holds; 0 links
@@ -59,14 +58,14 @@ pub struct MethodClusters {
     pub common: Option<u32>,
     /// The memory for sorting, in bytes; 512 MiB if it is absent.
     pub memory: Option<u64>,
-    /// Whether all links are needed, even where fewer make the same clusters: a rule may accept
-    /// only some of them.
+    /// True if all links are needed, even if fewer make the same clusters: a rule may accept only
+    /// some of them.
     pub every: bool,
     /// The folder to work in, if the user has named one.
     pub work: Option<std::path::PathBuf>,
 }
 
-/// How one file is compared with all others.
+/// The comparison of one file with all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodFind {
     /// The subject's signature.
@@ -75,22 +74,22 @@ pub struct MethodFind {
     pub content: ContentDigest,
     /// The name that rows carry in `file`.
     pub name: PathText,
-    /// Which rows there are.
+    /// The limits of the rows.
     pub limits: MethodLimits,
 }
 
-/// How all files are compared with each other.
+/// The comparison of all files with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodPairs {
     /// The score that sorts the rows, and that `min` bounds.
     pub score: MethodScore,
-    /// Whether the figures of the rows are computed again from the texts.
+    /// True if the figures of the rows are computed again from the texts.
     pub exact: bool,
-    /// Which rows there are.
+    /// The limits of the rows.
     pub limits: MethodLimits,
 }
 
-/// Which rows there are. Files of equal bytes have a row whatever the limits are.
+/// The limits of the rows. Files of equal bytes have a row at any limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodLimits {
     /// The least score. If it is absent, the threshold of the method's paper holds; 0 accepts files
@@ -106,12 +105,12 @@ pub struct MethodLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
-    /// The paper's figure. If it depends on which file is asked about, it is the larger of the two.
+    /// The paper's figure. If it depends on the subject, it is the larger of the two.
     #[default]
     Paper,
     /// The larger of both containments.
     Containment,
-    /// What both files have over what either has.
+    /// The size of the intersection over that of the union.
     Resemblance,
 }
 
@@ -152,11 +151,11 @@ pub struct MethodLinkRow {
 pub struct MethodCommonRow {
     /// Its value in hexadecimal.
     pub shingle: String,
-    /// How many different sketches have it.
+    /// The number of different sketches that have it.
     pub documents: u64,
     /// Its words, if a file that has it could be read.
     pub text: Option<String>,
-    /// How many shingles were ignored altogether.
+    /// The number of all ignored shingles.
     pub all: u64,
 }
 
@@ -169,16 +168,16 @@ pub struct MethodFindRow {
     /// The similar file; of several hard links the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Whether both have equal bytes. The papers have no word for any other relation.
+    /// True if both have equal bytes. The papers have no word for any other relation.
     #[serde(rename = "relation", serialize_with = "relation")]
     pub identical: bool,
     /// Always the bytes.
     pub layer: Layer,
-    /// How much of the subject is in this file; `null` if it is unknown.
+    /// The share of the subject that is in this file; `null` if it is unknown.
     pub a_in_b: Fraction,
-    /// How much of this file is in the subject; `null` if it is unknown.
+    /// The share of this file that is in the subject; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// What both files have over what either has; `null` if it is unknown.
+    /// The intersection over the union; `null` if it is unknown.
     pub resemblance: Fraction,
     /// Bytes in common chunks; `null` if the method knows no chunks.
     pub shared_bytes: Option<u64>,
@@ -196,10 +195,10 @@ pub struct MethodFindRow {
 pub struct MethodInterval {
     /// The resemblance.
     pub resemblance: [Fraction; 2],
-    /// How much of the subject is in this file; absent if the method does not say.
+    /// The share of the subject that is in this file; absent if the method does not estimate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a_in_b: Option<[Fraction; 2]>,
-    /// How much of this file is in the subject; absent if the method does not say.
+    /// The share of this file that is in the subject; absent if the method does not estimate it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b_in_a: Option<[Fraction; 2]>,
 }
@@ -215,15 +214,15 @@ pub struct MethodPairRow {
     pub b: PathText,
     /// The score that sorts: the paper's figure unless another one is asked for.
     pub score: Figure,
-    /// How much of a is in b; `null` if it is unknown.
+    /// The share of a that is in b; `null` if it is unknown.
     pub a_in_b: Fraction,
-    /// How much of b is in a; `null` if it is unknown.
+    /// The share of b that is in a; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// What both files have over what either has; `null` if it is unknown.
+    /// The intersection over the union; `null` if it is unknown.
     pub resemblance: Fraction,
     /// Bytes in common chunks; `null` if the method knows no chunks.
     pub shared_bytes: Option<u64>,
-    /// Whether both have equal bytes. JSON has this only if it is true.
+    /// True if both have equal bytes. JSON has this only if it is true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }
@@ -236,7 +235,7 @@ pub struct MethodFileRow {
     pub path: PathText,
     /// Its size.
     pub size: u64,
-    /// Whether it is text.
+    /// True if it is text.
     pub text: bool,
 }
 

@@ -20,8 +20,8 @@ pub struct AllFingers(Vec<(u64, u32)>);
 pub struct FileHits {
     /// The file.
     pub file: u32,
-    /// How often fingerprints of the query occur in the file. Divided by the number of fingerprints
-    /// of the query it is the paper's percentage: [`crate::sif::Common::figure`].
+    /// The number of occurrences of the query's fingerprints in the file. Divided by the number of
+    /// the query's fingerprints, it is the paper's percentage: [`crate::sif::Common::figure`].
     pub occurrences: u64,
 }
 

@@ -15,7 +15,7 @@
 
 use crate::formatting::FormatFilter;
 
-/// How the bytes of a content are changed before features are taken from them.
+/// The changes to the bytes of a content before features are taken from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Canonical {
     /// They are not changed.

@@ -19,7 +19,7 @@ pub enum Edit {
     Remove,
 }
 
-/// How edits are spread over a text.
+/// The distribution of edits over a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spread {
     /// At random words, each at most once.

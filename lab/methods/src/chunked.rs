@@ -203,7 +203,7 @@ pub fn name(hash: ChunkHash) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// How many bytes are cut and hashed at a time.
+/// The number of bytes that are cut and hashed at a time.
 const PART: usize = 1 << 16;
 
 /// Chunks by TTTD, of a content that comes in pieces of any size.
@@ -270,7 +270,7 @@ pub struct BswChunks {
     rolling: Rolling,
     hasher: Md5,
     len: u64,
-    /// How many bytes there are before the first window ends.
+    /// The number of bytes before the first window ends.
     warm_up: u64,
     /// Ends of chunks in the bytes at hand.
     ends: Vec<usize>,
@@ -378,7 +378,7 @@ impl ChunkTable {
         Self(chunks.iter().copied().collect())
     }
 
-    /// As [`common_by_merging`], by looking up each chunk of the other file.
+    /// [`common_by_merging`] by looking up each chunk of the other file.
     pub fn common(&self, other: &ChunkCounts) -> u64 {
         other.iter().fold(0, |common, (chunk, count)| {
             let both = self.0.get(chunk).map_or(0, |mine| *mine.min(count));

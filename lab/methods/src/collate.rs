@@ -1,4 +1,4 @@
-//! All against all, as sif does it: which files share which fingerprints.
+//! All against all, as in sif: finds the files that share fingerprints.
 //!
 //! **Paper.** Manber 1994, section 4, figures 1 to 3.
 //!
@@ -10,22 +10,21 @@
 //!        that reach the threshold in percent of R's fingerprints (figure 3)    = CollatedGroup
 //! ```
 //!
-//! [`Collated`] is all that a question needs, so another threshold or another rule of what may be
-//! compared costs no scan. It can be encoded and stored.
+//! [`Collated`] is sufficient for every question, so another threshold or another rule about files
+//! needs no new scan. It can be encoded and stored.
 //!
-//! **Readings.** A set names a file once, however often the file has a fingerprint. So percentages
-//! here are of *distinct* fingerprints, and an equal file has 100. (One against all counts
-//! occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3: it is enough to reach the
-//! threshold. "Any set of files is output no more than once": if several R have the same set, the
-//! first file is its reference.
+//! **Readings.** A set names a file once, even if the file has a fingerprint repeatedly. So
+//! percentages here are of *distinct* fingerprints, and an equal file has 100. (One against all
+//! counts occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3 includes the
+//! threshold itself. "Any set of files is output no more than once": if several R have the same
+//! set, the first file is its reference.
 //!
 //! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes each. The group of R
-//! takes a walk through the members of R's sets, without those that cannot reach the threshold: if
-//! the largest sets together do not have enough of R's fingerprints, a similar file must be in one
-//! of the others, and only those are walked through. Files with the same sets are looked at once.
-//! This is still quadratic where very many files share a large part and differ in the rest.
-//! [`GroupQuery::most_members`] leaves out the sets of too many files (the remedy of Forman et al.
-//! 2005, section 2.5), but then the figure is not exact.
+//! takes a walk through the members of R's sets. The largest sets that together have too few of R's
+//! fingerprints are skipped, because a similar file must be in one of the others. Files with the
+//! same sets are handled once. This is still quadratic if very many files share a large part and
+//! differ in the rest. [`GroupQuery::most_members`] leaves out the sets of too many files (the
+//! remedy of Forman et al. 2005, section 2.5), but then the figure is not exact.
 
 use std::collections::HashSet;
 
@@ -36,7 +35,7 @@ use crate::encode::{DecodeError, Reader, put_varint};
 pub struct Collator {
     /// All (fingerprint, file).
     pairs: Vec<(u64, u32)>,
-    /// How many distinct fingerprints each file has.
+    /// The number of distinct fingerprints of each file.
     totals: Vec<u32>,
 }
 
@@ -90,12 +89,12 @@ impl Collator {
 pub struct Collated {
     totals: Vec<u32>,
     counters: Vec<u32>,
-    /// Where each set ends in the members.
+    /// The end of each set in the members.
     ends: Vec<usize>,
     members: Vec<u32>,
 }
 
-/// Which groups are made of the sets.
+/// Selects the groups that are made of the sets.
 pub struct GroupQuery<'a> {
     /// The least share of the reference file's fingerprints that are common. It is above 0, and
     /// 0.25 in the paper.
@@ -141,7 +140,7 @@ pub struct CollatedGroup {
 pub struct GroupMember {
     /// The file.
     pub file: u32,
-    /// How many fingerprints it has in common with the reference.
+    /// The number of fingerprints that it has in common with the reference.
     pub common: u32,
     /// The share of the reference's fingerprints that are common.
     pub score: f64,
@@ -154,22 +153,22 @@ impl Collated {
         self.ends.push(self.members.len());
     }
 
-    /// How many files were added, with and without similar ones.
+    /// The number of files that were added, with and without similar ones.
     pub fn files(&self) -> u32 {
         self.totals.len() as u32
     }
 
-    /// How many distinct fingerprints a file has.
+    /// The number of distinct fingerprints of a file.
     pub fn total(&self, file: u32) -> u32 {
         self.totals[file as usize]
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     pub fn len(&self) -> usize {
         self.counters.len()
     }
 
-    /// Whether no two files have anything in common.
+    /// Returns whether no two files have anything in common.
     pub fn is_empty(&self) -> bool {
         self.counters.is_empty()
     }
@@ -237,7 +236,7 @@ impl Collated {
             if sets.is_empty() {
                 continue;
             }
-            // Without a rule about the files, the answer depends on the sets and the total alone.
+            // Without a rule about the files, the answer depends only on the sets and the total.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }

@@ -312,7 +312,7 @@ impl MethodSignature {
         out
     }
 
-    /// How many bytes [`Self::encode`] writes.
+    /// The number of bytes that [`Self::encode`] writes.
     pub fn encoded_len(&self) -> usize {
         self.encode().len()
     }

@@ -8,7 +8,8 @@ pub struct Feature {
     pub value: u64,
     /// Its weight: the number of bytes of a chunk, and 1 for all other pieces.
     pub len: u64,
-    /// How often it occurs in a row. Only [`crate::FeatureExtractor::zeros`] gives more than 1.
+    /// The number of occurrences in a row. Only [`crate::FeatureExtractor::zeros`] gives more than
+    /// 1.
     pub count: u64,
 }
 

@@ -20,7 +20,7 @@
 //! **Sees** a document with other macros as nearly the same. **Blind** to documents that differ in
 //! their formatting alone. It does not interpret macros, so what a macro would print is unknown.
 
-/// How many bytes decide about the kind of a document.
+/// The number of bytes that decide the kind of a document.
 const HEAD: usize = 4096;
 
 /// The length of the longest header.

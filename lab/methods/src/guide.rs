@@ -38,18 +38,18 @@ pub struct Strangers {
     pub resemblance: f64,
 }
 
-/// What is recommended for a collection.
+/// The recommendation for a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
     /// The window, in bytes.
     pub window: u32,
     /// The n of `Mod_n` and `BSW_n`.
     pub rate: u32,
-    /// How many entries the signature of the median file has.
+    /// The number of entries in the signature of the median file.
     pub entries: f64,
     /// The standard deviation of an estimate of 70 % for the median file.
     pub deviation: f64,
-    /// How many files will have fewer than [`FEW`] entries, which are too few for an estimate.
+    /// The number of files with fewer than [`FEW`] entries, which are too few for an estimate.
     pub too_short: u64,
     /// The size, in bytes, below which a file is one of those.
     pub least_size: u64,
@@ -58,7 +58,7 @@ pub struct Advice {
 /// The mean resemblance that strangers may have.
 pub const TOLERATED: f64 = 0.005;
 
-/// How many entries a signature should have: "n = 100", in sections 4.3 and 5 alike.
+/// The desired number of entries of a signature: "n = 100", in sections 4.3 and 5 alike.
 pub const WANTED: u64 = 100;
 
 /// With fewer entries than this an estimate is noise: with `Sketch_10` "many cases" of edited files

@@ -29,7 +29,7 @@ use crate::collate::Collated;
 pub struct Interesting {
     /// The sets, in the order of their files.
     pub sets: Vec<InterestingSet>,
-    /// Whether these are all sets. If not, each of them is still an interesting set.
+    /// True if these are all sets. If not, each of them is still an interesting set.
     pub complete: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Interesting {
 pub struct InterestingSet {
     /// Two files or more, ascending.
     pub files: Vec<u32>,
-    /// How many fingerprints all of them have.
+    /// The number of fingerprints that all of them have.
     pub common: u64,
 }
 
@@ -245,7 +245,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether all of `part` is in `whole`, both ascending.
+/// Returns whether all of `part` is in `whole`, both ascending.
 fn contains(whole: &[u32], part: &[u32]) -> bool {
     if part.len() > whole.len() {
         return false;

@@ -43,14 +43,14 @@ impl Judged {
     }
 }
 
-/// What two sorted lists have in common.
+/// The overlap of two sorted lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// How many are in both.
+    /// The number of elements in both.
     pub common: u64,
-    /// How many are in the first.
+    /// The number of elements in the first.
     pub a: u64,
-    /// How many are in the second.
+    /// The number of elements in the second.
     pub b: u64,
 }
 

@@ -48,9 +48,9 @@ pub enum Choice {
 /// A measure of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// How much of one file is in the other.
+    /// The share of one file that is in the other.
     Containment,
-    /// What both files have over what either has.
+    /// The size of the intersection over that of the union.
     Resemblance,
 }
 
@@ -179,14 +179,14 @@ impl Method {
         }
     }
 
-    /// Whether a repeated feature counts as often as it occurs. Otherwise a signature is about the
-    /// set of features.
+    /// Returns whether a repeated feature counts as often as it occurs. Otherwise a signature
+    /// represents the set of features.
     pub const fn counts_occurrences(self) -> bool {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
-    /// Whether [`crate::Scores::score`] is the same for (a, b) and (b, a). For sif and sorted5 it
-    /// is not, because it is a share of the first file.
+    /// Returns whether [`crate::Scores::score`] is the same for (a, b) and (b, a). For sif and
+    /// sorted5 it is not, because it is a share of the first file.
     pub const fn is_symmetric(self) -> bool {
         !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }

@@ -46,7 +46,7 @@ impl Divisor {
         }
     }
 
-    /// Whether it divides this value.
+    /// Returns whether it divides this value.
     #[inline]
     pub const fn divides(self, value: u64) -> bool {
         value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.greatest

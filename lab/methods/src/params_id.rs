@@ -2,8 +2,8 @@
 //!
 //! An id has everything that could change a byte of a signature. [`MethodParams`]'s `Display`
 //! writes it; [`MethodParams::parse`] reads it and refuses what `Display` would not have written.
-//! Of what is too long for a name (anchors, dictionaries, lemmas) or a secret (a seed) the id has a
-//! hash only, so the reader has to supply it.
+//! The id has only a hash of values that are too long for a name (anchors, dictionaries, lemmas) or
+//! secret (a seed). The reader has to supply them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ pub struct Rolling {
     /// The last `width` bytes, as a ring that is written next at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// How many bytes are missing before there is a window.
+    /// The number of bytes that are missing until there is a window.
     missing: usize,
 }
 

@@ -24,7 +24,7 @@
 //!    approach is rather limited, since we have a single, static sketching policy", section
 //!    "Intellectual property and plagiarism").
 
-/// How many bits a shingle value has.
+/// The number of bits of a shingle value.
 pub const BITS: u32 = 40;
 
 /// A value with all of these bits set.
@@ -238,7 +238,7 @@ mod tests {
             }
         }
 
-        /// What can be undone is a bijection, whatever the seed.
+        /// A function with an inverse is a bijection, for any seed.
         #[test]
         fn the_permutation_is_a_bijection_of_40_bits(
             numbers in any::<[u64; 6]>(),

@@ -108,7 +108,7 @@ pub enum ParamError {
     Id {
         /// The text.
         id: String,
-        /// What is wrong with it.
+        /// The error in it.
         reason: &'static str,
     },
 }
@@ -122,19 +122,20 @@ pub enum Grain {
     Words(u32),
 }
 
-/// All parameters of all methods; those that nobody asked for are unset.
+/// All parameters of all methods; those that were not requested are unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The size of a window, in bytes.
     pub window: Option<u32>,
-    /// How many words a shingle has, instead of windows of bytes.
+    /// The number of words of a shingle, instead of windows of bytes.
     pub words: Option<u32>,
     /// One fingerprint in this many is kept; for chunks, their mean size in bytes.
     pub rate: Option<u32>,
-    /// The n of `Mod_n` and `BSW_n` (the same as the rate), or of `Min_n` and `Sketch_n` (how many
-    /// fingerprints are kept).
+    /// The n of `Mod_n` and `BSW_n` (the same as the rate), or the number of kept fingerprints of
+    /// `Min_n` and `Sketch_n`.
     pub n: Option<u32>,
-    /// For sif, the bits of a fingerprint; for sorted5, how many upper bits of the hash are kept.
+    /// For sif, the bits of a fingerprint; for sorted5, the number of upper bits of the hash that
+    /// are kept.
     pub bits: Option<u32>,
     /// For sif, the multiplier p.
     pub multiplier: Option<u32>,
@@ -144,7 +145,7 @@ pub struct Settings {
     pub anchors: Option<Arc<Anchors>>,
     /// For shingle, `V_i`: the number of shingles with which the first class begins.
     pub sizes: Option<u32>,
-    /// For super-shingle, how many shingles make one super shingle.
+    /// For super-shingle, the number of shingles that make one super shingle.
     pub length: Option<u32>,
     /// For shingle and super-shingle, the secret that decides which shingles are kept.
     pub seed: Option<Arc<Seed>>,
@@ -156,14 +157,14 @@ pub struct Settings {
     pub lemmas: Option<Arc<Lemmas>>,
     /// For sorted5, the language whose stems are taken.
     pub stem: Option<Language>,
-    /// How bytes are changed before features are taken.
+    /// The changes to the bytes before features are taken.
     pub canonical: Canonical,
 }
 
 /// A method with all its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodParams {
-    /// How bytes are changed before features are taken.
+    /// The changes to the bytes before features are taken.
     pub canonical: Canonical,
     /// The parameters of the method.
     pub scheme: Scheme,
@@ -172,51 +173,51 @@ pub struct MethodParams {
 /// The parameters of each method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Those of [`Method::Tttd`].
+    /// The parameters of [`Method::Tttd`].
     Tttd(ChunkParams),
-    /// Those of [`Method::Bsw`].
+    /// The parameters of [`Method::Bsw`].
     Bsw(SlidingWindow),
-    /// Those of [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
+    /// The parameters of [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
     BswMin {
         /// Windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
-    /// Those of [`Method::Mod`]: fingerprints that n divides are kept.
+    /// The parameters of [`Method::Mod`]: fingerprints that n divides are kept.
     Mod {
         /// Windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
-    /// Those of [`Method::Min`]: the n least fingerprints are kept.
+    /// The parameters of [`Method::Min`]: the n least fingerprints are kept.
     Min {
         /// Windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
-    /// Those of [`Method::Sketch`]: there are n hash functions.
+    /// The parameters of [`Method::Sketch`]: there are n hash functions.
     Sketch {
         /// Windows or shingles.
         grain: Grain,
         /// The n of the paper.
         n: u32,
     },
-    /// Those of [`Method::Sif`].
+    /// The parameters of [`Method::Sif`].
     Sif(SifParams),
-    /// Those of [`Method::SifAnchors`].
+    /// The parameters of [`Method::SifAnchors`].
     SifAnchors(AnchorParams),
-    /// Those of [`Method::Shingle`].
+    /// The parameters of [`Method::Shingle`].
     Shingle(ShingleParams),
-    /// Those of [`Method::SuperShingle`].
+    /// The parameters of [`Method::SuperShingle`].
     SuperShingle(SuperParams),
-    /// Those of [`Method::Sorted5`].
+    /// The parameters of [`Method::Sorted5`].
     Sorted5(Sorted5Params),
 }
 
-/// Everything of which a params id has a hash only, so that it must be supplied to read the id.
+/// The values that a params id includes only as a hash, so they are needed to read the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supplies {
     /// The anchors.
@@ -235,7 +236,7 @@ const MOST_SLOTS: u32 = 1 << 12;
 /// The most fingerprints of a `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
-/// The least and the greatest window that Cherkasova et al. look at (section 4.1), in bytes, and
+/// The least and the greatest window that Cherkasova et al. try (section 4.1), in bytes, and
 /// between them the one that they choose.
 const WINDOWS: (u32, u32, u32) = (5, 20, 100);
 

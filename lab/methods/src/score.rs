@@ -12,11 +12,11 @@ use crate::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 pub struct Scores {
     /// The paper's figure.
     pub score: Judged,
-    /// How much of a is in b.
+    /// The share of a that is in b.
     pub a_in_b: Result<Judged, Refused>,
-    /// How much of b is in a.
+    /// The share of b that is in a.
     pub b_in_a: Result<Judged, Refused>,
-    /// What both have over what either has.
+    /// The size of the intersection over that of the union.
     pub resemblance: Result<Judged, Refused>,
     /// The bytes in common chunks, a proven lower bound. `None`: the method knows no chunks.
     pub shared_bytes: Option<u64>,

@@ -81,12 +81,12 @@ impl Seed {
         &self.id
     }
 
-    /// The secret, for those who have to make the same values.
+    /// The secret, for processes that must make the same values.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Whether two params ids differ in their seeds and in nothing else.
+    /// Returns whether two params ids differ only in their seeds.
     pub fn alone_differs(one: &str, other: &str) -> bool {
         let without = |id: &str| -> Vec<String> {
             let parts = id.split('.').filter(|part| !part.starts_with("seed-"));
@@ -117,7 +117,7 @@ pub enum Sample {
 /// The parameters of a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShingleParams {
-    /// How many words a shingle has.
+    /// The number of words of a shingle.
     pub words: u32,
     /// Which shingles are kept.
     pub sample: Sample,
@@ -269,7 +269,7 @@ pub(crate) struct Sized {
 }
 
 impl Sized {
-    /// As many entries as this are always allowed.
+    /// The number of entries that are always allowed.
     const ROOM: usize = 1 << 12;
 
     pub(crate) const fn new(least: u32) -> Self {
@@ -313,7 +313,7 @@ impl Sized {
     }
 }
 
-/// Whether 2 to the level divides a value.
+/// Returns whether 2 to the level divides a value.
 #[inline]
 pub(crate) const fn divides(level: u8, value: u64) -> bool {
     value.trailing_zeros() >= level as u32
@@ -328,7 +328,7 @@ pub struct Estimate {
     pub low: f64,
     /// The upper end of that interval.
     pub high: f64,
-    /// How many shingles it is a share of.
+    /// The number of shingles in the denominator of the share.
     pub samples: u64,
 }
 
@@ -350,11 +350,11 @@ impl Estimate {
 pub struct Estimates {
     /// The share of both documents together that is common.
     pub resemblance: Estimate,
-    /// How much of a is in b; none for `MIN_s`.
+    /// The share of a that is in b; `None` for `MIN_s`.
     pub a_in_b: Option<Estimate>,
-    /// How much of b is in a; none for `MIN_s`.
+    /// The share of b that is in a; `None` for `MIN_s`.
     pub b_in_a: Option<Estimate>,
-    /// How many shingles are in both sketches, at the modulus of the comparison.
+    /// The number of shingles in both sketches, at the modulus of the comparison.
     pub common: u64,
 }
 
@@ -397,7 +397,7 @@ pub fn of_overlap(overlap: Overlap) -> Estimates {
     }
 }
 
-/// How many of the `most` least values of both together are in both, and how many values these are.
+/// Counts the values among the `most` least of both together that are in both, and all of these.
 fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
     while union < most as u64 && (i < a.len() || j < b.len()) {

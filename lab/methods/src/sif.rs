@@ -67,7 +67,7 @@ impl SifParams {
     /// 5 modulo 8.
     pub const MULTIPLIER: u32 = 917_097_781;
 
-    /// Whether p may be this number: a prime that is 5 modulo 8.
+    /// Returns whether p may be this number: a prime that is 5 modulo 8.
     pub fn is_multiplier(p: u32) -> bool {
         let p = u64::from(p);
         p % 8 == 5
@@ -88,7 +88,7 @@ pub struct SifScanner {
     /// The current window, as a ring that is written next at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// How many bytes it has: fewer than a window at the start and behind a kept fingerprint.
+    /// The number of bytes in it: fewer than a window at the start and after a kept fingerprint.
     filled: usize,
 }
 
@@ -191,7 +191,7 @@ impl SifScanner {
     }
 }
 
-/// Whether a window, in any rotation, has only NUL or only 0x80.
+/// Returns whether a window, in any rotation, has only NUL or only 0x80.
 fn is_padding(window: &[u8]) -> bool {
     matches!(window[0], 0 | 0x80) && window.iter().all(|&byte| byte == window[0])
 }
@@ -237,15 +237,15 @@ pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// What two files have in common.
+/// The overlap of two files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
     /// The overlap, with each fingerprint counted once.
     pub distinct: Overlap,
-    /// How many fingerprints the query file has, counted by occurrences.
+    /// The number of fingerprints of the query file, counted by occurrences.
     pub of_query: u64,
-    /// How often fingerprints of the query occur in the other file: the number of lines that the
-    /// paper's `agrep` prints.
+    /// The number of occurrences of the query's fingerprints in the other file. It is the number of
+    /// lines that the paper's `agrep` prints.
     pub found: u64,
 }
 

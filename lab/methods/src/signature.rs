@@ -4,7 +4,8 @@ use crate::chunked::ChunkCounts;
 use crate::feature::Feature;
 use crate::sif;
 
-/// What a method keeps of a content. It can only be compared with signatures of the same params id.
+/// The data that a method stores for a content. It can only be compared with signatures of the same
+/// params id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodSignature(pub(crate) Form);
 
@@ -32,7 +33,7 @@ pub(crate) enum Form {
 }
 
 impl MethodSignature {
-    /// How many distinct fingerprints, chunks or super shingles it has.
+    /// The number of distinct fingerprints, chunks or super shingles.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
@@ -44,12 +45,12 @@ impl MethodSignature {
         }
     }
 
-    /// Whether nothing was kept, so that the content is too small to judge.
+    /// Returns whether nothing was kept, so that the content is too small to judge.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many there are with repeats, of which sif takes percentages.
+    /// The number of fingerprints with repeats, from which sif computes percentages.
     pub fn occurrences(&self) -> u64 {
         match &self.0 {
             Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {

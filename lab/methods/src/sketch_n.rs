@@ -20,8 +20,8 @@
 use crate::judged::Judged;
 use crate::shingles::mix;
 
-/// How many features wait to be hashed together. Each function goes through all of them at once,
-/// with its least value in a register.
+/// The number of features that are hashed together. Each function visits all of them at once, with
+/// its least value in a register.
 const BLOCK: usize = 256;
 
 /// Collects the least value of each function.

@@ -52,7 +52,7 @@ pub const BITS: (u32, u32) = (8, 32);
 /// The parameters of sorted5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorted5Params {
-    /// How many words a chunk has.
+    /// The number of words of a chunk.
     pub words: u32,
     /// n: how many upper bits of the hash are kept.
     pub bits: u32,
@@ -288,7 +288,8 @@ impl Sorted {
     }
 }
 
-/// How many chunks are hashed together. MD5 is several times as fast for many messages at a time.
+/// The number of chunks that are hashed together. MD5 is several times as fast for many messages at
+/// a time.
 const BATCH: usize = 256;
 
 /// Chunks that wait to be hashed together.
@@ -442,7 +443,7 @@ pub fn overlap(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
     }
 }
 
-/// How many chunks a document has.
+/// The number of chunks of a document.
 pub fn total(values: &[(u64, u64)]) -> u64 {
     values.iter().map(|&(_, count)| count).sum()
 }

@@ -19,9 +19,9 @@ use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
 use crate::signature::{Form, MethodSignature};
 
-/// How many shingles make a super shingle. With k shingles, a pair of resemblance r has a common
-/// super shingle at about n · r^k places, for n shingles in the union of both sketches. 4 is the
-/// least k at which strangers (r below 10 %) hardly ever have one, while pairs of 50 % with
+/// The default number of shingles of a super shingle. With k shingles, a pair of resemblance r has
+/// a common super shingle at about n · r^k places, for n shingles in the union of both sketches. 4
+/// is the least k at which unrelated files (r below 10 %) hardly ever have one. Pairs of 50 % with
 /// sketches of 100 shingles have six.
 pub const DEFAULT_LENGTH: u32 = 4;
 
@@ -30,7 +30,7 @@ pub const DEFAULT_LENGTH: u32 = 4;
 pub struct SuperParams {
     /// The parameters of the sketch, which is always by a modulus.
     pub shingles: ShingleParams,
-    /// How many shingles make a super shingle.
+    /// The number of shingles of a super shingle.
     pub length: u32,
 }
 

@@ -21,7 +21,7 @@ impl<K: Ord + Copy> Default for Tally<K> {
 }
 
 impl<K: Ord + Copy> Tally<K> {
-    /// As many entries as this are always allowed.
+    /// The number of entries that are always allowed.
     const ROOM: usize = 1 << 12;
 
     /// Counts `key` another `count` times.

@@ -165,17 +165,17 @@ impl Dictionary {
         dictionary
     }
 
-    /// Whether it has this word.
+    /// Returns whether it has this word.
     pub fn has(&self, word: &[u8]) -> bool {
         self.words.contains(word)
     }
 
-    /// How many words there are.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there are no words.
+    /// Returns whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }

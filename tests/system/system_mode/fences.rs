@@ -1,4 +1,4 @@
-//! What the processes of a running system may do, as the kernel says it.
+//! The rights of the processes of a running system, as the kernel reports them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -51,7 +51,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     assert!(all.len() > 4, "the indexer is at work: {}", all.len());
     let (uid, gid) = DAEMON;
     for status in &all {
-        // CAP_DAC_READ_SEARCH is the second bit but one.
+        // CAP_DAC_READ_SEARCH is the third bit.
         for set in ["CapPrm:", "CapEff:", "CapBnd:"] {
             assert_eq!(
                 u64::from_str_radix(&field(status, set), 16),
@@ -93,7 +93,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         assert_eq!(field(&status, "NoNewPrivs:"), "1");
     }
     for status in threads(&checker) {
-        // CAP_SETGID and CAP_SETUID; those that stand for somebody have none in force.
+        // CAP_SETGID and CAP_SETUID; processes that act for a user have none in effect.
         for set in ["CapPrm:", "CapBnd:"] {
             assert_eq!(
                 u64::from_str_radix(&field(&status, set), 16),
@@ -126,7 +126,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         ]
     );
     drop(server);
-    // It may not be waited for by anybody yet.
+    // Its parent may not have waited for it yet.
     let is_over = |process: &Path| {
         let status = fs::read_to_string(process.join("status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
@@ -141,7 +141,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     }
 }
 
-/// A root above which others may write is refused, in one sentence.
+/// A root below a folder that other users may write to is refused, in one sentence.
 #[test]
 fn a_root_that_others_could_move_is_refused() {
     const NAME: &str = "system_mode::fences::a_root_that_others_could_move_is_refused";
@@ -160,8 +160,8 @@ fn a_root_that_others_could_move_is_refused() {
     }
 }
 
-/// A second start is refused before it takes anything away from the first, and root works in no
-/// folder that somebody else could exchange.
+/// A second start is refused before it takes anything away from the first. Root works in no folder
+/// that another user could exchange.
 #[test]
 fn a_second_daemon_and_a_loose_place_are_refused() {
     const NAME: &str = "system_mode::fences::a_second_daemon_and_a_loose_place_are_refused";

@@ -1,4 +1,4 @@
-//! What one user holds open through the view is not taken from the others.
+//! Files that one user holds open through the view do not reduce the limits of others.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::{ROOT, SHARES, Server, USERS, User, VIEW, as_user, ask, disks_of};
 
-/// A process of the first user's with one of his subordinate ids.
+/// A process of the first user with one of their subordinate ids.
 const SUBORDINATE: User = User {
     uid: 123_456,
     gid: 123_456,
     groups: &[],
 };
 
-/// Gives the first user a range of subordinate ids, in these mounts alone.
+/// Gives the first user a range of subordinate ids, in these mounts only.
 fn subordinate_ids() {
     let copied = std::process::Command::new("cp")
         .args(["-a", "/etc", "/srv/etc"])
@@ -28,7 +28,8 @@ fn subordinate_ids() {
     rustix::mount::mount_bind("/srv/etc", "/etc").expect("a bind mount");
 }
 
-/// Opens a file until that is refused, and at most this many times; and the error.
+/// Opens a file repeatedly, at most this many times, until that is refused. Returns the files and
+/// the error.
 fn opened(user: User, path: &Path, most: usize) -> (Vec<File>, Option<i32>) {
     as_user(user, || {
         let mut all = Vec::new();
@@ -56,7 +57,7 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
     }
     fs::write(Path::new(SHARES).join("a.txt"), "a file of all").expect("a file");
     subordinate_ids();
-    // The daemon may have 256 descriptors, and this process as many as it can.
+    // The daemon may have 256 descriptors, and this process as many as possible.
     let limit = getrlimit(Resource::Nofile);
     let soft = |current| Rlimit { current, ..limit };
     setrlimit(Resource::Nofile, soft(Some(256))).expect("a limit");
@@ -93,7 +94,7 @@ fn who_opens_until_it_is_refused_takes_no_opens_from_others() {
     drop((others, server));
 }
 
-/// Bytes that this process had at most so far, and has now.
+/// The peak and the current memory of the process, in bytes.
 fn memory(server: &Server) -> [u64; 2] {
     let status = format!("/proc/{}/status", server.child.id());
     let status = fs::read_to_string(status).expect("a status");
@@ -138,7 +139,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [member] = &member[..] else {
         panic!("the member: {member:?}");
     };
-    // The first one takes it out.
+    // The first read extracts it.
     drop(opened(USERS[1], member, 1));
     let [before, _] = memory(&server);
     let mut held = Vec::new();
@@ -160,7 +161,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [peak, now] = memory(&server);
     let few = 4 * SIZE as u64;
     assert!(peak < before + few, "{before} {peak}");
-    // What is large lies in a file that only the daemon has.
+    // Large members are in a file that only the daemon has.
     let fds = format!("/proc/{}/fd", server.child.id());
     let fds = fs::read_dir(fds).expect("descriptors");
     let targets = fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());

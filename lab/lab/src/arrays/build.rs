@@ -56,7 +56,7 @@ pub struct ArraysUpdate<'a> {
     pub bits: u8,
     /// Documents to add, by their keys; one that is there already is replaced.
     pub new: &'a [(u32, &'a MethodSignature)],
-    /// How many processes share the work; the new state has as many parts.
+    /// The number of processes that share the work; the new state has as many parts.
     pub shards: u32,
 }
 

@@ -195,8 +195,8 @@ impl ArraysFolder {
     }
 }
 
-/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1,
-/// this process does the work with all its threads.
+/// [`pairs_among`] by `count` processes, each for a range of the documents. If `count` is 1, this
+/// process does the work with all its threads.
 pub fn pairs_in_shards(
     folder: &ArraysFolder,
     set: &MappedParts,

@@ -50,7 +50,7 @@ pub enum ArraysError {
     /// A file cannot be read or written.
     #[error("cannot {verb} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// The verb of the failed operation.
         verb: &'static str,
         /// The file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum ArraysError {
     Array {
         /// The file, or the folder of several files.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         source: ArrayError,
     },
     /// A worker process failed.
@@ -84,7 +84,7 @@ impl ArraysError {
         move |source| Self::Array { path, source }
     }
 
-    /// Whether making the arrays anew would help.
+    /// Returns whether rebuilding the arrays would help.
     pub const fn is_damage(&self) -> bool {
         matches!(self, Self::Map(_) | Self::Array { .. })
     }

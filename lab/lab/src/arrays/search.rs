@@ -20,7 +20,7 @@ pub struct CommonChunks {
     pub a: u32,
     /// The other document.
     pub b: u32,
-    /// How many chunks both have.
+    /// The number of chunks that both have.
     pub common: u32,
 }
 
@@ -100,7 +100,7 @@ pub fn pairs(
     pairs_on(set, lists, least, parallel::threads())
 }
 
-/// As [`pairs`], with this number of threads.
+/// [`pairs`] with this number of threads.
 pub fn pairs_on(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -140,8 +140,8 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// As [`pairs_on`], for documents that the arrays have, by their ascending numbers. Their values
-/// are read off the arrays, as many documents at a time as fit into memory.
+/// [`pairs_on`] for documents in the arrays, by their ascending numbers. Their values are read from
+/// the arrays, as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],

@@ -31,12 +31,12 @@ impl DocumentValues {
         lists
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there are no documents.
+    /// Returns whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }

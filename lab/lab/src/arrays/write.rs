@@ -10,7 +10,7 @@ use resemble_methods::arrays::{Documents, Header};
 
 use super::ArraysError;
 
-/// How many bytes are written at a time.
+/// The number of bytes that are written at a time.
 const BUFFER: usize = 1 << 20;
 
 /// A region of the file that is written from front to back, with the digest of its bytes.

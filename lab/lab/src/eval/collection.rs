@@ -29,16 +29,16 @@ impl AsRef<[u8]> for Text {
 /// The texts of a folder, each content once.
 #[derive(Clone, Debug, Default)]
 pub struct Collection {
-    /// The texts in the order of the digests of their names. So the first texts, however many, are
-    /// a sample that is the same on every run.
+    /// The texts in the order of the digests of their names. So any number of first texts is a
+    /// sample that is the same on every run.
     pub texts: Vec<Text>,
-    /// How many files are not text, or empty.
+    /// The number of files that are not text, or empty.
     pub others: u64,
     /// The names of the files that equal an earlier one, each with the number of that text.
     pub copies: Vec<(String, usize)>,
-    /// How many files were left out because there were enough bytes.
+    /// The number of files that were left out because the limit of bytes was reached.
     pub left: u64,
-    /// How many files could not be read.
+    /// The number of files that could not be read.
     pub unreadable: u64,
 }
 
@@ -104,7 +104,7 @@ impl Collection {
         chosen
     }
 
-    /// How many texts have copies: the groups of equal files.
+    /// The number of texts with copies: the groups of equal files.
     pub fn equal_groups(&self) -> usize {
         let mut numbers: Vec<usize> = self.copies.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();

@@ -2,8 +2,8 @@
 //! table of section 3 with chunks of 5000, 1000 and 100 bytes, TTTD compared with the sliding
 //! window, and footnote 2.
 //!
-//! Where chunks are cut is a matter of chance. So both ways to cut are compared on the same texts
-//! with their bytes renamed, which keeps what is common and moves the cuts.
+//! The cuts of chunks are a matter of chance. So both ways to cut are compared on the same texts
+//! with their bytes renamed. That keeps the common parts and moves the cuts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use crate::method::all_pairs::all_pairs;
 /// Mean sizes of chunks in bytes: those of the paper's table, and the mean that it recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
-/// How many pairs of files are compared both ways for footnote 2.
+/// The number of pairs of files that are compared both ways for footnote 2.
 const COMPARED: usize = 200_000;
 
 /// The seed of all random numbers.
@@ -41,15 +41,15 @@ struct ChunkingResult {
     analysis: f64,
     partition: f64,
     pruned: f64,
-    /// How many chunks more than one file has.
+    /// The number of chunks that more than one file has.
     shared: usize,
-    /// How many files have the most common of these.
+    /// The number of files that have the most common of these.
     most_shared: usize,
-    /// How many connected components have more than one file.
+    /// The number of connected components with more than one file.
     parts: usize,
 }
 
-/// What both ways to cut find at one mean size, a seed each.
+/// The findings of both ways to cut at one mean size, a seed each.
 #[derive(Default)]
 struct RecallDraws {
     tttd: Draws,
@@ -57,7 +57,7 @@ struct RecallDraws {
     both: Draws,
     tttd_of_bsw: Draws,
     bsw_of_tttd: Draws,
-    /// Of all pairs that either finds at 100 bytes.
+    /// The shares of all pairs that either finds at 100 bytes.
     of_finest: [Draws; 2],
 }
 

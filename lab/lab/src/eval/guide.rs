@@ -17,7 +17,7 @@ use crate::error::LabError;
 /// Among how many texts unrelated pairs are looked for.
 const TEXTS: usize = 400;
 
-/// How many pairs of them are looked at.
+/// The number of pairs of them that are compared.
 const PAIRS: usize = 4000;
 
 /// The windows that are compared, in bytes.

@@ -20,7 +20,7 @@ use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, Map
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
-/// How many distinct chunks the paper has for each value of the hash: 445,000,000 over 2^24.
+/// The distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;
 
 /// Section 3.1: "only pairs of documents with the similarity of at least 1 %".
@@ -31,13 +31,13 @@ struct Corpus<'a> {
     collection: &'a Collection,
     /// The distinct chunks of each text, as 64 bits of their hashes, ascending.
     chunks: Vec<Vec<u64>>,
-    /// How many distinct chunks all texts have.
+    /// The number of distinct chunks in all texts.
     distinct: u64,
     scratch: &'a Path,
 }
 
 impl Corpus<'_> {
-    /// How many (chunk, document) pairs there are.
+    /// The number of (chunk, document) pairs.
     fn postings(&self) -> u64 {
         self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
     }
@@ -47,7 +47,7 @@ impl Corpus<'_> {
         if self.distinct < SMALL { 16 } else { 24 }
     }
 
-    /// Those of these n whose arrays are not too large for the folder.
+    /// Selects the n whose arrays are not too large for the folder.
     fn worth(&self, bits: &[u32]) -> Vec<u32> {
         let most = if self.distinct < SMALL { 20 } else { 28 };
         bits.iter().copied().filter(|bits| *bits <= most).collect()

@@ -39,7 +39,7 @@ use resemble_relate::parallel::in_parallel;
 
 use crate::error::{LabError, MethodError};
 
-/// How many seeds a figure is measured under that chance has a part in.
+/// The number of seeds under which a figure that depends on chance is measured.
 pub const SEEDS: u64 = 20;
 
 /// Returns the seconds since some fixed moment.
@@ -102,7 +102,7 @@ fn percent(value: f64) -> String {
     format!("{:.1}", value * 100.0)
 }
 
-/// How often n is corrected.
+/// The number of corrections of n.
 const CORRECTIONS: usize = 8;
 
 /// Finds the n with which signatures of these texts have this many entries on average, as nearly as

@@ -1,4 +1,4 @@
-//! What an experiment hands on beside its page.
+//! The output of an experiment in addition to its page.
 //!
 //! Pages are those of [`resemble_report::page`], with the plots of this laboratory, which have
 //! logarithmic axes and the points of a paper.

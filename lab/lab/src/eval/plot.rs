@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use resemble_report::page::{Drawing, PlotFrame, Table, escaped, round_step};
 
-/// How the values of a curve are drawn. A single value is always a mark.
+/// The style of a curve's values. A single value is always a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CurveStyle {
     /// A line through them, with marks on it.
@@ -28,7 +28,7 @@ pub struct Curve {
     pub label: String,
     /// Its values (x, y), finite, in the order of drawing.
     pub points: Vec<(f64, f64)>,
-    /// How they are drawn.
+    /// Their style.
     pub style: CurveStyle,
 }
 
@@ -43,11 +43,11 @@ pub struct Plot {
     pub x: String,
     /// The name of the y axis.
     pub y: String,
-    /// How the values of [`Self::curve`] are drawn.
+    /// The style of the values of [`Self::curve`].
     pub style: CurveStyle,
-    /// Whether the x axis is logarithmic.
+    /// True if the x axis is logarithmic.
     pub log_x: bool,
-    /// Whether the y axis is logarithmic. Values that are not above 0 have no place on it.
+    /// True if the y axis is logarithmic. Values that are not above 0 have no place on it.
     pub log_y: bool,
     /// The curves.
     pub curves: Vec<Curve>,

@@ -28,7 +28,7 @@ const MAX_JUDGED: usize = 20_000;
 /// One of the paper's collections.
 struct PaperCollection {
     number: &'static str,
-    /// How many documents it has, and their sizes.
+    /// The number of its documents, and their sizes.
     about: &'static str,
     sizes: std::ops::RangeInclusive<usize>,
     documents: usize,
@@ -36,7 +36,7 @@ struct PaperCollection {
     found: [u32; 4],
     any: u32,
     all: u32,
-    /// How many of the pairs of each method are correct.
+    /// The number of correct pairs of each method.
     correct: [u32; 4],
 }
 
@@ -88,7 +88,7 @@ const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 /// For each pair above 70 %, a bit for each method that says so.
 type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
-/// What the methods find in one collection under all seeds.
+/// The findings of the methods in one collection under all seeds.
 struct FoundByMethods {
     /// The name of each method with its n.
     labels: Vec<String>,
@@ -155,7 +155,8 @@ impl FoundByMethods {
         each.join(", ")
     }
 
-    /// Which method finds most pairs above 70 %, and under how many seeds.
+    /// Names the method that finds most pairs above 70 %, and the number of seeds under which it
+    /// does.
     fn ranked(&self) -> String {
         let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
         let at = at.unwrap_or_default();
@@ -252,8 +253,8 @@ impl FoundByMethods {
     }
 }
 
-/// What is known of pairs of texts without sampling: whether their words agree, and whether their
-/// windows do. Each pair is judged once.
+/// Judges pairs of texts without sampling: whether their words agree, and whether their windows do.
+/// Each pair is judged once.
 struct Oracles<'a> {
     texts: &'a [&'a Text],
     /// All windows of 20 bytes.

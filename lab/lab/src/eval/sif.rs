@@ -17,7 +17,7 @@ use crate::error::LabError;
 /// "among 4000 other files of about 60MB"
 const AMONG: usize = 4000;
 
-/// How many files are edited. The paper has one; which one it is decides the score.
+/// The number of files that are edited. The paper has one, and its choice decides the score.
 const FILES: usize = 20;
 
 /// "We ran this experiment 50 times."
@@ -76,7 +76,7 @@ fn substituted(text: &[u8], count: usize, size: usize, random: &mut Random) -> (
 /// One file, edited and asked for [`RUNS`] times.
 struct EditedFile {
     number: usize,
-    /// How many other files share [`THRESHOLD`] with it before it is edited.
+    /// The number of other files that share [`THRESHOLD`] with it before it is edited.
     relatives: usize,
     scores: Draws,
     /// In how many runs it is found.
@@ -451,7 +451,7 @@ fn by_name(collection: &Collection) -> Result<Section, LabError> {
     Ok(Section::new("READMEs, licences, FAQs", text).table(table))
 }
 
-/// How many fingerprints, counted once for each file, are in some set.
+/// Counts the fingerprints in any set, once for each file.
 fn shared(collated: &Collated) -> u64 {
     let sets = collated.sets();
     sets.map(|(counter, members)| u64::from(counter) * members.len() as u64)

@@ -43,7 +43,7 @@ pub(super) struct FoundPairs {
     pub(super) errors: Vec<SoftError>,
 }
 
-/// Those of the contents that several files have, each with the scores of the content and itself.
+/// The contents that several files have, each with the scores of the content and itself.
 pub(super) fn equal(
     context: &MethodContext<'_>,
     contents: &[ContentRow],
@@ -119,10 +119,10 @@ pub fn all_pairs(
 /// For each key that several signatures have, the list of these signatures.
 #[derive(Debug)]
 struct KeyLists {
-    /// Where each list ends in `members`.
+    /// The end of each list in `members`.
     ends: Vec<u32>,
     members: Vec<u32>,
-    /// Where the lists of each signature end in `of`.
+    /// The end of the lists of each signature in `of`.
     of_ends: Vec<u32>,
     of: Vec<u32>,
 }

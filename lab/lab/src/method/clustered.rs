@@ -40,7 +40,7 @@ const NONE: u32 = u32::MAX;
 /// The most work folders that stay.
 const MOST_FOLDERS: usize = 4;
 
-/// How many ignored shingles an answer lists.
+/// The number of ignored shingles that an answer lists.
 const COMMONEST: usize = 10;
 
 pub(super) fn clusters(

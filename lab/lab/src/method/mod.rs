@@ -141,7 +141,7 @@ struct MethodContext<'a> {
     params: &'a MethodParams,
     scoped: &'a ScopedFiles,
     cache: SignatureCache<'a>,
-    /// How many processes share the work, for sorted5.
+    /// The number of processes that share the work, for sorted5.
     shards: u32,
 }
 

@@ -31,21 +31,21 @@ pub use parser::RuleError;
 pub struct PairRules {
     /// The least share of the larger size that the smaller size must have.
     pub size_ratio: Option<f64>,
-    /// Whether both files must have the same suffix.
+    /// True if both files must have the same suffix.
     pub same_suffix: bool,
-    /// Whether both files must be text, binary or compressed.
+    /// True if both files must be text, binary or compressed.
     pub same_type: bool,
     /// The rule of the user.
     pub only: Option<WhereRule>,
 }
 
 impl PairRules {
-    /// Whether there is any rule.
+    /// Returns whether there is any rule.
     pub fn is_any(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Whether `b` may be in a group because of `a`.
+    /// Returns whether `b` may be in a group because of `a`.
     pub fn accept(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         let ratio = || a.size.min(b.size) as f64 / a.size.max(b.size).max(1) as f64;
         self.size_ratio.is_none_or(|least| ratio() >= least)
@@ -65,7 +65,7 @@ impl WhereRule {
         parser::parse(text).map(Self)
     }
 
-    /// Whether the rule holds for these two files.
+    /// Returns whether the rule holds for these two files.
     pub fn holds(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         self.0.holds(a, b)
     }

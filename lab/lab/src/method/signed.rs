@@ -14,7 +14,7 @@ use super::{MethodContext, Signing};
 
 use crate::error::LabError;
 
-/// How many ids of contents are signed together.
+/// The number of ids of contents that are signed together.
 const TOGETHER: u32 = 1 << 16;
 const _: () = assert!(
     TOGETHER.is_multiple_of(BLOCK),
@@ -30,10 +30,10 @@ pub(super) struct Signed {
     pub(super) signatures: Vec<MethodSignature>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
-    /// Whether every content has a signature, and each signature is of the bytes that the index
-    /// knows. Then what is made of the signatures may be cached as well.
+    /// True if every content has a signature, and each signature is of the bytes in the index.
+    /// Results from the signatures may then be cached as well.
     pub(super) settled: bool,
-    /// Whether each signature that there is is of the bytes that the index knows.
+    /// True if each existing signature is of the bytes in the index.
     pub(super) as_indexed: bool,
     /// The contents whose signatures are of other bytes than the index knows.
     pub(super) unsettled: HashSet<ContentId>,

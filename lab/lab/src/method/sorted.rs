@@ -1,16 +1,16 @@
 //! sorted5: questions that the two arrays answer ([`crate::arrays`]).
 //!
-//! The arrays hold every content that somebody asked about and that the index still has, whatever
-//! the scope of the question was. The figure of a pair depends on no third file, so contents out of
-//! scope are skipped. A question merges its new contents into the arrays, and the same merge
-//! removes contents that the index no longer has.
+//! The arrays hold every content that was asked about, in any scope, and that the index still has.
+//! The figure of a pair depends on no third file, so contents out of scope are skipped. A question
+//! merges its new contents into the arrays. The same merge removes contents that the index no
+//! longer has.
 //!
 //! 1. **A content that differs from the indexed one** (the file changed a moment ago) is never put
 //!    into the arrays. Its signature is compared by itself.
 //! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or
-//!    are damaged, signatures are compared as for every other method, and the answer is the same.
-//!    Where nothing may stay (`--no-cache`), arrays are made only if processes share the work or
-//!    many documents are compared with each other. They are then in a temporary folder.
+//!    are damaged, signatures are compared as for every other method. The answer is the same. With
+//!    `--no-cache` nothing may stay. Arrays are then made only if processes share the work or many
+//!    documents are compared with each other, in a temporary folder.
 //! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document and
 //!    their number, so a question without new contents needs no signature at all.
 //! 4. **Arrays belong to one index**, which gives out the ids of contents. A record in the index
@@ -36,10 +36,11 @@ use crate::arrays::{
 };
 use crate::error::LabError;
 
-/// From this many files on it is worth making arrays for one comparison of all with each other.
+/// The number of files from which arrays pay off for one comparison of all with each other.
 const MANY: usize = 1000;
 
-/// How often the arrays are opened again if another question has replaced them meanwhile.
+/// The number of times that the arrays are opened again if another question replaced them
+/// meanwhile.
 const TRIES: usize = 3;
 
 /// Arrays that are open, and the documents in them.
@@ -66,12 +67,12 @@ struct ArraysPlace {
     folder: ArraysFolder,
     /// Removes a folder that is only for this answer.
     _temporary: Option<TempDir>,
-    /// Whether the question fails without the arrays: processes that were asked for share them.
+    /// True if the question fails without the arrays, because requested processes share them.
     is_needed: bool,
 }
 
 impl ArraysPlace {
-    /// Goes on without the arrays after this error, unless they are needed.
+    /// Continues without the arrays after this error, unless they are needed.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
         if self.is_needed {
             return Err(error.into());
@@ -84,8 +85,8 @@ impl ArraysPlace {
     }
 }
 
-/// The place of the arrays for a question, if there are to be any. Where nothing may stay, arrays
-/// are made only if processes are to share them or many documents are compared with each other.
+/// The place of the arrays for a question, if arrays are to be made. If nothing may stay, they are
+/// made only for processes that share them or for many documents that are compared with each other.
 fn place(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -135,7 +136,7 @@ fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId>
     ids.filter(is_new).collect()
 }
 
-/// Puts what was signed into the arrays and opens them. `None`: the arrays cannot be used.
+/// Adds the signed contents to the arrays and opens them. `None` if the arrays cannot be used.
 fn update_arrays(
     context: &MethodContext<'_>,
     place: &ArraysPlace,
@@ -185,7 +186,7 @@ fn update_arrays(
             Ok(set) => OpenArrays::of(set)?,
             Err(error) => return place.without(error),
         };
-        // Another question may have found the old state damaged meanwhile and made a new one.
+        // Another question may have found the old state damaged and made a new one.
         if settled().all(|(row, _)| arrays.numbers.contains_key(&row.id.0)) {
             return Ok(Some(arrays));
         }
@@ -206,12 +207,12 @@ pub(super) struct Arranged {
 /// A content of a question, with its chunks.
 pub(super) struct ArrangedDocument {
     pub(super) content: ContentRow,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub(super) chunks: u64,
     pub(super) values: Values,
 }
 
-/// Where the values of a document are.
+/// The place of a document's values.
 pub(super) enum Values {
     /// In the arrays, where the document has this number.
     Arrays(u32),
@@ -220,8 +221,8 @@ pub(super) enum Values {
 }
 
 /// Brings the arrays up to date with the contents of a question. Only new contents are signed, and
-/// their signatures are in memory only meanwhile. `each_with_each` says whether all contents are
-/// compared with each other. `None`: there are no arrays.
+/// their signatures are kept only in memory. `each_with_each` is true if all contents are compared
+/// with each other. `None` if there are no arrays.
 pub(super) fn arranged(
     context: &MethodContext<'_>,
     each_with_each: bool,
@@ -269,12 +270,12 @@ pub(super) fn arranged(
     }))
 }
 
-/// Pairs of documents by their places, the lesser first, with how many chunks both have.
+/// Pairs of documents by their places, the lesser first, with the number of common chunks.
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// How many chunks a signature has in common with each document in the arrays, by its number.
-    /// `None`: the arrays are damaged.
+    /// Counts the chunks that a signature has in common with each document in the arrays, by its
+    /// number. `None` if the arrays are damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -341,7 +342,7 @@ pub(super) fn pairs(
                 Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
                 Values::Here(other) => common_of(signature, other),
             };
-            // Two documents outside the arrays come up twice, and each comes up with itself.
+            // Two documents outside the arrays occur twice, and each occurs with itself.
             let is_second = matches!(document.values, Values::Here(_)) && other >= place;
             if common_of > 0 && !is_second {
                 common.push((place.min(other), place.max(other), common_of));
@@ -373,7 +374,7 @@ pub(super) fn pairs(
     }))
 }
 
-/// How many chunks two documents have in common.
+/// Counts the chunks that two documents have in common.
 fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     let values = |signature: &MethodSignature| -> Vec<(u64, u64)> {
         let entries = signature.entries().into_iter();

@@ -32,15 +32,15 @@ pub struct SketchedDocument {
     pub sketch: MethodSignature,
 }
 
-/// How many documents are left out of phases 2 and 3 because another one represents them.
+/// The number of documents that phases 2 and 3 leave out because another one represents them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Eliminated {
-    /// Those with the bytes of an earlier document.
+    /// Documents with the bytes of an earlier one.
     pub identical: u64,
-    /// Those with the words of an earlier document, including the identical ones; 0 if the digests
+    /// Documents with the words of an earlier one, including the identical ones; 0 if the digests
     /// of the words are unknown.
     pub lexical: u64,
-    /// Those with the sketch of an earlier document, including all of the above.
+    /// Documents with the sketch of an earlier one, including all of the above.
     pub shingle: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct ClusterBatch {
     folder: PathBuf,
     plan: ClusterPlan,
     id: String,
-    /// How many documents the work folder had before.
+    /// The number of documents that the work folder had before.
     old: u32,
     sketches: Option<RecordWriter>,
     rows: Option<RecordWriter>,
@@ -64,7 +64,7 @@ pub struct ClusterBatch {
     /// For each document, how many of its shingles are ignored.
     ignored: Vec<u32>,
     triples: Option<Sorter<Triple>>,
-    /// How many bytes the sorts of each phase wrote to disk.
+    /// The bytes that the sorts of each phase wrote to disk.
     scratch: Vec<u64>,
 }
 
@@ -185,7 +185,7 @@ impl ClusterBatch {
         })
     }
 
-    /// How many documents there are so far, including those that the folder had.
+    /// The number of documents so far, including those that the folder had.
     pub const fn documents(&self) -> u64 {
         self.documents
     }
@@ -195,7 +195,7 @@ impl ClusterBatch {
         self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
-    /// How many bytes each sort so far wrote to disk: elimination, shingles, pairs.
+    /// The bytes that each sort so far wrote to disk: elimination, shingles, pairs.
     pub fn sorted_bytes(&self) -> &[u64] {
         &self.scratch
     }
@@ -238,8 +238,8 @@ impl ClusterBatch {
         Ok(eliminated)
     }
 
-    /// How many documents have the digest of an earlier one. Digests of zeros are unknown and never
-    /// equal.
+    /// Counts the documents with the digest of an earlier one. Digests of zeros are unknown and
+    /// never equal.
     fn same(
         &mut self,
         name: impl Fn(&DocumentRecord) -> [u8; 16],

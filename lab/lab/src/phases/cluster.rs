@@ -91,7 +91,7 @@ pub struct PhaseResults {
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
-    /// How many shingles of each document are not ignored.
+    /// The number of shingles of each document that are not ignored.
     counts: Vec<u32>,
     /// The ignored shingles, ascending.
     ignored: Vec<u64>,
@@ -131,7 +131,7 @@ impl PhaseResults {
         Ok(results)
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub fn documents(&self) -> u32 {
         self.classes.len() as u32
     }

@@ -31,7 +31,7 @@ const FIXED: usize = 16 + 2 + 16 + 16 + 32 + 2 + 32;
 /// The longest id, in bytes.
 const LONGEST_ID: usize = 1 << 10;
 
-/// How many bytes are read or written at a time.
+/// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 18;
 
 /// Names one state of a folder; all of its files carry it.
@@ -203,7 +203,7 @@ impl RecordWriter {
         self.bytes
     }
 
-    /// How many records there are so far.
+    /// The number of records so far.
     pub(super) const fn records(&self) -> u64 {
         self.records
     }
@@ -236,7 +236,7 @@ pub(super) struct PhaseFileHeader {
     pub(super) bytes: u64,
     pub(super) generation: Generation,
     body: [u8; 32],
-    /// Where the body begins.
+    /// The start of the body.
     pub(super) start: u64,
 }
 
@@ -339,7 +339,7 @@ pub(super) struct RecordReader {
     piece: Vec<u8>,
     at: usize,
     body: ContentHasher,
-    /// How many bytes of the body are not read yet.
+    /// The number of bytes of the body that are not read yet.
     left: u64,
 }
 

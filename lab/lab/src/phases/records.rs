@@ -150,11 +150,11 @@ pub(super) struct DocumentRecord {
     pub(super) sketch: [u8; 16],
     /// Its size in bytes.
     pub(super) size: u64,
-    /// Where its sketch begins.
+    /// The start of its sketch.
     pub(super) at: u64,
-    /// How many shingles its sketch has.
+    /// The number of shingles in its sketch.
     pub(super) shingles: u32,
-    /// How many of these are ignored.
+    /// The number of these that are ignored.
     pub(super) ignored: u32,
     /// The document that represents it: the first one with this sketch.
     pub(super) class: u32,

@@ -9,7 +9,7 @@ use resemble_methods::MethodSignature;
 use super::files::{PhaseFile, damaged, failed, open};
 use crate::error::PhaseError;
 
-/// How many bytes are read first; most sketches are shorter.
+/// The number of bytes that are read first; most sketches are shorter.
 const PIECE: usize = 1 << 10;
 
 /// The longest sketch, in bytes: that of 2^32 shingles.

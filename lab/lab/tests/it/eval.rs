@@ -217,7 +217,7 @@ const FIGURES: &[(&str, &[&str], &str)] = &[
 /// The files that an experiment has written, by name; the name of a folder ends with a slash.
 type Written = BTreeMap<String, Vec<u8>>;
 
-/// What each experiment writes by itself.
+/// The output of each experiment by itself.
 static ALONE: LazyLock<Written> = LazyLock::new(|| {
     let env = texts();
     for experiment in EXPERIMENTS {
@@ -230,7 +230,7 @@ static ALONE: LazyLock<Written> = LazyLock::new(|| {
     written(&env.path("out"))
 });
 
-/// What `all` writes.
+/// The output of `all`.
 static TOGETHER: LazyLock<Written> = LazyLock::new(|| {
     let env = texts();
     let ran = env.run(["eval", "all", "texts", "-o", "papers", "--seeds", "3", "-q"]);

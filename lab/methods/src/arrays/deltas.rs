@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-/// How many offsets share one that is stored as it is.
+/// The number of offsets that share one offset stored in full.
 const BLOCK: usize = 64;
 
 /// Differences of this size and more are in the list.
@@ -66,17 +66,17 @@ impl Deltas {
         )
     }
 
-    /// How many bytes of memory they take. A large difference takes its place and its value.
+    /// The bytes of memory that they take. A large difference takes its place and its value.
     pub fn bytes(&self) -> u64 {
         (self.starts.len() * 8 + self.differences.len() + self.large.len() * 16) as u64
     }
 
-    /// How many offsets there are.
+    /// The number of offsets.
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no offsets.
+    /// Returns whether there are no offsets.
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -56,12 +56,12 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// How many chunks are in common with a document.
+/// The number of chunks in common with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The number of the document.
     pub document: u32,
-    /// How many chunks are in common: `Σ min(a_v, b_v)`.
+    /// The number of chunks in common: `Σ min(a_v, b_v)`.
     pub common: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How exact the three kinds of sketches are: their estimates compared with exact measures.
+//! Compares the estimates of the three kinds of sketches with exact measures.
 
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::shingle::{Estimate, Estimates, Sample, Seed, ShingleParams, estimates};
@@ -8,7 +8,7 @@ use super::super::{Collection, Draws, Plot, Random, Section, Table, Text, mean};
 use crate::error::{LabError, MethodError};
 use std::sync::Arc;
 
-/// How many texts pairs are made of.
+/// The number of texts that pairs are made of.
 const TEXTS: usize = 120;
 
 /// The kinds of sketches that are compared.
@@ -128,7 +128,7 @@ fn squares(values: &[f64]) -> f64 {
     mean(&values.iter().map(|value| value * value).collect::<Vec<_>>()).sqrt()
 }
 
-/// How many standard errors a mean is off zero, if its parts are independent.
+/// The distance of a mean from zero in standard errors, if its parts are independent.
 fn standard_errors(draws: &Draws) -> f64 {
     draws.mean() / draws.standard_error().max(1e-12)
 }

@@ -15,10 +15,10 @@ use super::{ClusteredFolder, Meters, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 
-/// How many texts come in a later batch.
+/// The number of texts in a later batch.
 const LATER: usize = 1000;
 
-/// How many shingles are listed.
+/// The number of shingles that are listed.
 const COMMONEST: usize = 20;
 
 /// "Repeating the final phase of the clustering algorithm for each different policy."

@@ -15,8 +15,8 @@ const STAGES: [(&str, f64); 6] = [
     ("Cluster Formation", 0.5),
 ];
 
-/// How many clusters there are and how many documents are in them: for all clusters, and for those
-/// of identical documents alone.
+/// Counts the clusters and the documents in them: for all clusters, and for those of identical
+/// documents only.
 pub(super) fn counted(
     results: &PhaseResults,
     clusters: &Clusters,

@@ -16,19 +16,19 @@ use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::SketchedDocument;
 
-/// How many files are read before more are listed.
+/// The number of files that are read before more are listed.
 const BLOCK: usize = 1 << 12;
 
-/// What a folder was totals to hold.
+/// The totals of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderTotals {
-    /// How many texts there are.
+    /// The number of texts.
     pub(super) documents: u64,
     /// Their size in bytes.
     pub(super) bytes: u64,
     /// The size of their names below the folder, in bytes.
     pub(super) names: u64,
-    /// How many files are not text, or empty, or cannot be read.
+    /// The number of files that are not text, or empty, or cannot be read.
     pub(super) others: u64,
 }
 

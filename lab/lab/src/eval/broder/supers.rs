@@ -18,7 +18,7 @@ const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 /// About how many links are looked at.
 const LINKS: u64 = 60_000;
 
-/// How many texts parts are cut from.
+/// The number of texts that parts are cut from.
 const TEXTS: usize = 300;
 
 /// A part is the first of this many equal ones.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// How many entries an average document has by each method.
+/// The number of entries that an average document has by each method.
 const ENTRIES: f64 = 100.0;
 
 /// An edit and how it is spread: the figure's letter, and what it is.
@@ -106,7 +106,7 @@ pub(super) fn figures_7_and_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<
     Ok(section.table(table))
 }
 
-/// What the figures say after [`ENDS`]`[1]` changes.
+/// Describes the figures after [`ENDS`]`[1]` changes.
 fn said(what: &str, means: &[(String, Draws)], exact: &Draws) -> String {
     let [r#mod, min, sketch, bsw] = means else {
         return String::new();

@@ -18,7 +18,7 @@ use crate::error::LabError;
 /// The window, in bytes.
 const WINDOW: usize = 20;
 
-/// How many hash functions there are.
+/// The number of hash functions.
 const FUNCTIONS: usize = 100;
 
 /// The hash of Bob Jenkins, *Hash Functions*, Dr. Dobb's Journal, September 1997 (the paper's

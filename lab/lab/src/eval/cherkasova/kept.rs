@@ -10,7 +10,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// How far the documents are off what is expected at their size: the root mean square of the
+/// The deviation of the documents from the expectation at their size: the root mean square of the
 /// differences to the mean of their neighbours.
 fn deviation(values: &[f64]) -> f64 {
     let around = |at: usize| {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// How often each time is measured.
+/// The number of measurements of each time.
 const TIMED: usize = 5;
 
 pub(super) fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section, LabError> {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::error::LabError;
 
-/// How many documents the research corpus has: 100 reports of 9 to 540 KB.
+/// The number of documents in the research corpus: 100 reports of 9 to 540 KB.
 const DOCUMENTS: usize = 100;
 
 /// The sizes of these documents, in bytes.

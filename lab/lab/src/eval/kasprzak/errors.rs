@@ -35,11 +35,11 @@ impl ArrayEstimate {
 /// The errors of estimates. Each pair counts twice, as A to B and as B to A.
 #[derive(Clone, Debug, Default)]
 struct EstimateErrors {
-    /// How many estimates reach the threshold.
+    /// The number of estimates that reach the threshold.
     above: u64,
-    /// How many of these are of an exact similarity below the threshold.
+    /// The number of these whose exact similarity is below the threshold.
     only_estimated: u64,
-    /// How many estimates are above 0.
+    /// The number of estimates above 0.
     count: u64,
     sum: f64,
     greatest: Option<ArrayEstimate>,
@@ -47,9 +47,9 @@ struct EstimateErrors {
     greatest_of_small: Option<f64>,
     /// The greatest error of an exact similarity above 5 %.
     greatest_of_similar: f64,
-    /// How many errors are above 1 %, and how many above 5 %.
+    /// The number of errors above 1 %, and of those above 5 %.
     off: [u64; 2],
-    /// How many estimates are below the exact similarity.
+    /// The number of estimates below the exact similarity.
     below: u64,
 }
 
@@ -181,7 +181,7 @@ fn errors(
     Ok(errors)
 }
 
-/// Whether a document with these chunks is large.
+/// Returns whether a document with these chunks is large.
 fn is_large(bits: u32, chunks: &[u64]) -> bool {
     filled(bits, chunks) > LARGE
 }
@@ -221,7 +221,7 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
 /// The bits that are tried under all seeds. The arrays of more take a second to write.
 const SEEDED: [u32; 3] = [12, 16, 20];
 
-/// What the estimates of one n are off under all seeds.
+/// The errors of the estimates at one n under all seeds.
 #[derive(Default)]
 struct ErrorDraws {
     means: Draws,

@@ -15,10 +15,10 @@ use crate::arrays::pairs;
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
-/// How many texts are edited.
+/// The number of texts that are edited.
 const EDITED: usize = 100;
 
-/// How many edits each of them gets.
+/// The number of edits of each of them.
 const EDITS: usize = 50;
 
 /// The first seed of the edits.
@@ -30,8 +30,9 @@ const KNOWN: u32 = 3;
 /// About how many distinct chunks a bucket has in the test of uniformity.
 const BUCKET: u64 = 256;
 
-/// How far the counts of chunks in 2^n buckets, by their upper bits, are from those of a random
-/// function, in standard deviations of chi-square. A good hash is between -4 and 4.
+/// The deviation of the counts of chunks in 2^n buckets, by their upper bits, from those of a
+/// random function. The unit is a standard deviation of chi-square. A good hash is between -4 and
+/// 4.
 fn uniformity(chunks: &[u64]) -> (usize, f64) {
     let bits = (chunks.len() as u64 / BUCKET).max(2).ilog2();
     let mut counts = vec![0u32; 1 << bits];
@@ -138,7 +139,7 @@ fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     runs
 }
 
-/// How many of these texts have each word.
+/// Counts the texts that have each word.
 fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashMap<Box<[u8]>, u32> {
     let mut texts_with: HashMap<Box<[u8]>, u32> = HashMap::new();
     for text in texts {
@@ -191,7 +192,7 @@ impl EditedWords {
         }
     }
 
-    /// How much of the text is in its edited version, by each of the four.
+    /// The share of the text that is in its edited version, by each of the four.
     fn found(&self, edit: Edit<'_>, params: [&MethodParams; 3], random: &mut Random) -> [f64; 4] {
         let mut changed = self.words.clone();
         for _ in 0..EDITS {
@@ -208,7 +209,7 @@ impl EditedWords {
     }
 }
 
-/// How much sorting (section 2.2), stems and lemmas (section 5) help against words that change
+/// Measures the effect of sorting (section 2.2), stems and lemmas (section 5) on words that change
 /// their places and forms.
 pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
     let english: Language = "english"

@@ -56,7 +56,7 @@ enum Worth<'a> {
 }
 
 impl Rule {
-    /// Whether the rule holds for these two files.
+    /// Returns whether the rule holds for these two files.
     pub(super) fn holds(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         match self {
             Self::Or(rules) => rules.iter().any(|rule| rule.holds(a, b)),
@@ -96,7 +96,8 @@ fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
     }
 }
 
-/// Whether a text matches a pattern of `*` and `?`. The time is the product of both lengths.
+/// Returns whether a text matches a pattern of `*` and `?`. The time is the product of both
+/// lengths.
 pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut t, mut p) = (0, 0);
     // The place of the last star, and where the text behind its match begins.

@@ -1,13 +1,13 @@
-//! What rules know about a file. It is known of every indexed file, so no file is read.
+//! The facts of a file that rules use. The index has them for every file, so no file is read.
 
-/// What rules know about a file.
+/// The facts of a file that rules use.
 #[derive(Clone, Copy, Debug)]
 pub struct FileFacts<'a> {
     /// Its path, which may be any bytes.
     pub path: &'a [u8],
     /// Its size in bytes.
     pub size: u64,
-    /// Whether it is text.
+    /// True if it is text.
     pub text: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> FileFacts<'a> {
         &self.path[..end.unwrap_or(0)]
     }
 
-    /// What follows the last dot of the name. A name whose only dot is its first byte has no
+    /// The part after the last dot of the name. A name whose only dot is its first byte has no
     /// suffix.
     pub fn suffix(&self) -> &'a [u8] {
         let name = self.name();

@@ -10,7 +10,7 @@ use super::expression::{Rule, RuleField, RuleOperator, RuleSide, RuleValue};
     "--where: {what} at byte {at}; a rule is for instance: b.size < 2 * a.size and suffix = \"c\""
 )]
 pub struct RuleError {
-    /// What is wrong.
+    /// The error.
     pub what: String,
     /// The byte at which it is wrong, counted from 1.
     pub at: usize,
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Rule, RuleError> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// How many brackets and nots are open.
+    /// The number of open brackets and nots.
     depth: usize,
 }
 
