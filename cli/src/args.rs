@@ -482,7 +482,7 @@ impl Selection {
     }
 }
 
-/// How much memory an answer takes.
+/// The memory bound of an answer.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct MemoryBound {
     /// Use at most SIZE of memory (500M, 2G; K, M, G of 1024), and the disk where that is not
@@ -492,7 +492,7 @@ pub struct MemoryBound {
     pub memory: Option<u64>,
 }
 
-/// Who answers, and how the command reads files if it answers itself.
+/// The answering process, and the reading of files if the command answers itself.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = EXPERT)]
 pub struct Answering {
@@ -509,12 +509,11 @@ pub struct Answering {
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     #[arg(hide_short_help = true)]
     pub cache_size: u64,
-    /// Whether documents and archives are looked into. It is set from [`TextLayer`] by the verbs
-    /// that have one.
+    /// True if documents and archives are looked into. The verbs set it from their [`TextLayer`].
     #[arg(skip)]
     pub text: bool,
-    /// Whether every file counts: then no daemon answers that leaves something out, nor that of the
-    /// system, which does not see with the caller's rights. It is set by the verbs.
+    /// True if every file counts; the verbs set it. Then no daemon answers that excludes files. Nor
+    /// does the system's daemon, which does not have the caller's rights.
     #[arg(skip)]
     pub whole: bool,
 }

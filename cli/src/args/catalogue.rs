@@ -55,7 +55,7 @@ Examples:
   resemble groups ~/Documents disk: laptop:
   resemble catalogue drop disk";
 
-/// What `catalogue write` writes.
+/// The product of `catalogue write`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CatalogueFormat {
     /// One file, for other questions of this program
@@ -106,10 +106,10 @@ pub struct WriteArgs {
     #[arg(long, value_name = "NUMBER")]
     #[arg(hide_short_help = true)]
     pub salt: Option<u64>,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }
@@ -129,7 +129,7 @@ pub struct AddArgs {
 /// `catalogue`
 #[derive(Debug, Args)]
 pub struct CatalogueArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: CatalogueAction,
 }
@@ -153,7 +153,7 @@ pub enum CatalogueAction {
     Join(JoinArgs),
     /// List the catalogues that are kept
     List {
-        /// How the rows are printed, and where.
+        /// The output options.
         #[command(flatten)]
         output: RowOutput,
     },

@@ -66,10 +66,10 @@ pub struct CheckArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

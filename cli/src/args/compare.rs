@@ -64,14 +64,14 @@ pub struct CompareArgs {
     #[arg(conflicts_with_all = ["format", "null", "class", "new_only", "all", "top", "min"])]
     #[arg(hide_short_help = true)]
     pub plan: Option<Treatment>,
-    /// Which files take part, and which rows are listed.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
     /// Measure all candidates on the files, and report what cannot be read
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     #[arg(hide_short_help = true)]
     pub exact: bool,
-    /// How the report is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ReportOutput,
     /// Pair files of different content only if one has at least this share of the other's size
@@ -87,13 +87,13 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "from", help_heading = super::EXPERT)]
     #[arg(hide_short_help = true)]
     pub names: bool,
-    /// How much memory it takes.
+    /// The memory bound.
     #[command(flatten)]
     pub bound: MemoryBound,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

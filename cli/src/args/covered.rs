@@ -67,13 +67,13 @@ pub struct CoveredArgs {
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
     #[arg(value_parser = plans::of_covered_copies)]
     pub plan: Option<Treatment>,
-    /// How the report is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// How much memory it takes.
+    /// The memory bound.
     #[command(flatten)]
     pub bound: MemoryBound,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

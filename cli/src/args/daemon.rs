@@ -58,7 +58,7 @@ Examples:
 /// `doctor`
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// How the answer is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: DocumentOutput,
 }
@@ -74,7 +74,7 @@ pub struct SyncArgs {
 /// `watch`
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: WatchAction,
 }
@@ -93,7 +93,7 @@ pub enum WatchAction {
         /// Do not enter other file systems below DIR
         #[arg(long)]
         one_file_system: bool,
-        /// Whether documents and archives are looked into.
+        /// The option to look into documents and archives.
         #[command(flatten)]
         layer: TextLayer,
         /// Leave out names that match GLOB (as in .gitignore), with all below; may be repeated
@@ -102,7 +102,7 @@ pub enum WatchAction {
         /// Leave out files of more than SIZE bytes: 4096, 10K (10 x 1024), 10KB (10 x 1000), 1.5G
         #[arg(long, value_name = "SIZE", value_parser = values::size)]
         max_size: Option<u64>,
-        /// What of it is worth an alert.
+        /// The rules for its alerts.
         #[command(flatten)]
         alerts: AlertArgs,
     },
@@ -114,13 +114,13 @@ pub enum WatchAction {
     },
     /// List what is watched
     List {
-        /// How the rows are printed, and where.
+        /// The output options.
         #[command(flatten)]
         output: RowOutput,
     },
 }
 
-/// What is worth an alert in a root.
+/// The rules for alerts in a root.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_field_names)] // the names of the options
 pub struct AlertArgs {
@@ -149,7 +149,7 @@ impl AlertArgs {
 /// `view`
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: ViewAction,
 }
@@ -183,7 +183,7 @@ pub struct OnArgs {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct AlertsArgs {
-    /// What to do instead of listing alerts.
+    /// The action, if alerts are not to be listed.
     #[command(subcommand)]
     pub action: Option<AlertsAction>,
     /// Wait for new alerts and print them as they come, over restarts of the daemon
@@ -193,13 +193,13 @@ pub struct AlertsArgs {
     /// this number; with --follow they are printed first
     #[arg(long, value_name = "WHEN", value_parser = values::since)]
     pub since: Option<Since>,
-    /// Which relations rows have. A copied tree has none.
+    /// The relations of rows. A copied tree has none.
     #[command(flatten)]
     pub filter: RelationFilter,
     /// A page for each day instead: how many, where, the largest
     #[arg(long, conflicts_with = "follow")]
     pub digest: bool,
-    /// How the rows are printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
 }
@@ -243,7 +243,7 @@ pub struct AckArgs {
     /// Take the marks about FILE (and OTHER) away
     #[arg(long)]
     pub undo: bool,
-    /// How the rows are printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
 }

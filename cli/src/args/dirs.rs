@@ -28,16 +28,16 @@ pub struct DirsArgs {
     /// Only directories that resemble DIR
     #[arg(long, value_name = "DIR", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub of: Option<PathBuf>,
-    /// Which files take part, and which rows are listed.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// How the report is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// How much memory it takes.
+    /// The memory bound.
     #[command(flatten)]
     pub bound: MemoryBound,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

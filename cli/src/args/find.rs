@@ -34,16 +34,16 @@ pub struct FindArgs {
     /// List as well what has only common text (a letterhead, a licence) or one passage of FILE
     #[arg(long, help_heading = "Selection", hide_short_help = true)]
     pub all: bool,
-    /// Which files take part, and which rows are listed.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// Which relations rows have.
+    /// The relations of rows.
     #[command(flatten)]
     pub filter: RelationFilter,
-    /// How the figures are measured.
+    /// The options of the measures.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How the list is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ListOutput,
     /// With --holders: read only the files that share a chunk or a sample with FILE. This is
@@ -51,15 +51,15 @@ pub struct FindArgs {
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub quick: bool,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }
 
-/// How the figures of a pair of files are measured.
+/// The options of the measures of a pair of files.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples

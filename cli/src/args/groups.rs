@@ -118,20 +118,20 @@ pub struct GroupsArgs {
     #[arg(long, value_name = "SHARE", requires = "plan", value_parser = values::share)]
     #[arg(hide_short_help = true)]
     pub superseded: Option<Fraction>,
-    /// Which files take part, and which rows are listed.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// Which relations links have, and whether there are sets.
+    /// The relations of links, and the choice of sets.
     #[command(flatten)]
     pub filter: RelationFilter,
-    /// How the report is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ReportOutput,
     /// Ignore chunks that more than N contents have, or with `half` more than half of the files
     #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
     #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub degree: Option<Degree>,
-    /// How much memory it takes.
+    /// The memory bound.
     #[command(flatten)]
     pub bound: MemoryBound,
     /// Compare the pairs that an SQL engine has found, in DIR, and no others
@@ -142,10 +142,10 @@ pub struct GroupsArgs {
     #[arg(conflicts_with_all = ["files_from", "order", "plan", "from"])]
     #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub links: Option<PathBuf>,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -7,7 +7,7 @@ use resemble_proto::message::MeasureUnit;
 
 use super::Answering;
 
-/// What files are compared by.
+/// The option for the texts that files are compared by.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = super::EXPERT)]
 pub struct TextLayer {
@@ -27,7 +27,7 @@ pub struct TextLayer {
     pub no_text: bool,
 }
 
-/// What is taken out of files to compare them.
+/// The contents that are extracted from files for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TextWanted {
     /// The texts of documents, and what archives, mails and compressed files hold: in `pairs`,

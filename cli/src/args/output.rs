@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_proto::message::SoftError;
 
-/// How rows are printed.
+/// The output options of rows.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct RowOutput {
@@ -21,7 +21,7 @@ pub struct RowOutput {
     pub null: bool,
 }
 
-/// How a single answer is printed.
+/// The output options of a single answer.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct DocumentOutput {

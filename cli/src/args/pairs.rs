@@ -45,26 +45,26 @@ pub struct PairsArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     #[arg(hide_short_help = true)]
     pub files_from: Option<PathBuf>,
-    /// Which files take part, and which rows are listed.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// Which relations rows have; `--only` is an old name of it.
+    /// The relations of rows; `--only` is an old name of it.
     #[command(flatten)]
     pub filter: RelationFilter,
-    /// How the figures are measured.
+    /// The options of the measures.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How the list is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: ListOutput,
     /// Read nothing for the figures: all are estimates from samples, with their intervals
     #[arg(long, conflicts_with = "exact")]
     #[arg(hide_short_help = true, help_heading = super::EXPERT)]
     pub estimate: bool,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

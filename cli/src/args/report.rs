@@ -11,7 +11,7 @@ use strum::IntoStaticStr;
 use super::{RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
 
-/// How a report is printed.
+/// The output options of a report.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ReportOutput {
@@ -155,7 +155,7 @@ impl ReportOutput {
     }
 }
 
-/// How a list that can also be a report is printed.
+/// The output options of a list that can also be a report.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ListOutput {

@@ -31,13 +31,13 @@ pub struct ScreenArgs {
     /// Compare two directories: the first ROOT with the second
     #[arg(long, conflicts_with = "from")]
     pub compare: bool,
-    /// Which files take part, and which groups are listed.
+    /// The selection of files and groups.
     #[command(flatten)]
     pub selection: Selection,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -39,10 +39,10 @@ pub struct InSweeps {
     /// How much two files must resemble each other to be versions of one file
     #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "50%")]
     pub min: Fraction,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }
@@ -71,10 +71,10 @@ pub struct LostArgs {
     /// Only the first N rows
     #[arg(long, value_name = "N", value_parser = values::count, allow_negative_numbers = true)]
     pub top: Option<u64>,
-    /// Which sweeps take part, and who answers.
+    /// The selection of sweeps, and the answering process.
     #[command(flatten)]
     pub sweeps: InSweeps,
-    /// How the rows are printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
 }
@@ -94,10 +94,10 @@ pub struct HistoryArgs {
     /// folder for the page, tables and plots, and without it the page is printed
     #[arg(long)]
     pub summary: bool,
-    /// Which sweeps take part, and who answers.
+    /// The selection of sweeps, and the answering process.
     #[command(flatten)]
     pub sweeps: InSweeps,
-    /// How the rows are printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
 }

@@ -24,7 +24,7 @@ They take effect at once and no file is read for it.";
 /// `templates`
 #[derive(Debug, Args)]
 pub struct TemplatesArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: TemplatesAction,
 }
@@ -40,7 +40,7 @@ pub enum TemplatesAction {
     Mark(MarkArgs),
     /// List the templates
     List {
-        /// How the rows are printed, and where.
+        /// The output options.
         #[command(flatten)]
         output: RowOutput,
     },
@@ -65,10 +65,10 @@ pub struct MarkArgs {
     /// A name for it: `list` prints it, and `unmark` takes it
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// How the rows are printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -27,13 +27,13 @@ pub struct VersionsArgs {
     /// current directory.
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub within: Vec<PathBuf>,
-    /// How the list is printed, and where.
+    /// The output options.
     #[command(flatten)]
     pub output: RowOutput,
-    /// Whether documents and archives are looked into.
+    /// The option to look into documents and archives.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers, and with which cache.
+    /// The answering process and its cache.
     #[command(flatten)]
     pub answering: Answering,
 }

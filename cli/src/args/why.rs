@@ -59,7 +59,7 @@ pub struct WhyArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Whether documents are compared by their texts.
+    /// The option to compare documents by their texts.
     #[command(flatten)]
     pub layer: TextLayer,
 }

@@ -166,19 +166,19 @@ impl CacheArgs {
     }
 }
 
-/// What `find` and `pairs` have in common: a method whose answer is rows.
+/// The common options of `find` and `pairs`: a method whose answer is rows.
 #[derive(Debug, Args)]
 pub(crate) struct RowArgs {
     /// The method and its parameters.
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// Which files take part, and which rows are shown.
+    /// The selection of files and rows.
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// How the rows are printed.
+    /// The output options.
     #[command(flatten)]
     pub(crate) output: RowOutput,
-    /// Which cache is used.
+    /// The choice of the cache.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 }
@@ -196,7 +196,7 @@ pub(crate) struct FindArgs {
     /// Read further FILE names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
-    /// The method, and what becomes of its rows.
+    /// The method, and the options of its rows.
     #[command(flatten)]
     pub(crate) rows: RowArgs,
 }
@@ -221,7 +221,7 @@ pub(crate) struct PairsArgs {
     /// For sorted5: compute the pairs that the arrays found exactly, as the paper's second step
     #[arg(long)]
     pub(crate) exact: bool,
-    /// The method, and what becomes of its rows.
+    /// The method, and the options of its rows.
     #[command(flatten)]
     pub(crate) rows: RowArgs,
 }
@@ -263,21 +263,21 @@ pub(crate) struct GroupsArgs {
     /// The method.
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// Which files may be in a group together.
+    /// The rules for files of one group.
     #[command(flatten)]
     pub(crate) rules: GroupRules,
-    /// Which files take part, and which groups are shown.
+    /// The selection of files and groups.
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// How the groups are printed.
+    /// The output options.
     #[command(flatten)]
     pub(crate) output: GroupsOutput,
-    /// Which cache is used.
+    /// The choice of the cache.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 }
 
-/// How groups are printed.
+/// The output options of groups.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GroupsOutput {
@@ -312,7 +312,7 @@ pub(crate) struct DumpArgs {
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Which cache is used.
+    /// The choice of the cache.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 }
