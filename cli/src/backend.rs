@@ -1,8 +1,8 @@
 //! Chooses who answers: the daemon, or this process from its own cache.
 //!
 //! The daemon answers if there is one at the socket and it watches every path that the question
-//! names. Otherwise the command itself does. Both give proto answers about real paths, so neither
-//! the rest of the program nor the reader of its output can see a difference.
+//! names. Otherwise the command itself does. Both give proto answers about real paths. So the rest
+//! of the program and its output do not depend on the choice.
 //!
 //! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or the
 //!    variable of either, it must answer.

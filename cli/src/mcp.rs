@@ -1,8 +1,8 @@
 //! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
 //!
-//! A thin door: each tool is a question of the command line. It is asked by this program itself,
-//! started once more with `--format json`, so figures, errors and who answers are those of the
-//! verb; to cancel a question is to end its process, whether the daemon or the process answers.
+//! A thin layer: each tool is a question of the command line. This program asks it by starting
+//! itself again with `--format json`. So figures, errors and the answering process are those of the
+//! verb. To cancel a question, that process is ended.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
 //!    (`places`); where a question looks, it looks in the roots. So rows, counts, totals, reasons

@@ -1,7 +1,7 @@
 //! `docs/cli-reference.md`: the help of every command on one page.
 //!
-//! The page is made from the help texts and a test compares it with the file, so a change of any
-//! option shows in review as a change of the manual.
+//! The page is made from the help texts, and a test compares it with the file. So a changed option
+//! shows in review as a change of the manual.
 
 use std::fmt::Write as _;
 

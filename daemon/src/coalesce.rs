@@ -152,7 +152,7 @@ impl Jobs {
 /// A file is quiet if it was not written for its reading time divided by this.
 const QUIET: u32 = 2;
 
-/// A file is read after this many times its reading time at the latest, so reading takes a
+/// A file is read after this many times its reading time at the latest. So reading takes a
 /// twentieth of the time.
 const PATIENCE: u32 = 20;
 
@@ -262,7 +262,7 @@ impl Coalescer {
         let (first, modified) = &mut self.jobs.renames[earlier];
         *modified |= written;
         if first.from == rename.to {
-            // There and back is no move. But the first step has ended the watches, so the hints of
+            // There and back is no move. But the first step has ended the watches. So the hints of
             // both ends are not skipped, and both are checked. After an exchange it is unknown
             // which of the two was written.
             let modified = *modified;

@@ -2,9 +2,9 @@
 //!
 //! By default it opens an arena for each thread. Once a block of up to 32 MiB was freed, it serves
 //! such blocks from the arenas. Memory that readers allocate and the writer frees is then spread
-//! over all arenas, with holes in between. Four arenas, and mappings for blocks of at least four
-//! mebibytes, reduce the peak of a first scan by a tenth at the same speed. With three, readers
-//! wait for the arena in which the writer frees; one costs `groups` a third of its speed
+//! over all arenas, with holes in between. Four arenas, and mappings for blocks of at least 4 MiB,
+//! reduce the peak of a first scan by a tenth. The speed is the same. With three, readers wait for
+//! the arena in which the writer frees. With one, `groups` loses a third of its speed
 //! (docs/decisions/0012-tried-for-speed.md).
 
 /// Number of threads that mostly allocate without waiting for each other: the first one, the

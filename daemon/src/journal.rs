@@ -1,9 +1,9 @@
 //! Writes messages to standard error, each as one line, for any file names in them.
 //!
 //! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
-//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Texts
-//! of errors name paths as they are, so every message passes [`OneLine`] at the end, which writes
-//! each control byte as `\xNN`.
+//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Error
+//! texts have raw paths. So every message passes [`OneLine`] at the end, which writes each control
+//! byte as `\xNN`.
 
 use std::io::{self, Write};
 

@@ -8,12 +8,12 @@
 //!                          server (socket) ◄──────────────┼───────► overlay    log, journal
 //! ```
 //!
-//! * [`watch`] gathers hints about changes, [`coalesce`] turns hints and time into jobs, and
-//!   [`indexer`] is the thread that owns both and the writer of the index.
+//! * [`watch`] gathers hints about changes, and [`coalesce`] turns hints and time into jobs.
+//!   [`indexer`] is the thread that owns both and writes the index.
 //! * [`state`] is shared by all threads, [`server`] answers at the socket. [`neighbours`],
 //!   [`overlays`] and [`link`] make the overlay. [`alerts`] reports files that now resemble others.
-//! * [`config`] has the settings, [`journal`] writes the messages, [`service`] talks to the service
-//!   manager, and [`Daemon`] starts and ends all of it in the right order.
+//! * [`config`] has the settings, [`journal`] writes the messages, and [`service`] notifies the
+//!   service manager. [`Daemon`] starts and ends all of it in the right order.
 //!
 //! The library prints nothing, reads no environment variable and never exits; `main` does.
 #![forbid(unsafe_code)]

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     );
     #[cfg(target_env = "gnu")]
     heap::bound();
-    // Nobody else may read the index, the alerts and the socket, whatever folder they are in.
+    // No other user may read the index, the alerts and the socket, in any folder.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     match run(&args) {
         Ok(code) => code,

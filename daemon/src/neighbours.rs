@@ -7,9 +7,9 @@
 //! Listings are cached, because the search for related files takes most of the time once measures
 //! are stored. `ls`, completion and file managers also open one folder several times. While the
 //! clock is unchanged, a listing is returned without any access to the index. After that it stays
-//! valid until a commit changes a record that its search read ([`Footprint`]). If a search read
-//! more than a footprint holds, or a file that could not be read, the listing is valid for one
-//! clock only.
+//! valid until a commit changes a record that its search read ([`Footprint`]). A search may read
+//! more than a footprint holds, or fail to read a file. Its listing is then valid for one clock
+//! only.
 
 use std::collections::HashMap;
 use std::fmt::Display;

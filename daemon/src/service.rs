@@ -36,9 +36,9 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Sends the manager a line about the state whenever it changes, and forgets overlays that somebody
-/// unmounted by hand. If the manager has a watchdog, it hears of every round: a round needs what
-/// answers need, a thread of the server and one that may block.
+/// Sends the manager a line about the state whenever it changes, and drops overlays that a user
+/// unmounted. If the manager has a watchdog, it is notified of every round. A round needs the same
+/// threads as an answer: one of the server and one that may block.
 pub async fn report(
     shared: Arc<Shared>,
     overlays: Arc<Overlays>,

@@ -1,5 +1,5 @@
-//! Files that are edited versions of a member of an archive, and archives that share members, of which
-//! one or the other is only in a catalogue.
+//! Files that are edited versions of an archive's member. Either the file or the archive is only in
+//! a catalogue.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 const KIN: [&str; 3] = ["data.bin", "minutes.txt", "same.txt"];
 
-/// An archive with forty members, one of each of a few texts that have a frame in common, and tiny
-/// ones; and beside it what was edited of three members, and strangers.
+/// An archive with forty members: one of each of a few texts with a common frame, and tiny ones.
+/// Beside it are edited versions of three members, and unrelated files.
 fn archive_and_files(archive: &Path, files: &Path) {
     let (minutes, same) = (prose(1, 14_000), prose(2, 9_000));
     let data = noise(3, 60_000);

@@ -186,8 +186,8 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
     let renamed = daemon.status();
     let read =
         |status: &serde_json::Value| status["index"]["bytes_read"].as_u64().expect("a number");
-    // Three changes read nothing. A name that is looked at between a change and its event has a
-    // new time and no reason for it, and is read to be sure: once at the most here.
+    // Three changes read nothing. A name checked between a change and its event has a new time
+    // without a reason. It is read to be sure: at most once here.
     assert!(
         read(&renamed) - read(&before) <= text.len() as u64,
         "{renamed}"

@@ -6,8 +6,8 @@ use resemble_testutil::mcp::McpSession;
 use resemble_testutil::prose::paragraphs;
 use serde_json::json;
 
-/// A daemon watches two directories, of which one is served: nothing of an answer is about the
-/// other, whatever is asked, and a path there is refused like one that is not there.
+/// A daemon watches two directories, one of which is served. No answer mentions the other. A path
+/// there is refused like one that does not exist.
 #[test]
 fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
     let sandbox = Sandbox::new();

@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// Versions, copies, parts and a whole, an archive of what lies about, and an archive and a mail
-/// whose members are alike.
+/// Versions, copies, parts and a whole, an archive of some files, and an archive and a mail with
+/// similar members.
 fn mixed_tree(sandbox: &Sandbox) {
     let report = prose(1, 20_000);
     for at in 0..4u64 {

@@ -1,5 +1,5 @@
-//! Users here are threads: on Linux ids belong to a thread, so a thread that becomes a user opens
-//! files, connects to sockets and walks through the view as that user does, in microseconds.
+//! Users here are threads. On Linux ids belong to a thread, so a thread can become a user in
+//! microseconds. It then opens files, connects to sockets and reads the view as that user.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -101,8 +101,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
         assert_eq!(left.len(), 1, "{left:?}");
     }
     assert_eq!(reads(&daemon), read);
-    // The index needs no file for it. Marking reads the files that are marked, a question the file
-    // that it asks about, and what is listed is proven on the two files.
+    // The index needs no file for it. Marking reads the marked files, and a question reads its
+    // subject. Listed pairs are proven on both files.
     let mut opened = opens.heard();
     let read = ["page-0.html", "page-0b.html", "page-1.html", "page-2.html"];
     opened.retain(|name| !read.contains(&&name[..]));

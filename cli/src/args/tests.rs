@@ -51,8 +51,8 @@ fn commands_have_few_options() {
     }
 }
 
-/// Every option and argument of every command says what it is for, and none ends in a period
-/// (as in the help of other programs).
+/// Every option and argument of every command has a help text. None ends in a period, as in other
+/// programs.
 #[test]
 fn everything_has_help() {
     fn check(command: &clap::Command) {

@@ -373,8 +373,8 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds to an answer what only the last refresh knows. This is the number of files that changed
-    /// while they were read, and errors and vanished files that are not `named` by the answer.
+    /// Adds to an answer the results of the last refresh. These are the number of files that
+    /// changed while they were read, and errors and vanished files that are not `named`.
     fn add_own(
         &self,
         snapshot: &Snapshot,

@@ -1,8 +1,8 @@
 //! `resemble check`: is what is about to be written or committed a near-copy of something that is
 //! there?
 //!
-//! A question of `find` for each file, of which only rows stay whose larger share, common text left
-//! out, is at least `--min`, and which are not the file itself.
+//! A question of `find` for each file. Rows stay whose larger share, without common text, is at
+//! least `--min`. Rows of the file itself are dropped.
 
 mod baseline;
 mod git;

@@ -1,7 +1,7 @@
 //! `resemble dump`: the index in a form that can be compared, or chunk by chunk.
 //!
-//! Paths are real ones, so that the dump of the daemon and that of a fresh look at the same tree
-//! (`--local --no-cache`) are equal byte for byte.
+//! Paths are real ones. So the dump of the daemon equals that of a fresh search (`--local
+//! --no-cache`), byte for byte.
 
 use resemble_proto::places::Env;
 

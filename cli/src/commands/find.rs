@@ -82,8 +82,7 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
-    /// Returns the size and the date of the file at a path of a row, if it is a file of this
-    /// machine.
+    /// Returns the size and the date of the file at the path of a row, if it is on this machine.
     fn file_at(&self, path: &PathText) -> Option<(u64, i64)> {
         let meta = std::fs::metadata(path.as_path()).ok();
         let file = meta.filter(|meta| meta.is_file() && !self.is_remote)?;
@@ -91,7 +90,7 @@ impl Find<'_> {
     }
 
     /// Adds the sizes and the dates of the files. A terminal also gets the order of [`place`] and
-    /// the mark of the newest version, each among the rows of one FILE.
+    /// the mark of the newest version, for each FILE.
     fn dated<'a>(&self, rows: &'a [FindRow], for_terminal: bool) -> Vec<DatedRow<'a>> {
         let mut dated = Vec::with_capacity(rows.len());
         for of_one in rows.chunk_by(|one, next| one.file == next.file) {
@@ -224,8 +223,9 @@ impl Verb for Find<'_> {
     }
 }
 
-/// Returns the place of a row on a terminal: versions of the file, what holds it, what lies in it,
-/// what shares a part with it, and last what only quotes it. Rows of one place keep their order.
+/// Returns the place of a row on a terminal. Versions of the file are first, then its containers,
+/// its parts, files that share a part with it, and its quotations. Rows of one place keep their
+/// order.
 fn place(row: &FindRow) -> u8 {
     match row.relation {
         Some(Relation::Identical | Relation::SameText | Relation::Near) => 0,

@@ -227,8 +227,8 @@ impl<'a> Search<'a> {
     }
 
     /// Finds the sweep and the path of a file. The file may be named in a catalogue, exist now, or
-    /// have existed once; in the last case the sweep is the one that knows the longest end of its
-    /// path, and the latest of several.
+    /// have existed once. In the last case the sweep is the latest of those with the longest end of
+    /// its path.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {

@@ -14,8 +14,8 @@ use crate::streams::cut_off;
 use resemble_testutil::finish;
 use resemble_testutil::prose::paragraphs;
 
-/// A daemon that answers each request with the lines that `answer` returns for it, one request per
-/// connection, until [`Daemon::stop`], which returns the requests.
+/// A daemon that answers each request with the lines of `answer`, one request per connection.
+/// [`Daemon::stop`] ends it and returns the requests.
 pub(crate) struct Daemon {
     thread: JoinHandle<Vec<Request>>,
     socket: std::path::PathBuf,

@@ -9,8 +9,8 @@ use resemble_testutil::prose::paragraphs;
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// `docs` in January, in February, and now: a file that is edited and moved twice, one that stays
-/// the same, one that is removed, one that is new.
+/// `docs` in January, in February, and now. One file is edited and moved twice, one stays the same,
+/// one is removed, and one is new.
 fn sweeps() -> Environment {
     let env = environment();
     let plan = paragraphs(1, 300);

@@ -114,8 +114,8 @@ fn equal_parts_have_equal_colours() {
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
     let line = text.lines().find(|line| line.contains("OV-EN00")).unwrap();
-    // The line number is faint, the number of the run bold in its colour, shared text in that
-    // colour, and the rest plain; the right side is like the left.
+    // The line number is faint, and the number of the run bold in its colour. Shared text has that
+    // colour, and the rest is plain. The right side is like the left.
     let half = |id: &str| {
         format!(
             "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\

@@ -1,10 +1,10 @@
 //! Reports in the programs that they are made for: pages in a browser, workbooks in a spreadsheet
 //! program.
 //!
-//! These tests start programs that take seconds and that not everybody has, so they are a step of
-//! their own: `cargo test -p resemble-cli --test pages`. `RESEMBLE_REQUIRE_BROWSER` says
-//! whether they run. With `1` a missing program is a failure, with `0` they are skipped, and
-//! otherwise they run if the program is there. Whatever is skipped says so.
+//! These tests start slow programs that may not be installed, so they are a separate step: `cargo
+//! test -p resemble-cli --test pages`. `RESEMBLE_REQUIRE_BROWSER` decides whether they run. With
+//! `1` a missing program is a failure, and with `0` they are skipped. Otherwise they run if the
+//! program is there. Skipped tests report it.
 
 // Clippy allows `unwrap` in test functions, but not in the functions that they call. It is right
 // in these too: a test that cannot be set up fails.

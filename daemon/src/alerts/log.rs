@@ -2,12 +2,11 @@
 //!
 //! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to
 //! be read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
-//! [`KEPT`]. A full disk does not stop alerts: they stay in memory, the journal has them, and the
-//! file is written anew when there is room.
+//! [`KEPT`]. A full disk does not stop alerts: they stay in memory, and the journal has them. The
+//! file is written anew when there is space.
 //!
 //! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that the
-//! next alert does not end up in it, and its number is not given out again: somebody may have seen
-//! it.
+//! next alert does not end up in it. Its number is not reused, because somebody may have seen it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -39,8 +38,8 @@ pub struct AlertLog {
 }
 
 impl AlertLog {
-    /// Reads what an earlier run left. Lines that are no alerts are left out, and an unreadable
-    /// file counts as empty: old alerts are worth keeping, but the daemon starts without them, too.
+    /// Reads the alerts of earlier runs. Lines that are no alerts are skipped. An unreadable file
+    /// counts as empty, because the daemon must start without old alerts, too.
     pub fn open(path: &Path) -> Self {
         let mut log = Self {
             path: path.to_path_buf(),
@@ -192,8 +191,8 @@ impl AlertLog {
     }
 }
 
-/// The number of an alert of which only the beginning was written; the one after `last` if the
-/// beginning does not say it. `None` if the line was never an alert.
+/// The number of an incompletely written alert; the one after `last` if the fragment has no number.
+/// `None` if the line was never an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {
@@ -284,8 +283,8 @@ mod tests {
         assert_eq!(log.after(0).len(), 1);
     }
 
-    /// Wherever a line was cut short, the next alert does not end up in it, and its number is not
-    /// given out again.
+    /// A line may be cut at any byte: the next alert does not end up in it, and its number is not
+    /// reused.
     #[test]
     fn half_an_alert_costs_no_other_alert_and_no_number() {
         let dir = tempfile::tempdir().unwrap();

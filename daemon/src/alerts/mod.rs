@@ -7,11 +7,11 @@
 //!                                                            novelty
 //! ```
 //!
-//! [`baselines`] remembers what a file was, [`batching`] decides when an alert is due and how many
-//! there are. [`novelty`] decides what resembles what and what deserves an alert, [`trees`] finds
-//! copied trees, [`log`] stores the alerts. This module is the thread that joins them. It only
-//! reads snapshots and never delays the indexer. It reads from the snapshot before a change as soon
-//! as it can, and drops that snapshot after at most `MOST_LATE`.
+//! [`baselines`] stores the earlier state of a file. [`batching`] decides when alerts are due and
+//! limits their number. [`novelty`] decides which files are similar and which of these deserve an
+//! alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module is the thread
+//! that joins them. It only reads snapshots and never delays the indexer. It reads from the
+//! snapshot before a change as soon as it can, and drops that snapshot after at most `MOST_LATE`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -5,10 +5,10 @@
 //! copy of another. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If
 //! they resemble no other file, the change is no news, and the whole file is not compared.
 //!
-//! Two limits follow. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news. A file that
-//! shared 79 % of a small one, and now shares 81 %, is found only if the added bytes resemble the
-//! small file. A file that became shorter is handled as usual: what it lost may make it resemble
-//! another.
+//! Two limits follow. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news. Say that a
+//! file shared 79 % of a small one, and now shares 81 %. It is found only if the added bytes
+//! resemble the small file. A file that became shorter is handled as usual: what it lost may make
+//! it resemble another.
 
 use std::ops::Range;
 

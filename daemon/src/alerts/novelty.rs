@@ -24,7 +24,7 @@
 //! copy is news.
 //!
 //! The work for a file does not grow with the number of its copies. The files that have a content
-//! are looked up once for all copies, and each copy is compared with only a few.
+//! are looked up once for all copies. Each copy is compared with only a few.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

@@ -365,8 +365,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Each written file is read, never before it rested for half a second (or ten seconds
-    /// passed), and never later than one wake-up at its deadline.
+    /// Each written file is read. It is never read before it rested for half a second (or ten
+    /// seconds passed), and never later than one wake-up at its deadline.
     #[test]
     fn every_change_is_read_once_and_in_time(steps in prop::collection::vec(step(), 1..200)) {
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! Finds mounts below the roots. A mount over a folder, or its end, makes no event. So the kernel's
-//! list is compared whenever the roots are checked, before and after each check of changes, and
-//! between the listings of any reconcile.
+//! list is compared whenever the roots are checked. It is also compared before and after each check
+//! of changes, and between the listings of any reconcile.
 //!
 //! A check during which the list changed is not reliable: a mount may have hidden files meanwhile.
 //! Single targets are then checked again. A whole scan might never end that way if mounts change

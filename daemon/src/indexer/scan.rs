@@ -101,9 +101,9 @@ impl Indexer {
         }
         self.watch_catalogue_folders();
         self.scan_all();
-        // The cookies of waiting barriers went with the old source. The scan that follows sees what
-        // the barriers wait for, but another overflow may split it, so they get cookies of the new
-        // source.
+        // The cookies of waiting barriers went with the old source. The following scan sees the
+        // changes that the barriers wait for. But another overflow may split it, so they get
+        // cookies of the new source.
         let mut syncs = std::mem::take(&mut self.syncs);
         for sync in &mut syncs {
             self.issue_cookie(sync);

@@ -1,8 +1,8 @@
 //! Keeps answers while nothing changes.
 //!
-//! Questions about whole trees are repeated. While the clock stands, the answer is the same, and
-//! its stored lines are sent without reading a file or a list. The facts of the moment are computed
-//! anew: whether the answer is fresh, and what it may lack.
+//! Questions about whole trees are repeated. While the clock is unchanged, the answer is the same.
+//! Its stored lines are sent without any read of a file or a list. The facts of the moment are
+//! computed anew: whether the answer is fresh, and what it may lack.
 //!
 //! Answers to callers who do not see everything are not kept. Neither are those of `covered`, which
 //! reads the present files. Answers about single files need no cache.

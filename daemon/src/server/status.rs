@@ -1,7 +1,7 @@
 //! Answers `status` with figures of the index and states of the indexer.
 //!
-//! The figures of a root are counted by walking the index, which takes a fraction of a second for a
-//! hundred thousand files. They are kept until the clock advances.
+//! The figures of a root are counted by a walk of the index. That takes a fraction of a second for
+//! 100,000 files. They are kept until the clock advances.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

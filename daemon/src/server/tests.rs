@@ -272,7 +272,7 @@ fn a_question_takes_its_place_until_it_ends() {
         "{told}"
     );
     drop(lines);
-    // The only other connection is used, so the next one is admitted when the server has noticed
+    // The only other connection is used. So the next one is admitted only after the server notices
     // that the client of the question is gone.
     let other = running.let_in();
     drop(asked);

@@ -2,9 +2,10 @@
 //!
 //! There are two ways. **Started as root**, it makes its folders, starts the checker and the
 //! starter of readers, mounts the view itself, and becomes its user. **Started by the service
-//! manager** as its user with one capability, it finds checker, starter and mount helper at their
-//! sockets, which are separate units. The resulting process is the same: one capability, no way to
-//! get another, and both restrictions installed. The only thread does all of it.
+//! manager**, it is its user with one capability. Checker, starter and mount helper are then
+//! separate units, which it finds at their sockets. The resulting process is the same: one
+//! capability, no way to get another, and both restrictions installed. The only thread does all of
+//! it.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -2,8 +2,8 @@
 //!
 //! This process has no rights and opens nothing by a path. So its filter is a list of allowed
 //! calls, and all others fail. Its children, the readers, inherit the filter. So the list includes
-//! the calls to start a program and to install the readers' own restrictions, which remove most of
-//! them.
+//! the calls to start a program and to install the readers' own restrictions. These restrictions
+//! remove most of the calls.
 //!
 //! The list has no calls to create or connect sockets, to write or change files, or to inspect
 //! other processes. It has none for namespaces, mounts or other ids.

@@ -10,9 +10,8 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// If more hints and renames than this collect between two takes, they are dropped, as the kernel
-/// drops events when its queue is full. A full scan costs less than recording every name of a large
-/// tree.
+/// The most hints and renames between two takes. Beyond, they are dropped, as the kernel drops
+/// events when its queue is full. A full scan costs less than recording every name of a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// Hints since the last take, and half renames.

@@ -11,14 +11,14 @@
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
 //!    time of the first and of the last event. The set grows with the number of changed paths and
 //!    not with the number of events. If more than [`dirty::MOST_HINTS`] collect before they are
-//!    taken, they are dropped and the loss is reported, as when the kernel's own queue is full.
+//!    taken, they are dropped. The loss is reported like an overflow of the kernel's own queue.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
 //!    removal. Hints of paths below a renamed name move to their present paths.
 //! 3. **A barrier is a file.** [`Source::cookie`] makes an event of its own in a private directory
-//!    that the same queue watches. The queue is first in, first out. So when a batch contains the
-//!    cookie, it (or one before) contains every change that was made before the cookie (watchman
-//!    calls this query synchronisation).
+//!    that the same queue watches. The queue is first in, first out. So a batch with the cookie, or
+//!    an earlier one, contains every change that was made before the cookie. (watchman calls this
+//!    query synchronisation.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -112,9 +112,8 @@ pub struct Batch {
     pub renames: Vec<Rename>,
     /// Barriers that were reached.
     pub cookies: Vec<Cookie>,
-    /// True if events were lost. Nothing is known to be right before it is checked again, and the
-    /// source's record of its watches may be wrong as well. So [`Source::reset`] and a full scan
-    /// must follow.
+    /// True if events were lost. Everything must be checked again, and the source's record of its
+    /// watches may be wrong as well. So [`Source::reset`] and a full scan must follow.
     pub overflow: bool,
     /// Half renames are held back: call [`Source::take`] again at this time.
     pub again: Option<Instant>,

@@ -22,7 +22,7 @@
 //! 6. It compares every watched path with each one that vanishes, moves or is unwatched. So paths
 //!    that it has already forgotten are not unwatched: [`Source::retain_watched`] asks for all at
 //!    once.
-//! 7. When a watched path is moved or removed, the crate reports it first and then forgets the
+//! 7. When a watched path is moved or removed, the crate reports it first. Then it forgets the
 //!    watches of the path and of all below. So after `GONE` of a directory the path may be watched
 //!    anew.
 
@@ -283,7 +283,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // The rename to the name of the next cookie reports the old name again, but nothing
+            // The rename to the name of the next cookie reports the old name again. But no barrier
             // waits for that cookie any more.
             dirty.cookie(cookie);
         }

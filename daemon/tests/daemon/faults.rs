@@ -111,8 +111,8 @@ fn lost_events_are_made_good() {
     daemon.assert_converged();
 }
 
-/// One inotify instance and no more: the lost events are made good by a new instance, for which
-/// there is room only when the old one is closed.
+/// With one inotify instance, lost events are recovered by a new instance. There is space for it
+/// only after the old one is closed.
 #[test]
 fn lost_events_are_made_good_at_the_limit_of_inotify_instances() {
     let place = Place::new();
@@ -191,8 +191,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// Nothing found in an index that is being rebuilt is no answer: it says so until everything is
-/// there again, also after another start in between.
+/// An index that is being rebuilt gives no final answer. It reports that until it is complete, also
+/// after a restart in between.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {
     let place = Place::new();
@@ -240,8 +240,7 @@ fn an_index_that_is_built_anew_says_so_in_every_answer() {
     daemon.assert_converged();
 }
 
-/// Bit rot while nobody looks: whatever is hit, the answers are right, and no question fails for
-/// ever.
+/// Bit rot in idle blocks: for any damage, the answers are right, and no question fails for ever.
 #[test]
 fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
     let place = Place::new();
@@ -278,8 +277,8 @@ fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
     }
 }
 
-/// The state folder is on a small tmpfs: the index cannot grow, the old answers stay, and the
-/// daemon goes on by itself when there is room.
+/// The state folder is on a small tmpfs. The index cannot grow, the old answers stay, and the
+/// daemon recovers when there is space.
 #[test]
 fn a_full_disk_degrades_and_mends_itself() {
     let place = Place::new();
@@ -320,7 +319,7 @@ fn a_full_disk_degrades_and_mends_itself() {
 /// The daemon once did not start when other programs had used up the watches or the instances.
 #[test]
 fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
-    // In a user namespace of its own there are limits of its own, so that nobody else is disturbed.
+    // A user namespace has its own limits, so other processes are not disturbed.
     let within = ["unshare", "--user", "--map-root-user"];
     let tried = Command::new(within[0])
         .args(&within[1..])
@@ -368,8 +367,8 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
     }
 }
 
-/// 2,000 connections that say nothing once took the answers away for 30 seconds, and 24 halves of
-/// requests held 1.5 GB.
+/// 2,000 silent connections must not block answers for 30 seconds, and 24 halves of requests must
+/// not hold 1.5 GB.
 #[test]
 fn unfinished_requests_take_neither_answers_nor_memory() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

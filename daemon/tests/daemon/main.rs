@@ -1,7 +1,7 @@
 //! The real program: started, asked over its socket, disturbed, killed.
 //!
-//! Each test has a folder of its own with tree, state and socket, and an empty environment. What it
-//! waits for is a barrier (`sync`), an answer or the end of a process, never a length of time.
+//! Each test has a folder of its own with tree, state and socket, and an empty environment. It
+//! waits for a barrier (`sync`), an answer or the end of a process, never for a fixed time.
 
 // What is allowed in unit tests is allowed here: a panic is how a test fails.
 #![allow(clippy::unwrap_used)]

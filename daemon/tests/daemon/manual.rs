@@ -28,7 +28,7 @@ fn version() -> String {
     format!("resembled {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A page with what stands before its own sections.
+/// A page: the generated title, name and synopsis, then `sections`.
 fn page(man: &Man, sections: &str) -> String {
     let mut page = Vec::new();
     man.render_title(&mut page).unwrap();
@@ -148,7 +148,7 @@ fn every_key_is_on_the_page_and_no_other() {
         };
         let refused = read(&(before + "no-such-key = 1\n")).unwrap_err();
         let (_, expected) = refused.split_once(", expected ").expect(&refused);
-        // An alias is the same key with `_`. What is no key is a table, and has a section.
+        // An alias is the same key with `_`. Other names are tables, and have a section.
         let tables = TABLES.map(|(table, _, _)| table);
         let expected: BTreeSet<String> = expected
             .split('`')

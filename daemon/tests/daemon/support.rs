@@ -28,8 +28,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // The log is not beside the tree: there the daemon would hear its own messages being
-        // written.
+        // The log is outside of the tree. Otherwise the daemon would receive events of its own
+        // messages.
         let tree = TempTree::with_folders(&["tree", "logs"]);
         let root = tree.path("tree");
         Self { tree, root }

@@ -2,8 +2,8 @@
 //!
 //! A [`Fraction`](resemble_proto::number::Fraction) has six decimals and is between 0 and 1. The
 //! figure of a paper may be any number: sif says 160 % if another file has two versions of a file.
-//! A [`Figure`] is a float that goes through JSON unchanged, because it is written as the shortest
-//! decimal that reads back as the same float.
+//! A [`Figure`] is a float that JSON does not change: it is written as the shortest decimal that
+//! reads back as the same float.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -4,7 +4,7 @@
 //! depend on this crate: the command starts its program, and the daemon does not know it.
 //!
 //! [`command`] is the command line. It resolves names, prints rows and reports errors with the code
-//! of `resemble`, so that both programs answer in the same form.
+//! of `resemble`. So both programs answer in the same form.
 #![forbid(unsafe_code)]
 
 pub mod arrays;

@@ -2,7 +2,7 @@
 //!
 //! A process that works in a folder holds the lock of the file `lock` in it. A folder is removed by
 //! renaming it first, **while its lock is held**. So no process begins to work in a folder that is
-//! half gone, and one that waited for the lock of a removed folder makes a new folder.
+//! half removed. One that waited for the lock of a removed folder makes a new folder.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -27,8 +27,8 @@ pub(crate) struct LockedFolder {
 }
 
 impl LockedFolder {
-    /// Makes the folder if need be, which only its owner may enter, and waits until no other
-    /// process works in it.
+    /// Makes the folder if necessary, which only its owner may enter. Waits until no other process
+    /// works in it.
     pub(crate) fn alone(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock)
     }

@@ -1,15 +1,15 @@
 //! Files of our own, mapped for reading.
 //!
-//! A mapped file that is cut short under the reader ends the process with SIGBUS, and one that is
-//! written to changes under a shared reference. **Watched files are therefore never mapped.** What
-//! may be mapped is narrow, and [`Mapped::open`] checks what of it can be checked:
+//! A mapped file that is truncated ends the process with SIGBUS. One that is written to changes
+//! under a shared reference. **Watched files are therefore never mapped.** A file may be mapped
+//! only under these conditions, some of which [`Mapped::open`] checks:
 //!
-//! 1. the file is in a folder of our own that nobody else may enter (mode 0700), and is ours, a
-//!    regular file that only we may write;
+//! 1. the file is in a folder of our own that no other user may enter (mode 0700). It is a regular
+//!    file of ours that only we may write;
 //! 2. it is opened for reading, without following a link;
-//! 3. the one module that makes such files renames them to their place when they are complete and
-//!    synced, and never changes or shortens them afterwards: a new state is a new file. A file that
-//!    was replaced or removed stays as it was for those who have it mapped.
+//! 3. the one module that makes such files renames them to their path when they are complete and
+//!    synced. It never changes or shortens them afterwards: a new state is a new file. A file that
+//!    was replaced or removed stays unchanged for processes that have it mapped.
 //!
 //! The third cannot be checked. It is a promise of this program to itself, and the reason why this
 //! crate has a single function. A process that could break it runs as the same user and could as
@@ -85,10 +85,10 @@ impl Mapped {
             return Ok(Self { map: None });
         }
         let file = File::from(file);
-        // SAFETY: the file is regular, ours, and in a folder that only we can enter; this program
-        // makes such files whole, puts them there by a rename and never writes to or truncates one
-        // that is there. So nothing changes the bytes or the length for as long as they are mapped;
-        // removing the name does neither.
+        // SAFETY: the file is regular, ours, and in a folder that only we can enter. This program
+        // completes such files, renames them to their path, and never writes to or truncates them
+        // after that. So nothing changes the bytes or the length while they are mapped. Removing
+        // the name does not either.
         #[allow(unsafe_code)]
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Ok(Self { map: Some(map) })

@@ -2,9 +2,9 @@
 //!
 //! **Paper.** Manber 1994, section 3. One list has all fingerprints of all files, each with the
 //! number of its file. The fingerprints of the query are looked up in it, and the hits are counted
-//! for each file. The paper searches the list from end to end ("as long as the set is no more than
-//! a few megabytes, this search is very effective") and names the alternative, to "sort both sets
-//! and intersect them".
+//! for each file. The paper searches the whole list ("as long as the set is no more than a few
+//! megabytes, this search is very effective"). It names the alternative: to "sort both sets and
+//! intersect them".
 //!
 //! [`AllFingers::scan`] searches from end to end; [`SortedFingers::search`] looks up in a sorted
 //! list. Both count the same, and tests compare the second with the first.

@@ -6,7 +6,7 @@
 //! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one
 //! automaton for all of them (Aho & Corasick 1975, by the crate of that name). The fingerprint is
 //! the [`checksum`] of the 50 bytes from the start of an anchor. As with the other method, the
-//! search goes on behind these bytes. If several anchors start at one place, the longest counts,
+//! search continues after these bytes. If several anchors start at one place, the longest counts,
 //! which makes no difference to the 50 bytes. An anchor less than 50 bytes before the end gives no
 //! fingerprint.
 //!
@@ -281,7 +281,7 @@ impl AnchorScanner {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let mut at = 0;
-            // A hit is final once its window is complete: an anchor that starts earlier is not
+            // A hit is final once its window is complete. An anchor that starts earlier is no
             // longer than a window, so it would be complete as well and found first.
             while self.held.len() - at >= window {
                 let rest = Input::new(&self.held).span(at..self.held.len());
@@ -359,12 +359,12 @@ impl AnchorCounts {
 
     /// Strings that may be anchors, best first.
     ///
-    /// A string qualifies if it occurs at most once in ten times `every` bytes, so that no string
-    /// dominates, if two or more texts have it, and if it has at least three different bytes. The
-    /// best strings have the highest product of occurrences and texts: by texts alone, headings
-    /// that every file has once would win, and by occurrences alone the words of a few long files.
-    /// A string that overlaps a better one by three bytes, as `hara` and `arac` do in *character*,
-    /// would be found at the same places and is left out.
+    /// A string qualifies if two or more texts have it, and if it has at least three different
+    /// bytes. It must also occur at most once in ten times `every` bytes, so that no string
+    /// dominates. The best strings have the highest product of occurrences and texts. By texts
+    /// alone, headings that every file has once would win. By occurrences alone, the words of a few
+    /// long files would. A string that overlaps a better one by three bytes is left out, because it
+    /// is found at the same places. An example is `hara` and `arac` in *character*.
     fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
         let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
@@ -394,9 +394,9 @@ impl AnchorCounts {
     }
 }
 
-/// Picks anchors that are "quite common but not too common" in these texts and occur once in about
-/// `every` bytes (200 in section 5 of the paper), where `window` bytes are skipped after each hit.
-/// Returns no anchors if no string of the texts qualifies.
+/// Picks anchors that are "quite common but not too common" in these texts. They occur once in
+/// about `every` bytes (200 in section 5 of the paper), if `window` bytes are skipped after each
+/// hit. Returns no anchors if no string of the texts qualifies.
 ///
 /// It takes the best strings, as many as are needed. Words come in clusters, so the hits of many
 /// anchors together are not the sum of the hits of each; they are counted in the texts (in at most

@@ -6,7 +6,7 @@
 //!
 //! Every position belongs to one chunk, the end included, and so does its fingerprint. A chunk is
 //! then a run of fingerprints and gives one of them, as in the paper's rule of thumb (a file of S
-//! bytes has S/n). If only windows counted whose bytes are all in the chunk, one chunk in six (n =
+//! bytes has S/n). Suppose that only windows inside the chunk counted. Then one chunk in six (n =
 //! 100, w = 20) would have no fingerprint.
 //!
 //! **Figures.** Those of [`crate::mod_n`] on these samples: similarity and containment.
@@ -15,7 +15,7 @@
 //!
 //! **Sees** what `Mod_n` sees, with shorter gaps: there is never more than a chunk without a
 //! sample. But whether a window is kept depends on its neighbours. So an edit can replace a sample
-//! that it does not touch, and near the end of a part another sample may be kept than in the whole.
+//! that it does not touch. Near the end of a part, another sample may be kept than in the whole.
 //! Both figures are therefore a little low.
 
 use crate::mod_n::Divisor;

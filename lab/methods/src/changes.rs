@@ -6,7 +6,7 @@
 //! offers.
 //!
 //! The seed determines everything, and the places of i edits are among those of i + 1 edits. So a
-//! curve over i is about one text that is edited more and more, and not about fifty random ones.
+//! curve over i shows one text with more and more edits, instead of fifty random texts.
 
 use crate::shingles::mix;
 

@@ -18,9 +18,9 @@
 //! is sufficient for ~4 billion chunks").
 //!
 //! **Figures.** The bytes in common chunks, each counted as often as both files have it, are a
-//! lower bound of what two files share. Divided by the length of a file, they say how much of it is
-//! in the other. The figure of the pair is that of the smaller file, as in the paper's figure 5
-//! (two files of 671 and 3,305 bytes are "contains, 54 %", which can only be of the 671).
+//! lower bound of what two files share. Divided by the length of a file, they are the share of it
+//! that is in the other. The figure of the pair is that of the smaller file, as in the paper's
+//! figure 5 (two files of 671 and 3,305 bytes are "contains, 54 %", which can only be of the 671).
 //!
 //! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes, and there is one
 //! in D bytes. In memory TTTD holds one chunk, the sliding window nothing.

@@ -21,10 +21,10 @@
 //!
 //! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes each. The group of R
 //! takes a walk through the members of R's sets. The largest sets that together have too few of R's
-//! fingerprints are skipped, because a similar file must be in one of the others. Files with the
-//! same sets are handled once. This is still quadratic if very many files share a large part and
-//! differ in the rest. [`GroupQuery::most_members`] leaves out the sets of too many files (the
-//! remedy of Forman et al. 2005, section 2.5), but then the figure is not exact.
+//! fingerprints are skipped. A similar file must be in one of the others. Files with the same sets
+//! are handled once. This is still quadratic if very many files share a large part and differ in
+//! the rest. [`GroupQuery::most_members`] leaves out the sets of too many files (the remedy of
+//! Forman et al. 2005, section 2.5), but then the figure is not exact.
 
 use std::collections::HashSet;
 
@@ -303,9 +303,9 @@ impl Collated {
         members
     }
 
-    /// The sets as bytes: the number of files, their totals, the number of sets, and for each set
-    /// its counter, the number of its members and the differences between them less 1, all as
-    /// varints.
+    /// Encodes the sets as varints: the number of files, their totals, and the number of sets. Each
+    /// set follows with its counter, the number of its members and the differences between them
+    /// less 1.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.totals.len() as u64);

@@ -100,14 +100,13 @@ impl FeatureExtractor {
         }
     }
 
-    /// Takes `count` zero bytes, such as a hole of a sparse file, in a time that does not depend on
-    /// `count`.
+    /// Takes `count` zero bytes, such as a hole of a sparse file, in constant time.
     ///
     /// All chunks in a hole are equal from the second one on, so they come as one feature with a
-    /// count. Together they are the features of [`Self::update`]. A method of windows looks at 16
-    /// KiB of zeros at most, because further windows are the same again: the *set* of features is
-    /// that of [`Self::update`]. (sif skips zeros altogether, and an anchor of zeros counts only as
-    /// often as it occurs in these 16 KiB.)
+    /// count. Together they are the features of [`Self::update`]. A method of windows reads at most
+    /// 16 KiB of zeros, because further windows are the same. The *set* of features is that of
+    /// [`Self::update`]. (sif skips zeros altogether, and an anchor of zeros counts only as often
+    /// as it occurs in these 16 KiB.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;

@@ -13,7 +13,7 @@
 //! each window. Nothing here reads files.
 
 /// The expected resemblance after `inserts` small inserts at random places in a file of `size`
-/// bytes, with windows of `window` bytes.
+/// bytes, at this window.
 ///
 /// An insert changes the `window - 1` windows that reach across it, and adds about as many new
 /// ones. A window survives i inserts with probability (1 - (w-1)/S)^i = s, and the resemblance is
@@ -68,9 +68,9 @@ pub const FEW: u64 = 10;
 /// Applies the paper's reasoning to a collection: the sizes of its files in bytes, and the overlap
 /// of strangers with each window that was measured. `None`: nothing was measured.
 ///
-/// The advice is the least window that keeps strangers below [`TOLERATED`], or the window with the
-/// least overlap; and the rate that gives the median file [`WANTED`] entries, at least 4 and at
-/// most 1000 (the highest rate in the paper).
+/// Recommends the least window that keeps unrelated files below [`TOLERATED`], or the window with
+/// the least overlap. The rate gives the median file [`WANTED`] entries, but is between 4 and 1000
+/// (the highest rate in the paper).
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();

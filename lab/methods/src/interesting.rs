@@ -7,11 +7,11 @@
 //!
 //! **Here.** With the collated sets as transactions, files as items and counters as weights, the
 //! interesting sets are the maximal frequent item sets. Each is the intersection of the collated
-//! sets that contain it, which is called a *closed* set. The closed sets are walked through by
-//! prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which visits each of them
-//! once and need not remember any. Two things make it quick on file trees: files with the same sets
-//! are one item; and if a set together with all items that could be added has enough in common,
-//! that is the answer for everything below the set.
+//! sets that contain it, which is called a *closed* set. The closed sets are visited by
+//! prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), each once and without a
+//! list of visited ones. Two things make it quick on file trees. Files with the same sets are one
+//! item. If a set together with all items that could be added has enough in common, that union is
+//! the answer for everything below the set.
 //!
 //! **Cost.** In the worst case the time is exponential in the number of files. On file trees it is
 //! about the number of members of all sets, times the depth of their overlaps. A number of steps
@@ -45,8 +45,8 @@ pub struct InterestingSet {
 /// The number of steps after which the search gives up: some seconds.
 pub const STEPS: u64 = 1 << 31;
 
-/// The sets of at least two files that have at least `least` fingerprints in common, and of which
-/// none is part of another.
+/// The sets of at least two files that have at least `least` fingerprints in common. None is part
+/// of another.
 ///
 /// `steps` bounds the number of members of sets that are looked at ([`STEPS`] is enough). Sets of
 /// more than `most_members` files do not count (`None`: all sets count).

@@ -2,7 +2,7 @@
 //!
 //! A figure is what the paper computes, neither rounded nor clamped (sif says 1.6 if the other file
 //! has two versions of the query file). If a ratio would divide by 0, the pair is too small to
-//! judge, which is not the same as 0 %.
+//! judge. That is not the same as 0 %.
 
 use std::cmp::Ordering;
 

@@ -5,13 +5,13 @@
 //! name TAB feature TAB feature …
 //! ```
 //!
-//! Each line is a set. The name is everything before the first tab, with its bytes as they are; a
-//! line without a tab is a set without features. Features are separated by tabs or blanks. **A
-//! feature is a word, whatever it looks like**: `17`, `0x11` and `017` are three features. It is
-//! identified by a 64-bit hash of its bytes (the start of its BLAKE3). If numbers were taken as
-//! they are, the fingerprints of a program would go through unchanged, but so would its line
-//! numbers, and a sample of 1, 2, 3, … by value is not random: `Min_n` would take the first n and
-//! `Mod_n` every n-th. [`crate::select::select`] takes fingerprints as they are.
+//! Each line is a set. The name is everything before the first tab, as raw bytes. A line without a
+//! tab is a set without features. Features are separated by tabs or blanks. **A feature is a word,
+//! whatever it looks like**: `17`, `0x11` and `017` are three features. It is identified by a
+//! 64-bit hash of its bytes (the start of its BLAKE3). If numbers were taken by value, the
+//! fingerprints of a program would be unchanged, but so would its line numbers. A sample of 1, 2,
+//! 3, … by value is not random: `Min_n` would take the first n and `Mod_n` every n-th.
+//! [`crate::select::select`] takes fingerprints as they are.
 //!
 //! Repeats count as occurrences, for the methods that count them. Every feature has the weight 1,
 //! so the figures of tttd and bsw are shares of features.

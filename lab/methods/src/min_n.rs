@@ -5,17 +5,17 @@
 //! number in the document is less than n)".
 //!
 //! **Figure.** Broder 1997's unbiased estimate of the resemblance: of the n least fingerprints of
-//! both files together (which the two samples have), the share that is in both samples. Counting
-//! the common fingerprints over all of both samples, as for `Mod_n`, would be biased: the two
-//! samples reach up to different values, so a fingerprint of both files may be in one sample only.
+//! both files together (which the two samples have), the share that is in both samples. A count
+//! over all of both samples, as for `Mod_n`, would be biased. The samples end at different values,
+//! so a fingerprint of both files may be in one sample only.
 //!
 //! **Cost.** Each byte takes a rolling hash and a comparison. The size is n fingerprints, whatever
 //! the file.
 //!
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1): the n
-//! least fingerprints of a part may have nothing in common with the n least of the whole. Of a
-//! quarter of a file every fourth of its n least is among those of the whole, and of a hundredth
-//! none.
+//! least fingerprints of a part may have nothing in common with the n least of the whole. For a
+//! quarter of a file, one in four of its n least is among those of the whole. For a hundredth, none
+//! is.
 
 use crate::judged::Judged;
 

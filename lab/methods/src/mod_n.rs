@@ -5,8 +5,8 @@
 //!
 //! **Figures.** If S(D) are the kept fingerprints of D, the similarity is |S(A) ∩ S(B)| / |S(A) ∪
 //! S(B)|, and the containment |S(A) ∩ S(B)| / |S(A)|. Whether a window is kept depends on the
-//! window alone. So both figures are unbiased (as ratios of random sums, up to terms of 1/size),
-//! and the sample of a part is the part of the sample.
+//! window alone. So both figures are unbiased (as ratios of random sums, up to terms of 1/size).
+//! The sample of a part is the part of the sample.
 //!
 //! **Cost.** Each byte takes a rolling hash and a multiplication, whatever the window. One
 //! fingerprint in n windows is kept, so the size grows with the file.

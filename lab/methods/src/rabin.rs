@@ -13,13 +13,13 @@
 //! (1993):
 //!
 //! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus
-//!    divides and which is the smallest number: padding would be in each sample.
+//!    divides and which is the smallest number. Padding would be in each sample.
 //! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the
 //!    smallest fingerprint" would be the window that starts with the smallest byte.
 //!
-//! Each byte takes one look-up in a table for the byte that enters and one for the byte that
-//! leaves, whatever the window. Different windows of up to eight bytes never have the same
-//! fingerprint; longer ones have it by chance, 1 in 2^64.
+//! Each byte takes two table look-ups at any window: one for the byte that enters and one for the
+//! byte that leaves. Different windows of up to eight bytes never have the same fingerprint; longer
+//! ones have it by chance, 1 in 2^64.
 
 use std::sync::Arc;
 
@@ -118,8 +118,8 @@ impl Rolling {
     /// order.
     #[inline]
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        // From the second window on, the bytes that enter and that leave are both in `bytes`, so no
-        // ring is needed.
+        // From the second window on, `bytes` has both the byte that enters and the byte that
+        // leaves, so no ring is needed.
         let head = bytes.len().min(self.width);
         for &byte in &bytes[..head] {
             if let Some(value) = self.push(byte) {

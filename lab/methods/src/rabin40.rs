@@ -12,17 +12,17 @@
 //! ```
 //!
 //! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the
-//!    words' hashes. Rolling on by one word takes ten look-ups, whatever w is, and the letters of a
-//!    word are read once and not w times.
+//!    words' hashes. A step by one word takes ten look-ups for any w. The letters of a word are
+//!    read once and not w times.
 //! 2. **A leading 1** (Broder 1993) keeps a run whose words hash to zero from having the value 0.
 //! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values
-//!    that differ by a constant, and "the least" or "a multiple of 25" would favour some of them.
-//!    Each round adds a constant, multiplies by an odd number and folds the high half into the low
-//!    one. All three can be undone in 40 bits, so no two values become equal.
-//! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without knowing
-//!    them nobody knows which shingles are kept, or can change just those ("the security of our
-//!    approach is rather limited, since we have a single, static sketching policy", section
-//!    "Intellectual property and plagiarism").
+//!    that differ by a constant. "The least" or "a multiple of 25" would favour some of them. Each
+//!    round adds a constant, multiplies by an odd number and folds the high half into the low one.
+//!    All three can be undone in 40 bits, so no two values become equal.
+//! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without them
+//!    nobody can find the kept shingles, or change only those ("the security of our approach is
+//!    rather limited, since we have a single, static sketching policy", section "Intellectual
+//!    property and plagiarism").
 
 /// The number of bits of a shingle value.
 pub const BITS: u32 = 40;

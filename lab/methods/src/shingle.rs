@@ -22,14 +22,14 @@
 //! 2. *Size is counted in shingles, with their repeats*, so it is known without remembering them.
 //!    Memory stays bounded by the sample, and a class depends on the document alone.
 //! 3. *Two lengths.* `V_{i+1}` are the values of `V_i` that 2^(i+1) divides. So the sample of the
-//!    shorter document is filtered by the modulus of the longer one, which gives exactly the sample
-//!    that would have been kept.
+//!    shorter document is filtered by the modulus of the longer one. The result is exactly the
+//!    sample that would have been kept.
 //! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on its
 //!    place. A ratio of sampled counts is then a binomial share, and Wilson's interval holds
 //!    ([`resemble_core::similarity::wilson`]).
-//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, and
-//!    not only of what is common: they "have no effect on the overall resemblance", but they would
-//!    have one in a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
+//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not
+//!    only of the common part. They "have no effect on the overall resemblance", but they would
+//!    affect a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -123,8 +123,8 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// `V_i`: the size determines the class, 2^i divides the kept values, and two documents are
-    /// compared at the modulus of the longer one, as if both sketches had been made with it.
+    /// `V_i`: the size determines the class, and 2^i divides the kept values. Two documents are
+    /// compared at the modulus of the longer one, as if both sketches had it.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
@@ -202,8 +202,8 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
     })
 }
 
-/// For a pair with known measures, under 600 permutations, the estimates are unbiased and the
-/// interval contains the true value in 19 cases of 20.
+/// For a pair with known measures, the estimates are unbiased under 600 permutations. The interval
+/// contains the true value in 19 cases of 20.
 #[test]
 #[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {

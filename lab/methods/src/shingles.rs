@@ -4,8 +4,8 @@
 //! et al. 2009 say in section 2: "contiguous terms, where each term is a word".
 //! [`resemble_core::words`] says what a word is. A text of fewer than w words has no shingle.
 //!
-//! The fingerprint is a polynomial in the words' 64-bit hashes. It is rolled on by one word at a
-//! time and mixed at the end, so the time for a word does not depend on w.
+//! The fingerprint is a polynomial in the words' 64-bit hashes. It is updated word by word and
+//! mixed at the end. So the time for a word does not depend on w.
 
 use resemble_core::words::WordHashes;
 

@@ -4,20 +4,20 @@
 //! method, and section 3.
 //!
 //! **Fingerprints.** Each window t1 … t50 of 50 bytes has F = (t1 p^49 + t2 p^48 + … + t50) mod M,
-//! by Horner's rule, and is rolled on with a table of 256 entries. M is 2^30 (2^31 and 2^32 "if the
+//! by Horner's rule. It is updated with a table of 256 entries. M is 2^30 (2^31 and 2^32 "if the
 //! number of files is very large"). Fingerprints whose k = 8 low bits are zero are kept, without
 //! these bits: 22 bits. "Once a fingerprint is identified, the text is shifted to the end of it":
-//! kept windows never overlap, so 70 underlines give one fingerprint at most. (The paper prints the
+//! kept windows never overlap, so 70 underlines give at most one fingerprint. (The paper prints the
 //! step as p F1 + t51 - t1 p^49; but after the multiplication t1 p^50 must leave.)
 //!
 //! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which
 //! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are always
 //! kept, with p = 3 and 7 also 50 `@` (2^6), and 0x80 (2^7) and NUL with every p. Here p is 5
-//! modulo 8, which has the longest period that is possible modulo 2^30, and windows of nothing but
-//! NUL or 0x80 are skipped: padding would make all binary files similar.
+//! modulo 8, which has the longest period that is possible modulo 2^30, and windows of only NUL or
+//! 0x80 are skipped. Otherwise padding would make all binary files similar.
 //!
 //! **Figure** (section 3). The share of the query file's fingerprints that are common, counted by
-//! occurrences, says how much of the query is in the other file. It is above 1 if the other file
+//! occurrences, estimates the share of the query in the other file. It is above 1 if the other file
 //! has pieces of the query twice; the paper found 160 %. It is not symmetric.
 //!
 //! **Cost.** Each byte takes a multiplication and a look-up in a table. There is a fingerprint for
@@ -137,8 +137,8 @@ impl SifScanner {
         }
     }
 
-    /// Takes bytes behind the current window, which is the start of `bytes`, up to the end of a
-    /// window that is kept. Returns how many bytes were taken.
+    /// Takes bytes after the current window, which is the start of `bytes`, up to the end of a kept
+    /// window. Returns the number of bytes that were taken.
     fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
         let width = self.ring.len();
         let zeros = (1u32 << self.params.zeros) - 1;

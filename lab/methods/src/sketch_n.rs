@@ -8,9 +8,9 @@
 //! the variance of n coins.
 //!
 //! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n
-//! times the window. Here the one Rabin fingerprint x of the window is mixed and goes through n
-//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so no two windows tie, and
-//! each takes a multiplication and an addition. n can be any number.
+//! times the window. Here the one Rabin fingerprint x of the window is mixed and passed to n
+//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so no two windows tie. Each
+//! takes a multiplication and an addition. n can be any number.
 //!
 //! **Cost.** Each byte takes n multiplications, which makes it the slowest of the four (as in the
 //! paper's figure 11). The size is n values.

@@ -15,9 +15,9 @@
 //! # What is counted
 //!
 //! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of
-//! hashes. Then the estimate is not an upper bound, although section 4.2 uses it as one: if A has
-//! the chunks x, y, z, B has x and y, and x and y have the same hash, then 2/3 of A is in B, but
-//! the sets say 1/2.
+//! hashes. Then the estimate is not an upper bound, although section 4.2 uses it as one. Say that A
+//! has the chunks x, y, z, B has x and y, and x and y have the same hash. Then 2/3 of A is in B,
+//! but the sets give 1/2.
 //!
 //! Here A's real chunks are counted. A signature has v together with `a_v`, the arrays on disk have
 //! a document in the list of v as often as it has chunks of that hash, and
@@ -28,8 +28,8 @@
 //!
 //! Chunks that A and B have in common have the same hash in both, so each term is at least the
 //! number of common chunks at v: **no estimate is ever below the exact figure**, and none is above
-//! 100 %. The sum is the same both ways, so the reverse similarity follows from it and from B's
-//! total, as in section 2.1; the paper says so of the exact count, where it is trivially true.
+//! 100 %. The sum is the same both ways. So the reverse similarity follows from it and from B's
+//! total, as in section 2.1. (The paper states that for the exact count, where it is trivial.)
 //!
 //! Chunks are distinct if 64 bits of the same hash differ. Among 100,000 chunks of a document two
 //! have the same 64 bits with a probability of 10^-10.

@@ -12,8 +12,8 @@
 //! **Refuses containment**: further shingles of the larger document come between those of the
 //! smaller one, so no sequence stays complete.
 //!
-//! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle,
-//! and one with a few loses them with the first edits.
+//! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle.
+//! One with a few loses them with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;

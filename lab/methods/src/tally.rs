@@ -3,8 +3,8 @@
 /// Counts how often each key comes.
 ///
 /// Keys are appended. Whenever there are twice as many entries as distinct keys were left the last
-/// time, they are sorted and added up. That takes O(n log n) altogether, and never more than twice
-/// the distinct keys (or [`Tally::ROOM`]) are in memory.
+/// time, they are sorted and added up. That takes O(n log n) in total. Memory never has more than
+/// twice the distinct keys (or [`Tally::ROOM`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<K> {
     entries: Vec<(K, u64)>,

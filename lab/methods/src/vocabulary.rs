@@ -2,14 +2,13 @@
 //!
 //! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
 //! (section 3.1), and later only ask "whether the word is present in the dictionary or not"
-//! (section 4.2): a word in no dictionary had no number, so it did not count. **A word that is not
-//! in the dictionary is left out**, as if it were not there, and its neighbours become neighbours
-//! of each other.
+//! (section 4.2): a word without a number did not count. **A word that is not in the dictionary is
+//! left out**, and its neighbours become neighbours of each other.
 //!
 //! An inflected word is another word to a hash, and in Czech two words that change places change
-//! their endings as well (section 5, future work). There are two remedies: a table of basic forms
-//! ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter 2001), which need no table but do
-//! not know Czech.
+//! their endings as well (section 5, future work). There are two remedies. One is a table of basic
+//! forms ([`Lemmas`]). The other are the Snowball stemmers ([`Language`]; Porter 2001), which need
+//! no table but do not include Czech.
 //!
 //! A word is first looked up in the dictionary as it is, because dictionaries of word forms list
 //! such words. Then it is replaced by its lemma, or by its stem if it has no lemma.

@@ -144,8 +144,8 @@ fn stream() -> Value {
     })
 }
 
-/// Takes out what only Rust knows: links in descriptions, formats of numbers, and that a field
-/// which is left out if it is nothing could be `null`.
+/// Removes details of Rust: links in descriptions and formats of numbers. Also removes `null` from
+/// fields that are omitted instead.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

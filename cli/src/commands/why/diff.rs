@@ -2,8 +2,8 @@
 //!
 //! The value is split at blanks and run without a shell: a name of a file is never a command, and
 //! `DIFF='diff -u --color'` works. The program has the terminal to itself. Its exit code is
-//! ignored, because every program means something else by it (`diff` itself ends with 2 for binary
-//! files that differ).
+//! ignored, because its meaning differs between programs. (`diff` itself ends with 2 for binary
+//! files that differ.)
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -22,8 +22,7 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// A file that is too small to judge is a quotation if the other has this share of it and this many
-/// bytes.
+/// The least share and the least bytes that a file too small to judge must share to be a quotation.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
 /// Returns whether a pair without a relation is a text and its quotation: they share a rare

@@ -1,8 +1,8 @@
 //! Chooses the best of several pairs of renditions of two files.
 //!
-//! Two files can be compared by their bytes, their texts, what is packed in them, and by all that
-//! they hold. The row shows the strongest match: equal bytes, then equal texts, then the larger
-//! share. Of equal figures it shows those of the bytes.
+//! Two files can be compared by their bytes, their texts, their packed contents, or all that they
+//! hold. The row shows the strongest match: equal bytes, then equal texts, then the larger share.
+//! Of equal figures it shows those of the bytes.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Estimated, Interval, LEAST_JUDGED, Unit, too_small};

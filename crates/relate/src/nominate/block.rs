@@ -223,8 +223,8 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with the place of each content that shares something with a content outside of
-    /// the block, in no particular order.
+    /// Calls `found` with the place of each content that shares something with one outside of the
+    /// block, unordered.
     pub fn against<E>(
         &self,
         other: &Kept,
@@ -304,9 +304,9 @@ struct Lists {
 }
 
 impl Lists {
-    /// `count` is called with every key and the places that have it, and returns how many otherwise
-    /// different contents these are. Keys of more than `limit` have no list. `cutoff` is the limit
-    /// of the keys' weights.
+    /// `count` is called with every key and its places. It returns the number of otherwise
+    /// different contents there. Keys of more than `limit` have no list. `cutoff` is the limit of
+    /// the keys' weights.
     fn new(
         kept: &[Kept],
         (limit, cutoff): (usize, u32),

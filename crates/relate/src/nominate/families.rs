@@ -9,8 +9,8 @@
 //!    probability of their resemblance (Broder 1997, section 3). Near-copies nearly always share
 //!    one of four, so contents meet by any of them.
 //! 2. **Leaders.** Names are taken in turn, the most common first. The contents of a name, if there
-//!    are many, are taken in order. Each joins the first leader of which it is a near-copy, or leads
-//!    a family of its own. If there are many leaders, the contents share a text but otherwise
+//!    are many, are taken in order. Each joins the first leader of which it is a near-copy, or
+//!    leads a family of its own. If there are many leaders, the contents share a text but otherwise
 //!    differ: they form no families by this name, and may by the next.
 //! 3. **Joining.** Families with a common name join if their leaders are near-copies. A content
 //!    without a family joins in the same way, because an edit may change a name.
@@ -165,7 +165,7 @@ impl Families {
         let joined = JoinedFamilies::of(found, &alone, names, contents)?;
         let mut families = Self::default();
         for family in joined.families {
-            // A piece that only the leader lacks would pair all other members with each other, so
+            // A piece that only the leader lacks would pair all other members with each other. So
             // pieces common to more than `FREE` members count as the leader's, too.
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for &place in &family.members {

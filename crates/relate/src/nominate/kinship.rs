@@ -8,7 +8,7 @@
 //! it.
 //!
 //! In a family of near-copies many contents have every window. So half of all windows of both are
-//! enough as well, or half of the windows of one if few contents have them.
+//! enough as well. So is half of the windows of one, if few contents have them.
 //!
 //! A thinly sampled content seems to lack windows that it has, which then look rare. The square
 //! limits that error: if five of ten holders of a window show it, it still counts next to nothing.

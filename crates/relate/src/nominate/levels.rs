@@ -5,7 +5,7 @@
 //! 1,800 signatures; others, as common in the files, are in 900. By these counts the others would
 //! not be boilerplate, and would nominate all pairs of small files.
 //!
-//! So a sample is counted among the contents that would have kept it, and taken to be as common
+//! So a sample is counted among the contents that would have kept it. It is taken to be as common
 //! among the rest. `MOST` bounds that factor.
 
 use resemble_core::Fingerprint;

@@ -70,8 +70,8 @@ const FOR_A_SHINGLE: f64 = 3.0;
 /// at least 68 bytes covers fewer.
 const FOR_A_WINDOW: f64 = 16.0;
 
-/// Returns whether most of the shared text is the same few runs, repeated. Examples are rows of
-/// dumps that begin alike, the year in each line of a log, and padding with one byte.
+/// Returns whether most of the shared text is the same few runs, repeated. Examples are the equal
+/// beginnings of rows in dumps, the year in each line of a log, and padding.
 ///
 /// Coverage beyond three words for each *distinct* common shingle is repetition. A text's number of
 /// distinct shingles is taken to be proportional to its size. A shingle covers five words; short

@@ -1,13 +1,13 @@
 //! Finds the renditions of a file, and the places of a content.
 //!
-//! A file is compared by several contents, its **renditions**. They are its own bytes, the text of
-//! a document, and the only content of a compressed file with that content's renditions. An archive
-//! or a mail also has two wholes, which join all that it holds. A member of an archive has
-//! renditions, too.
+//! A file is compared by several contents, its **renditions**. They are its own bytes and the text
+//! of a document. A compressed file has its only content and the renditions of that. An archive or
+//! a mail also has two wholes, which join all that it holds. A member of an archive has renditions,
+//! too.
 //!
 //! A file and each member in it are **places**: the content of a file, with the number of a part
-//! for a member. Parts of nested archives are in one list under the file's content, so the place of
-//! a part is found by a walk up that list.
+//! for a member. Parts of nested archives are in one list under the file's content. The place of a
+//! part is found by a walk up that list.
 //!
 //! A whole nominates only wholes. A question about one file shows an archive that holds it by the
 //! row of the member. Questions about all pairs of files have rows of archives only. There a member
@@ -404,8 +404,8 @@ pub fn wholes_of(snapshot: &Snapshot, place: Place) -> Result<[Option<WholeDiges
     Ok(wholes)
 }
 
-/// Returns at most `most` distinct contents in a place that have no parts of their own, in the
-/// order of parts.
+/// Returns at most `most` distinct contents of a place that have no parts of their own, in part
+/// order.
 pub fn held_contents(
     snapshot: &Snapshot,
     place: Place,

@@ -171,8 +171,8 @@ fn what_builds_make_counts_in_a_tree_only() {
     );
 }
 
-/// Otherwise a user who may write into a watched tree could make the daemon read any file of any
-/// size, and learn from the alerts what is in it.
+/// Otherwise a user with write access to a watched tree could make the daemon read any file. Alerts
+/// would reveal its contents.
 #[test]
 fn ignore_files_are_not_read_through_links() {
     let mut tree = Scene::new();

@@ -64,8 +64,8 @@ fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Merging batches, with some documents leaving, makes the same bytes as building from nothing,
-    /// and finds the pairs that comparing all signatures finds.
+    /// Merging batches gives the same bytes as building from nothing, even if some documents leave.
+    /// It finds the same pairs as comparing all signatures.
     #[test]
     fn merging_is_building_from_nothing(
         batches in prop::collection::vec(documents(), 1..4),
@@ -107,8 +107,8 @@ proptest! {
         }
     }
 
-    /// The values that are read off the arrays are those that were put into them, whichever
-    /// documents and places are asked for.
+    /// The values that are read from the arrays are those that were added, for any documents and
+    /// places.
     #[test]
     fn the_values_of_documents_are_read_off_the_arrays(
         documents in documents(),

@@ -1,9 +1,8 @@
 //! Which window and which rate to take for a folder: the reasoning of Cherkasova et al. 2009, with
 //! figures of the folder.
 //!
-//! The formulas are in [`resemble_methods::guide`]. Their input comes from here: the sizes of the
-//! texts, and how much unrelated texts of the folder overlap with each window, by `Mod_n` with a
-//! small n.
+//! The formulas are in [`resemble_methods::guide`]. Their input is measured here: the sizes of the
+//! texts, and the overlap of unrelated texts at each window, by `Mod_n` with a small n.
 
 use resemble_methods::guide::{FEW, Strangers, TOLERATED, WANTED, advise, resemblance_after};
 use resemble_methods::{Method, MethodSignature, Signer};

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Experiments neither read nor write files. (That of Kasprzak et al., who measure files, writes
-//! into a temporary folder, and that of Broder et al. streams its texts.) Random numbers come from
-//! fixed seeds, so all figures of a report except the times are the same on every run and machine.
-//! Times come from a [`Clock`] that is handed in, and the tables with times say so.
+//! into a temporary folder, and that of Broder et al. streams its texts.) Random numbers have fixed
+//! seeds, so all figures of a report except the times are the same on every run and machine. Times
+//! are from a [`Clock`] argument, and the tables with times note it.
 //!
 //! A figure that chance has a part in is measured under [`SEEDS`] seeds and printed with its range.
 //! A sentence that draws a conclusion is made from the figures that it is about.
@@ -105,8 +105,8 @@ fn percent(value: f64) -> String {
 /// The number of corrections of n.
 const CORRECTIONS: usize = 8;
 
-/// Finds the n with which signatures of these texts have this many entries on average, as nearly as
-/// it can be. Returns how many they have.
+/// Finds the n with which signatures of these texts have about this many entries on average.
+/// Returns n and the average.
 fn equal_rate<T: AsRef<[u8]> + Sync>(
     method: Method,
     texts: &[T],

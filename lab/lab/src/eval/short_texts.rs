@@ -1,8 +1,8 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
-//! The oracle does what the paper's authors did by eye with `diff`: it aligns the words of both
-//! texts (longest common subsequence), and a pair is correct if 70 % of the words of both together
-//! are aligned. It knows nothing of windows or samples.
+//! The oracle replaces the paper's authors, who judged by eye with `diff`. It aligns the words of
+//! both texts (longest common subsequence). A pair is correct if 70 % of the words of both together
+//! are aligned. It does not use windows or samples.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -56,8 +56,8 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
     })
 }
 
-/// A text in which `count` runs of `size` bytes at random places are replaced by random ones, and
-/// the share of its bytes that are in these runs.
+/// A text in which `count` runs of `size` bytes at random places are replaced, and the share of its
+/// bytes in these runs.
 fn substituted(text: &[u8], count: usize, size: usize, random: &mut Random) -> (Vec<u8>, f64) {
     let mut changed = text.to_vec();
     let mut touched = vec![false; changed.len()];

@@ -18,8 +18,8 @@
 //!    parameters removes the oldest ones.
 //! 3. **The cache is never needed.** A record that is damaged, missing or cannot be written costs
 //!    time and nothing else.
-//! 4. **A record changes in one transaction** that reads what it replaces, so two questions at a
-//!    time lose nothing of what the other has written.
+//! 4. **A record changes in one transaction** that also reads the replaced record. So two
+//!    simultaneous questions lose nothing of each other's data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -237,8 +237,8 @@ impl<'a> CachedSignatures<'a> {
     }
 }
 
-/// The register with this params id in front, and the removal of the records of those ids that are
-/// too many.
+/// The register with this params id in front. Also returns the removal of the records of excess
+/// ids.
 fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadError> {
     let record = now.record(REGISTER)?;
     let mut register: BlockRegister = record

@@ -7,7 +7,7 @@
 //!    from signatures, which are cached in the index. Two questions never use a folder at a time.
 //! 2. **Damage costs time only.** Files that are damaged, or left by a process that was killed, are
 //!    made again.
-//! 3. **A file that changed a moment ago** is sketched as it is now, and the work folder is emptied
+//! 3. **A file that has just changed** is sketched in its new state, and the work folder is emptied
 //!    after such a question.
 //! 4. **A content costs a few bytes of memory**, because there may be millions: contents are
 //!    numbered by their ids, and classes and places are lists of numbers.

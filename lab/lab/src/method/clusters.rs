@@ -145,8 +145,8 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
 }
 
 /// The links between files in clusters out of core. With `every`, each file of a sketch is linked
-/// to each file of the other, because a rule may accept some of them only. Otherwise the first
-/// files of both sketches are linked, and each first file to the others of its sketch.
+/// to each file of the other, because a rule may accept only some. Otherwise the first files of
+/// both sketches are linked, and each first file to the others of its sketch.
 fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same

@@ -36,8 +36,8 @@ fn by_signatures(
     })
 }
 
-/// A row for each two files of a pair that the threshold accepts and for each two files of equal
-/// bytes, best first. Also returns the files that could not be read.
+/// Makes a row for each two files of a pair that the threshold accepts, and for each two files of
+/// equal bytes, best first. Also returns the files that could not be read.
 pub(super) fn rows(
     context: &MethodContext<'_>,
     score: MethodScore,

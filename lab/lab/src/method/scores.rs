@@ -1,5 +1,5 @@
-//! The scores that a method gives a pair of files, as answers carry them, and the threshold above
-//! which a pair has a row.
+//! The scores of a pair of files by a method, as in answers, and the threshold above which a pair
+//! has a row.
 
 use std::cmp::Ordering;
 

@@ -7,10 +7,10 @@
 //!
 //! 1. **A content that differs from the indexed one** (the file changed a moment ago) is never put
 //!    into the arrays. Its signature is compared by itself.
-//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or
-//!    are damaged, signatures are compared as for every other method. The answer is the same. With
-//!    `--no-cache` nothing may stay. Arrays are then made only if processes share the work or many
-//!    documents are compared with each other, in a temporary folder.
+//! 2. **The arrays are never needed.** Without a folder for them, or if they are damaged,
+//!    signatures are compared as for every other method. The answer is the same. With `--no-cache`
+//!    nothing may stay. Arrays are then made in a temporary folder, and only for shared work or
+//!    many documents.
 //! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document and
 //!    their number, so a question without new contents needs no signature at all.
 //! 4. **Arrays belong to one index**, which gives out the ids of contents. A record in the index
@@ -86,7 +86,7 @@ impl ArraysPlace {
 }
 
 /// The place of the arrays for a question, if arrays are to be made. If nothing may stay, they are
-/// made only for processes that share them or for many documents that are compared with each other.
+/// made only for processes that share them, or for comparisons of many documents.
 fn place(
     context: &MethodContext<'_>,
     each_with_each: bool,

@@ -27,8 +27,8 @@ pub struct Policy {
     /// The least containment, of either document in the other, that also makes a link. `None`:
     /// containment makes no links.
     pub containment: Option<f64>,
-    /// For super shingles, whether all documents of a list are linked with each other, and not only
-    /// with the first one. The clusters are the same, but rules of a user may need every pair.
+    /// For super shingles, true if all documents of a list are linked with each other instead of
+    /// only with the first. The clusters are the same, but rules of a user may need every pair.
     pub every: bool,
 }
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A file is written under another name, its header last, and takes its own name when all files of
-//! its generation are complete. A reader that has reached the end checks the digest of the body
-//! before anything of it is answered. Files have mode 0600, their folder 0700.
+//! its generation are complete. A reader checks the digest of the whole body before any of it is
+//! used in an answer. Files have mode 0600, their folder 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -10,14 +10,14 @@
 //!   4     <id, id, count>      clusters, by union-find        nothing: repeated for each policy
 //! ```
 //!
-//! 1. **Divide, sort, merge.** Records are collected into runs that fit the memory given, sorted,
-//!    and written to files without names, as `groups` sorts. The runs are merged while the next
-//!    phase reads them. Some 28 bytes of each document stay in memory as well (its class, its
-//!    counts, the union-find), as in the paper's last phase.
+//! 1. **Divide, sort, merge.** As in `groups`, records are collected into runs that fit into
+//!    memory, sorted, and written to unnamed files. The runs are merged while the next phase reads
+//!    them. Some 28 bytes of each document stay in memory as well (its class, its counts, the
+//!    union-find), as in the paper's last phase.
 //! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only. Their sorted entries are
-//!    merged with those in the folder, pairs are formed if one of the two documents is new, and the
-//!    counts of the pairs are added to those in the folder. If a shingle becomes common, counts of
-//!    -1 take its old pairs back. So several batches leave the results that one batch of everything
+//!    merged with those in the folder. Pairs are formed if one of the two documents is new, and
+//!    their counts are added to those in the folder. If a shingle becomes common, counts of -1
+//!    cancel its old pairs. So several batches leave the results that one batch of everything
 //!    would.
 //! 3. **Equal sketches run once.** Identical and lexically equivalent documents have equal
 //!    sketches, so they are all in the class of that sketch. The least number of a class represents

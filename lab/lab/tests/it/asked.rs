@@ -5,8 +5,8 @@ use resemble_methods::Method;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Versions of a text, a part of it, two versions in one file, a stranger, and a file that is too
-/// small.
+/// Versions of a text, a part of it, two versions in one file, an unrelated file, and one that is
+/// too small.
 pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 400);

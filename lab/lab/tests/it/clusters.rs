@@ -147,8 +147,7 @@ fn common_shingles_are_listed() {
     assert_eq!(ignored[0]["documents"], 12);
 }
 
-/// Any text can be looked up, whether it is indexed or not, and the row has the interval of the
-/// estimate.
+/// Any text can be looked up, indexed or not. The row has the interval of the estimate.
 #[test]
 fn a_text_from_outside_is_looked_up() {
     let env = collection();

@@ -1,7 +1,7 @@
 //! `resemble lab eval`: every experiment on a small folder.
 //!
-//! Experiments take long without optimization. So each of them runs twice, once by itself and once
-//! with all others, and the tests look at what these runs have written.
+//! Experiments take long without optimization. So each of them runs only twice, once by itself and
+//! once with all others. The tests read the output of these runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

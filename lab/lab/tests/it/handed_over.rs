@@ -8,8 +8,8 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, Ran, finish};
 
-/// The command of the same build. A test does not know where the programs of another package are,
-/// so this builds the command (which takes no time if it is up to date) and expects it in the
+/// The command of the same build. A test does not know the paths of another package's programs. So
+/// this builds the command (which takes no time if it is up to date). It expects the command in the
 /// folder of the laboratory's program.
 fn resemble() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

@@ -1,5 +1,5 @@
-//! The answer to a question has the same bytes when it is asked first, when it is asked again, and
-//! without a cache.
+//! The answer to a question has the same bytes at the first time, when repeated, and without a
+//! cache.
 
 use crate::environment;
 use resemble_methods::Method;

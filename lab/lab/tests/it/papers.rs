@@ -34,8 +34,8 @@ fn results(text: &str) -> Results {
     tables
 }
 
-/// The cell in the first row that begins with these cells, or "–" if the results of this collection
-/// have no such row.
+/// The cell in the first row that begins with these cells, or "–" if these results have no such
+/// row.
 fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     let Some(rows) = tables.get(table) else {
         return "–".to_owned();

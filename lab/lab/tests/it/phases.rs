@@ -46,8 +46,8 @@ fn edited(text: &str, every: usize) -> String {
         .join(" ")
 }
 
-/// Two families of texts, a copy, a text with other markup, a part, strangers, and a text that is
-/// too small.
+/// Two families of texts, a copy, a text with other markup, a part, unrelated texts, and one that
+/// is too small.
 fn collection(scene: &Scene) {
     for family in 1..3 {
         let base = text(family, 3000);

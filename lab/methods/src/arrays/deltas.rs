@@ -2,8 +2,8 @@
 //!
 //! "Since most chunks appear in very low number of documents (most often there are in 0 or 1
 //! document), so the offset table can be compressed: the neighbouring values are usually close to
-//! each other." Here every 64th offset is stored as it is. Of the others the difference from the
-//! previous one is stored, in a byte each; differences of 255 or more are in a separate list. A
+//! each other." Here every 64th offset is stored as it is. The others are stored as the difference
+//! from the previous one, in a byte each. Differences of 255 or more are in a separate list. A
 //! look-up adds up to 63 bytes. So 64 offsets take 73 bytes instead of 256 or 512, and a look-up
 //! reads one more line of the processor's cache.
 

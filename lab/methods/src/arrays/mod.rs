@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The arrays lead from the hash of a chunk to the documents that have it. Finding similar
-//! documents takes no other direction. [`layout`] is the format of the arrays in a file, `search`
-//! counts what documents have in common, `merging` merges two sets of documents, [`sort`] inverts
-//! documents into lists, and [`deltas`] is the experiment of section 5 with smaller offsets.
+//! documents takes no other direction. [`layout`] is the format of the arrays in a file. `search`
+//! counts the common chunks of documents, and `merging` merges two sets of documents. [`sort`]
+//! inverts documents into lists. [`deltas`] is the experiment of section 5 with smaller offsets.
 //! Nothing here reads or writes a file.
 //!
 //! # Choices

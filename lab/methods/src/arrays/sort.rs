@@ -4,7 +4,7 @@
 //! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
 //! Within it the sort begins with the least significant bytes and is stable, so the documents of a
 //! list stay in the order in which they came. Bytes that are the same in all values of the bucket
-//! are skipped: with 24 bits in 256 buckets two bytes are left.
+//! are skipped. With 24 bits in 256 buckets, two bytes remain.
 
 /// A chunk's value and a document that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

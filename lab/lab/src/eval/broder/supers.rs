@@ -52,8 +52,8 @@ pub(super) fn batch(
     Ok(batch)
 }
 
-/// The share of similar documents that have a common super shingle, by the length of the document
-/// and of the super shingle.
+/// The share of similar documents with a common super shingle, by the length of the document and of
+/// the super shingle.
 pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
     // If there are very many links, a sample of them is taken by a hash of the pair.
     let every = (pairs / LINKS).max(1);
