@@ -147,7 +147,7 @@ impl Backend {
             }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                // A busy daemon exists: reading everything beside it would make it busier.
+                // A busy daemon exists. Reading all files here would make it busier.
                 Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
@@ -359,7 +359,7 @@ impl Backend {
         })
     }
 
-    /// Returns the destinations of what was at these paths.
+    /// Returns the destinations of the files that were at these paths.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }

@@ -1,7 +1,7 @@
 //! `resemble-cli`: the command line.
 //!
-//! Everything that decides an answer is elsewhere; this crate turns arguments into a request,
-//! finds somebody to answer it, and prints what comes back:
+//! Other crates decide the answers. This crate turns arguments into a request, finds a process to
+//! answer it, and prints the result:
 //!
 //! ```text
 //! args ─► commands::VERB ─► names (real paths) ─► backend ─┬─► daemon (socket)
@@ -13,16 +13,16 @@
 //! ```
 //!
 //! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
-//! * [`commands`] has one file per verb; what all verbs that ask do is in [`question`].
-//! * [`backend`] knows who answers, and hides who it was.
-//! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of
-//!   the questions about whole collections. What they print is made by `resemble_report`, which
-//!   opens no file: [`evidence`] and [`plans`] read for it.
-//! * [`mcp`] serves programs, with questions that this program is asked once more.
-//! * `blocks` knows which files share their blocks.
-//! * [`local_time`] knows the reader's time zone.
+//! * [`commands`] has one file per verb; [`question`] has the common steps of all questions.
+//! * [`backend`] chooses the process that answers, and hides the choice.
+//! * [`lists`] prints answers that are lists. [`mod@print`] and [`plans`] print the documents of
+//!   the questions about whole collections. `resemble_report` makes these documents but opens no
+//!   file: [`evidence`] and [`plans`] read for it.
+//! * [`mcp`] serves programs; it asks each question by starting this program again.
+//! * `blocks` finds the files that share their blocks.
+//! * [`local_time`] has the reader's time zone.
 //! * `screen` is `resemble ui`, behind the feature `ui`.
-//! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
+//! * [`ui`] is the only module that prints; [`error`] is the only one with exit codes.
 #![forbid(unsafe_code)]
 
 pub mod args;

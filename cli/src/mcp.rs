@@ -53,7 +53,7 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
                 Err(error) => Err(failed(&error)),
             }
         };
-        // What is dropped ends the processes that ask.
+        // Dropping it ends the processes that ask.
         tokio::select! {
             served = serve => served,
             _ = ended.recv() => Ok(()),
@@ -64,7 +64,7 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
     served.map(|()| Outcome::Holds)
 }
 
-/// The options of this process that say who answers, for the processes that ask.
+/// The options of this process about the answering process, for the processes that ask.
 fn passed_on(global: &Global) -> Vec<OsString> {
     let mut options = Vec::new();
     for (option, value) in [("--socket", &global.socket), ("--state", &global.state)] {

@@ -31,7 +31,7 @@ pub fn print(
         ReportFormat::Tsv => ui.write_data(|out| tables::write(out, Style::Tsv, report, end)),
         ReportFormat::Fdupes => match report {
             Report::Groups(document) => ui.write_data(|out| tables::fdupes(out, document, end)),
-            // The arguments were refused before anything was looked at.
+            // The arguments were refused before any file was read.
             _ => Ok(()),
         },
         ReportFormat::Html => ui.write_data(|out| html::write(out, report, extras, now())),

@@ -1,7 +1,7 @@
 //! Prints everything; no other module does.
 //!
-//! Results go to standard output (or the file of `-o`), everything else to standard error. What
-//! depends on a terminal is decided here, once: quoting of names, padding of columns, colours and
+//! Results go to standard output (or the file of `-o`), everything else to standard error. Only
+//! this module treats terminals differently: quoting of names, padding of columns, colours and
 //! progress.
 //!
 //! 1. The file of `-o` is made when the first byte is written, after the files were scanned: its

@@ -140,7 +140,7 @@ fn hostile_names_types_and_sizes_are_served_or_left_out_and_counted() {
             .all(|n| n.as_bytes()[0] == b'.')
     );
     daemon.assert_true();
-    // In a pipe the raw name comes out, with -0 it can be taken apart, on stderr nothing raw.
+    // A pipe gets the raw name, `-0` separates names, and stderr gets no raw bytes.
     let file = sandbox.tree("plain.txt");
     let found = sandbox
         .resemble([OsStr::new("find"), file.as_os_str(), OsStr::new("-0")])
@@ -163,7 +163,7 @@ fn an_unreadable_file_is_counted_and_the_rest_is_served() {
     sandbox.write("secret.txt", &text);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
     fs::set_permissions(sandbox.tree("secret.txt"), mode).expect("chmod");
-    // Root reads everything, so the question is asked as nobody.
+    // Root can read everything, so the question is asked as `nobody`.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     for folder in ["", "home", "run", "cache", "tree"] {
         fs::set_permissions(sandbox.path(folder), fs::Permissions::clone(&open)).expect("chmod");
@@ -230,7 +230,7 @@ fn a_full_disk_keeps_the_old_answers_and_resumes_by_itself() {
     let state = disk.path("state");
     let daemon = sandbox.daemon([OsStr::new("--state"), state.as_os_str()]);
     daemon.sync();
-    // Somebody else fills the disk; then the tree grows.
+    // Another program fills the disk; then the tree grows.
     fill(&disk.path("fill"));
     for n in 0..400 {
         sandbox.write(format!("more/{n}.txt"), prose(n, 40_000));

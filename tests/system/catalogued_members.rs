@@ -127,8 +127,9 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
     }
 }
 
-/// Each verb has the same rows, by the daemon as without; what is true lies in the intervals; and
-/// no stranger is among them. `archive`, `files`: where both lie; `disk` will be gone.
+/// Each verb has the same rows, with a daemon and without. The true figures are in the intervals,
+/// and no unrelated file is listed. `archive` and `files` are the paths of both; `disk` will be
+/// removed.
 fn one_estimate_in_every_verb(
     (archive, files): (&str, &str),
     write: fn(&Path, &Path),
@@ -198,7 +199,7 @@ fn one_estimate_in_every_verb(
         for local in [&["--local", "--no-cache"][..], &[]] {
             let answer = ask(&[&words[..], local].concat());
             let mut found = figures(&answer.json());
-            // Groups have members beside links.
+            // Groups have members in addition to links.
             found.dedup();
             assert_eq!(found, expected, "{words:?} {local:?}");
         }

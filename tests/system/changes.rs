@@ -53,7 +53,7 @@ fn a_save_by_temp_file_and_rename() {
     fs::remove_file(tree(".a.txt.swp")).expect("swap goes");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty(), "another text now");
-    // As most editors: write beside, rename over.
+    // Like most editors: write a temporary file, then rename it over the old one.
     fs::write(tree("a.txt.tmp"), edited(&scene.text, 9, 4)).expect("new text");
     fs::rename(tree("a.txt.tmp"), tree("a.txt")).expect("over");
     daemon.sync();
@@ -72,7 +72,7 @@ fn append_and_truncate() {
         .expect("open");
     file.write_all(&prose(8, 500_000)).expect("append");
     daemon.sync();
-    // 10 kB of 510 kB are in b now: b lies in a, a hardly in b.
+    // Now 10 kB of 510 kB are in b: b is in a, but hardly any of a is in b.
     let shown = names(scene.sandbox.mount("a.txt/.similar"));
     let entry = shown
         .iter()

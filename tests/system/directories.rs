@@ -5,7 +5,7 @@ use resemble_testutil::{Sandbox, fuse_works, names};
 
 const NAMES: [&str; 5] = ["readme", "src/main", "src/part", "doc/one", "doc/two"];
 
-/// A project, and a copy of it that was renamed and laid out otherwise, beside other things.
+/// A project, and a copy of it that was renamed and rearranged, among other files.
 fn projects(sandbox: &Sandbox) {
     for (n, name) in (1..).zip(NAMES) {
         let text = prose(n, 4_000);

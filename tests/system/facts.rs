@@ -33,7 +33,7 @@ fn pages() -> Vec<(String, String)> {
     names.into_iter().map(page).collect()
 }
 
-/// The figures that a page has where `{}` stands in the phrase.
+/// The figures of a page at the place of `{}` in the phrase.
 fn figures<'a>(page: &'a str, phrase: &str) -> Vec<&'a str> {
     let (before, after) = phrase.split_once("{}").expect("a phrase with {}");
     let is_of_figure = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.');

@@ -25,7 +25,7 @@ fn start(sandbox: &Sandbox) -> Daemon<'_> {
     sandbox.daemon(["--config".as_ref(), config.as_os_str()])
 }
 
-/// Makes the catalogue of a machine with these files, beside its place.
+/// Makes the catalogue of a machine with these files, outside of its folder.
 fn catalogue(sandbox: &Sandbox, label: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let machine = sandbox.path("machine");
     if machine.exists() {

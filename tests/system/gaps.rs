@@ -45,7 +45,7 @@ fn mode(sandbox: &Sandbox, name: &str, mode: u32) {
     fs::set_permissions(sandbox.tree(name), mode).expect("chmod");
 }
 
-/// Folders that may not be listed, or whose names may not be looked at.
+/// Folders that cannot be listed, or whose files cannot be accessed.
 const CLOSED: [(&str, u32); 6] = [
     ("first/none", 0o000),
     ("first/enter", 0o100),
@@ -55,7 +55,7 @@ const CLOSED: [(&str, u32); 6] = [
     ("second/none", 0o000),
 ];
 
-/// Two trees, of which the second has a copy of all that can be seen of the first.
+/// Two trees; the second has a copy of all readable files of the first.
 fn trees(sandbox: &Sandbox) {
     let text = prose(1, 9_000);
     for tree in ["first", "second"] {
@@ -236,14 +236,14 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
             prose(10 + round as u64, 4_000),
         );
         same_dumps(&sandbox, &format!("{bits:o}"));
-        // What was known is written to, and so is what is in a folder below.
+        // Known files are changed, and so are files in a subfolder.
         sandbox.write("open/dir/old.txt", prose(20 + round as u64, 4_000));
         sandbox.write("open/dir/sub/deep.txt", prose(40 + round as u64, 4_000));
         same_dumps(&sandbox, &format!("{bits:o}, written to"));
         let (files, unreadable) = count();
         match bits {
             0o500 => assert_eq!((files, unreadable), (Some(3 + round as u64 + 1), Some(0))),
-            // Its names can be listed and not looked at.
+            // Its names can be listed, but its files not accessed.
             0o400 => assert_eq!((files, unreadable), (Some(1), Some(2 + round as u64 + 1))),
             _ => assert_eq!((files, unreadable), (Some(1), Some(1)), "{bits:o}"),
         }
@@ -394,7 +394,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
     );
     let of_project = rows(&[("exclude", 3), ("ignore", 2)]);
     assert_eq!(left_out(&sandbox, &["pairs", &project], 1), of_project);
-    // What the question itself leaves out is not missing.
+    // Files that the question itself excludes are not missing.
     let excluding = [
         "pairs",
         &project,

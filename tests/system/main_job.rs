@@ -43,7 +43,7 @@ fn ls_similar_names_the_near_duplicates_best_last() {
     let link = fs::read_link(sandbox.mount("report.txt/.similar").join(&shown[0])).expect("a link");
     assert_eq!(link, sandbox.tree("archive/report-v2.txt"));
     assert!(listing(&sandbox, "minutes.txt").is_empty());
-    // The file itself lies in its folder, its bytes passed through.
+    // The file itself is in its folder, with unchanged bytes.
     let through = fs::read(sandbox.mount("report.txt/report.txt")).expect("the file");
     assert_eq!(
         through,

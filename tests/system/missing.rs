@@ -111,7 +111,7 @@ fn a_path_that_does_not_exist_is_said_in_one_sentence_and_in_documents() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     all(&[&[], &["--local"]]);
-    // What is there is answered.
+    // The existing part is answered.
     let both = ask(&sandbox, &["pairs", ".", "no", "--format", "json"], &[])
         .exits(2)
         .json();

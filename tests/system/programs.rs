@@ -61,7 +61,7 @@ fn a_server_of_one_root_says_nothing_of_another_that_the_daemon_watches() {
         );
     }
     both.end();
-    // What the other directory holds changes no figure, count or reason.
+    // Files of the other directory change no figure, count or reason.
     sandbox.resemble(
         ["watch", "remove"]
             .map(OsStr::new)

@@ -56,7 +56,7 @@ fn mixed_tree(sandbox: &Sandbox) {
     }
 }
 
-/// The groups, but for what a report cannot know.
+/// The groups, without the parts that a report cannot have.
 fn groups(ran: &Ran) -> Value {
     let mut document = ran.json();
     let mut body = serde_json::Map::new();

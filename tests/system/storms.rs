@@ -44,7 +44,7 @@ fn an_overflow_of_the_event_queue_ends_in_the_right_index() {
         limit <= 100_000,
         "the queue is too long to overflow here: {limit}"
     );
-    // While the daemon stands still, the kernel's queue runs over; what is in it is lost.
+    // While the daemon is stopped, the kernel's queue overflows, and its events are lost.
     daemon.signal(Signal::STOP);
     for n in 0..=limit / 2 {
         sandbox.write(format!("old/new-{n}"), n.to_le_bytes());

@@ -157,7 +157,7 @@ fn alerts(sandbox: &Sandbox) -> usize {
     asked(sandbox, &args, &[]).lines().count()
 }
 
-/// Hears of every file of the tree that anybody opens.
+/// Receives an event for every file of the tree that is opened.
 struct Opens(std::os::fd::OwnedFd);
 
 impl Opens {

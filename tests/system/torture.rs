@@ -384,7 +384,7 @@ fn a_storm_that_fails_is_made_small() {
     };
     let mut last = Differences::default();
     let left = smaller((0..steps).collect(), &mut |steps| {
-        // A failure that depends on time may not occur at once.
+        // A failure that depends on timing may need several runs.
         let mut outcomes = (0..3).map(|_| storm.blow(steps));
         let failed = outcomes.find(|outcome| !outcome.is_right());
         failed.map(|outcome| last = outcome.differences).is_some()

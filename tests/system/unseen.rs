@@ -1,4 +1,4 @@
-//! Changes that leave no trace in the usual places; each was a fault once.
+//! Changes that leave no trace in the usual places.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -180,15 +180,15 @@ fn a_view_among_the_files_is_worth_a_warning() {
     assert_eq!(listing(point.join("report.txt")).len(), 2);
     let warnings = |log: String| log.matches("may delete the originals").count();
     assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
-    // A later request is warned at once.
+    // A later request gets a warning immediately.
     sandbox.resemble(["view", "off"]).success();
     let asked = sandbox.resemble(["view".as_ref(), "on".as_ref(), point.as_os_str()]);
     assert_eq!(warnings(asked.success().err), 1);
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Programs that walk the watched files do not meet the view: after `fdupes -rdN` and `jdupes -rdN`
-/// every content still exists, once.
+/// Duplicate finders do not enter the view: after `fdupes -rdN` and `jdupes -rdN` one file of every
+/// content still exists.
 #[test]
 fn duplicate_finders_leave_the_originals() {
     if !fuse_works() {

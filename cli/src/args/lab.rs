@@ -1,4 +1,4 @@
-//! `lab`: what is handed over to `resemble-lab`.
+//! `lab`: the arguments that are passed to `resemble-lab`.
 
 use std::ffi::OsString;
 

@@ -60,7 +60,7 @@ pub enum ReportFormat {
 }
 
 /// The formats without `fdupes`, for verbs that have no sets of identical files. `fdupes` is not
-/// listed, but it is parsed: [`ReportOutput::check`] then says why it is refused.
+/// listed, but it is parsed, so that [`ReportOutput::check`] can report why it is refused.
 fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
     let listed = ReportFormat::value_variants().iter().filter_map(|format| {
         let value = format.to_possible_value()?;

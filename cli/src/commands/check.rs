@@ -1,5 +1,4 @@
-//! `resemble check`: is what is about to be written or committed a near-copy of something that is
-//! there?
+//! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
 //! A question of `find` for each file. Rows stay whose larger share, without common text, is at
 //! least `--min`. Rows of the file itself are dropped.
@@ -65,7 +64,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         None => Asked::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
-    // What cannot be read of a file that is checked is missing in the answer.
+    // Unreadable parts of a checked file are missing in the answer.
     let shown = checked.files.iter().map(|file| file.shown.clone());
     asked.looked_at = shown.collect();
     if checked.files.is_empty() {
@@ -177,7 +176,7 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// The row of what was found, if it counts.
+    /// The row of a finding, if it counts.
     fn row(
         &self,
         number: usize,
@@ -186,7 +185,7 @@ impl NearCopyQuestion<'_> {
         params: &Params,
     ) -> Option<CheckRow> {
         let mut row = CheckRow::of(found);
-        // What is checked lies in a copy of this moment.
+        // The checked bytes are in a copy that was made just now.
         if row.found.age.newer_by == Some(DatedBy::File) {
             row.found.age = Newer::default();
         }
@@ -208,7 +207,7 @@ impl NearCopyQuestion<'_> {
         Some(row)
     }
 
-    /// Leaves out what lies at paths of the work tree that git ignores.
+    /// Leaves out files of the work tree that git ignores.
     fn without_ignored(
         &self,
         listed: Option<HashSet<PathBuf>>,
@@ -314,7 +313,7 @@ impl Verb for NearCopyQuestion<'_> {
             }
         }
         if self.tree.is_some() && listed.is_none() {
-            // Files that git ignores were looked at and do not count.
+            // Files that git ignores were read but do not count.
             all.header.looked = None;
         }
         self.without_ignored(listed, &mut all.body.results)?;
@@ -369,7 +368,7 @@ impl NearCopyQuestion<'_> {
     fn shown_path(&self, real: &PathText, asked: &Asked) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];
-            // What leads on into an archive.
+            // The names that lead into an archive.
             let rest = real.as_bytes().get(checked.copy.as_os_str().len()..);
             return PathText::from_bytes(
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),

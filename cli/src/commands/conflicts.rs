@@ -1,7 +1,7 @@
 //! `resemble groups --conflicts`: what sync programs kept twice.
 //!
-//! Names say which files these are, and two files need no index to be compared. So no daemon is
-//! asked: this process looks at the names and reads the pairs, and the figures are those of `why`.
+//! The names identify these files, and a comparison of two files needs no index. So no daemon is
+//! asked: this process lists the names and reads the pairs. The figures are those of `why`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;

@@ -96,7 +96,7 @@ impl Verb for Dirs<'_> {
     }
 }
 
-/// The similar directories of the files that another question is about, already looked at.
+/// Returns the similar directories of the files of another question, which are indexed already.
 pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,

@@ -77,7 +77,7 @@ struct Find<'a> {
     print_as: ListAs,
     /// The rows name files of another machine.
     is_remote: bool,
-    /// The rows say whose the files are.
+    /// True if the rows have the owners of the files.
     has_owners: bool,
 }
 

@@ -229,8 +229,8 @@ impl Verb for Grouping<'_> {
         Ok(answer)
     }
 
-    /// If no contents are compared, the daemon or the cache scans the files itself. A page has
-    /// similar directories beside the sets, which need an index.
+    /// If no contents are compared, the daemon or the cache scans the files itself. A page also has
+    /// similar directories, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }

@@ -20,8 +20,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, action: &ViewAction) 
 }
 
 fn on(ui: &mut Ui, env: &Env, global: &Global, args: &OnArgs) -> CliResult {
-    // Only the folder above it is resolved: the mount point need not exist, and a dead mount cannot
-    // be looked at.
+    // Only the parent folder is resolved: the mount point need not exist, and access to a dead
+    // mount would hang.
     let path = args.dir.as_deref().map(absolute).transpose()?;
     let row = backend::daemon(env, global)?.mount(path, args.view)?;
     if let Some(warning) = &row.warning {

@@ -68,7 +68,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         ));
     }
     let progress = ui.progress("comparing");
-    // A small file is taken apart once, for the comparison and for what cannot be read of it.
+    // A small file is unpacked once, for the comparison and for its unreadable parts.
     let formats = formats(args.layer.is_on()).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
@@ -118,8 +118,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     Ok(outcome)
 }
 
-/// Ends without a comparison. A document names the files that cannot be looked at among its errors;
-/// it has no figures.
+/// Ends without a comparison. A document lists the unreadable files among its errors, and has no
+/// figures.
 fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> CliResult {
     let mut errors = args.format.errors();
     for failed in failed.into_iter().flatten() {
@@ -175,7 +175,7 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            // What a catalogue knows of a file is not enough to show it.
+            // A catalogue has too little of a file to show it.
             None => match names::required(shown) {
                 Ok(named) if named.is_catalogued() => {
                     Err(AskError::Elsewhere { path: named.shown }.into())
@@ -402,7 +402,7 @@ fn member(member: &MemberMatch) -> WhyMember {
     }
 }
 
-/// A row of the table: what is where in one file, in the other, or in both.
+/// A row of the table, with its places in one file, the other, or both.
 struct TableRow {
     kind: &'static str,
     a: Option<Stretch>,

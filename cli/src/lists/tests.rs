@@ -78,7 +78,7 @@ fn pair() -> PairRow {
     }
 }
 
-/// Text says the discount where it changes the picture; the raw figures stay.
+/// Text shows the discount if it matters; the raw figures stay.
 #[test]
 fn ten_points_of_discount_are_told() {
     let discounted = |left: u32| PairRow {
@@ -421,7 +421,7 @@ fn limits_are_said_aloud() {
     );
 }
 
-/// In the first seconds of a daemon "compared 0 files" was followed by what would have been seen.
+/// In the first seconds of a daemon, "compared 0 files" must not be reported as an answer.
 #[test]
 fn nothing_is_not_certain_while_files_are_still_to_be_read() {
     let (mut ui, _, err) = ui(false);

@@ -1,8 +1,8 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
 //! One thread reads keys, one asks the question, one compares files side by side and one writes a
-//! plan. All of them send into one channel. Pending messages are taken at once and drawn once, so a
-//! slow line draws less often and not later.
+//! plan. All of them send into one channel. All pending messages are taken and drawn together, so a
+//! slow line draws less often but not later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn show(
 ) -> CliResult<bool> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
-    // After the screen has ended, messages are not read any more; the threads end with the process.
+    // After the screen has ended, messages are not read; the threads end with the process.
     let asking = send.clone();
     thread::spawn(move || asking.send(Arrival::Asked(ask())).unwrap_or_default());
     let doing = send.clone();

@@ -415,7 +415,7 @@ fn two_files_stand_side_by_side() {
         summary: "relation: near".to_owned(),
         view: compared.view(&ViewOptions::default()),
     };
-    // What comes too late is of another pair.
+    // A late result belongs to another pair.
     screen.hear(News::Evidence(b.clone(), a.clone(), Ok(findings())));
     row_with(&screen, "reading both files");
     screen.hear(News::Evidence(a, b, Ok(findings())));
@@ -476,7 +476,7 @@ fn a_comparison_is_looked_at() {
         screen.marks.is_empty(),
         "what is the same at two places is meant to be"
     );
-    // Folders have what is not the same.
+    // Folders show files that differ.
     press(&mut screen, "f");
     assert_eq!(rows(&screen)[1], "files not the same in /");
     row_with(&screen, "    2  new/");

@@ -22,7 +22,7 @@ use resemble_scan::tally::Tally;
 
 use super::interrupt;
 
-/// Time before anything is shown: a line that appears and vanishes at once only flickers.
+/// Time before anything is shown: a line that vanishes immediately would flicker.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two redraws.
 const PACE: Duration = Duration::from_millis(125);

@@ -24,7 +24,7 @@ impl<'a> Spelled<'a> {
         }
     }
 
-    /// Writes what is left: a character that never ended.
+    /// Writes the rest: an incomplete character.
     pub(super) fn finish(self) -> io::Result<()> {
         invalid(self.out, &self.begun)
     }

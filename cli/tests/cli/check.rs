@@ -1,4 +1,4 @@
-//! `check`: near-copies of what is about to be written or committed.
+//! `check`: near-copies of files that are about to be written or committed.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -73,7 +73,7 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     let own = it.staged();
     assert_eq!((own.code, own.text()), (0, String::new()), "{}", own.err);
     it.git(&["reset", "-q", "--hard"]);
-    // What is staged counts, not what the work tree has by now.
+    // The staged content counts, not that of the work tree.
     it.0.write("sub/new.txt", near(2));
     it.git(&["add", "sub/new.txt"]);
     it.0.write("sub/new.txt", text(3));
@@ -109,7 +109,7 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     assert_eq!(finish(&mut below, b"").exits(1).text(), line);
 }
 
-/// Git says what a rename is; the old path is no copy, even if something lies there again.
+/// Git decides what a rename is. The old path is no copy, even if it has a file again.
 #[test]
 fn a_renamed_file_is_no_copy_of_itself() {
     let Some(it) = Repository::with(&[("old.txt", &text(1)), ("gone.txt", &text(2))]) else {
@@ -126,7 +126,7 @@ fn a_renamed_file_is_no_copy_of_itself() {
         "{}",
         renamed.err
     );
-    // What the commit removes is no copy that stays.
+    // A file that the commit removes is no remaining copy.
     it.git(&["rm", "-q", "--cached", "gone.txt"]);
     it.0.write("moved.txt", text(2));
     it.git(&["add", "moved.txt"]);
@@ -152,7 +152,7 @@ fn staged_twins_are_compared_with_each_other() {
     it.0.write("empty-2", "");
     symlink("a.txt", it.0.path("link")).unwrap();
     it.git(&["add", "-A"]);
-    // The work tree has neither any more.
+    // The work tree has neither of them now.
     std::fs::remove_file(it.0.path("a.txt")).unwrap();
     std::fs::remove_file(it.0.path("b.txt")).unwrap();
     let ran = it.staged().exits(1);
@@ -289,7 +289,7 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     let both = check(&["-", "--name", "a.txt"]).exits(1);
     assert_eq!(both.text(), "a.txt: identical to c.txt; reuse that file\n");
     check(&["-", "--exclude", "*.txt"]).exits(0);
-    // --in decides where to look, whatever git says.
+    // --in decides where to search, independently of git.
     it.0.write("other/d.txt", text(4));
     check(&["-", "--in", "other"]).exits(0);
     let built = check(&["-", "--in", "built"]).exits(1);

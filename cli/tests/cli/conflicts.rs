@@ -27,7 +27,7 @@ fn scene() -> Environment {
         "s/a-DESKTOP-1A2B3C4.txt",
         format!("{}{rest}", &text[..2000]),
     );
-    // Without the original the name says nothing.
+    // Without the original the name is no evidence.
     env.write("s/b-DESKTOP-1A2B3C4.txt", &text);
     // Both sides got another name.
     env.write("s/c.variant-1a2b.txt", &text);

@@ -201,7 +201,7 @@ fn another_chunk_size_is_another_index() {
     );
     let mine = env.run(["pairs", "docs", "--chunk-size", "512"]);
     mine.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
-    // The daemon sends no rows, whatever its header says.
+    // The daemon sends no rows, for any header.
     let theirs = env.run(["pairs", "docs", "--chunk-size", "256"]);
     theirs.is(0, "", "");
     assert_eq!(daemon.stop().len(), 2);
@@ -301,7 +301,7 @@ fn another_protocol_counts_as_none_and_is_said_with_v() {
     daemon.stop();
 }
 
-/// A busy daemon was once reported as absent, and files were read beside it.
+/// A busy daemon must not be reported as absent, and files must not be read instead.
 #[test]
 fn a_busy_daemon_is_told_in_one_sentence() {
     let env = environment();
@@ -504,8 +504,8 @@ fn with_local_no_daemon_is_asked_for_its_roots() {
     assert!(asked.is_empty(), "{asked:?}");
 }
 
-/// An empty answer needs no second question. The command once asked for the status as well, for
-/// which the daemon read all rows of the index.
+/// An empty answer needs no second question. A request for the status would make the daemon read
+/// all rows of the index.
 #[test]
 fn nothing_found_is_one_question() {
     let env = environment();

@@ -1,4 +1,4 @@
-//! The dates of what has no parts.
+//! The dates of files without parts.
 
 use resemble_testutil::picture::{MODIFIED, jpeg, tiff};
 use resemble_testutil::prose::paragraphs;
@@ -6,8 +6,8 @@ use resemble_testutil::random::noise;
 
 use crate::environment;
 
-/// Pictures and web pages have no parts, but a date: it says which version is the newest, here and
-/// in a catalogue, and in a question by a pipe.
+/// Pictures and web pages have no parts, but a date. It determines the newest version, here, in a
+/// catalogue, and in a question by a pipe.
 #[test]
 fn pictures_and_pages_state_their_dates() {
     let env = environment();

@@ -403,7 +403,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     assert!(all.err.contains("no daemon answers"), "{all:?}");
     assert!(all.err.contains("alerts.jsonl"), "{all:?}");
-    // A day is that of the reader as well, unless it says Z.
+    // A day is local as well, unless it ends in Z.
     assert_eq!(ask(&["--since", "2000-02-29"]).text().lines().count(), 1);
     assert_eq!(ask(&["--since", "2000-02-29T00:00Z"]).code, 1);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Plans that were killed, whose logs were meddled with, and that run beside each other.
+//! Plans that were killed, plans with edited logs, and plans that run at the same time.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -101,7 +101,7 @@ fn a_log_of_other_steps_touches_nothing() {
     env.write("plan.sh.log", line);
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
     assert_eq!(read(&env, "important"), "mine\n");
-    // A last line that was cut off is cut away beside what somebody put there.
+    // A truncated last line is removed; lines that a user added stay.
     let log = [&read(&env, "plan.sh.log"), "did\tcut"].concat();
     env.write("plan.sh.log", log);
     symlink(&victim, env.path("plan.sh.log.new")).unwrap();
@@ -150,7 +150,7 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert!(!env.path("s/c/1").exists(), "{undone:?}");
 }
 
-/// Each of two plans keeps what the other one removes. Whatever the order, one copy stays.
+/// Each of two plans keeps the files that the other one removes. In any order, one copy stays.
 #[test]
 fn two_plans_at_once_leave_a_copy_of_everything() {
     let env = environment();
@@ -162,7 +162,7 @@ fn two_plans_at_once_leave_a_copy_of_everything() {
     }
     plan(&env, "remove", "s/x", "1.sh");
     plan(&env, "remove", "s/y", "2.sh");
-    // Whatever is the home of who runs them: a service has none, and another shell another one.
+    // The home of the user does not matter: a service has none, and another shell another one.
     let start = |plan: &str, home: &str| {
         let mut command = shell(&env);
         command

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::environment;
 use resemble_testutil::{Environment, finish};
 
-/// The command in a folder of its own, without anything beside it.
+/// The command in an otherwise empty folder.
 fn alone(env: &Environment) -> PathBuf {
     let program = env.path("bin/resemble");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -19,7 +19,7 @@ fn alone(env: &Environment) -> PathBuf {
     program
 }
 
-/// A program that stands in for the laboratory: it prints its name and its arguments.
+/// A stand-in for the laboratory: it prints its name and its arguments.
 fn stand_in(env: &Environment, folder: &str, name: &str) {
     let script = format!(
         "#!/bin/sh\necho {name} $$\nprintf '<%s>' \"$@\"\n{}\nexit 7\n",

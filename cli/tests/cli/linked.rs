@@ -1,5 +1,5 @@
-//! `groups --links`: pairs that an engine has found. What engines make is tested in the folder
-//! `scale`, with engines; here are answers without pairs, and all that is refused.
+//! `groups --links`: pairs that an engine has found. The output of engines is tested in the folder
+//! `scale`. Here are answers without pairs, and all refusals.
 
 use std::path::Path;
 

@@ -39,7 +39,7 @@ fn find_text() {
             .any(|line| line.ends_with("%  near  docs/edited.txt")),
         "{text}"
     );
-    // `part.txt` lies wholly in `report.txt`, and is not the same file: not 100 %.
+    // All of `part.txt` is in `report.txt`, but it is not the same file: not 100 %.
     assert!(
         lines[1..].contains(&"99%  contains  docs/part.txt"),
         "{text}"
@@ -141,7 +141,7 @@ fn exit_codes() {
         "",
         "resemble: absent: No such file or directory\n",
     );
-    // Nobody needs to be asked about what is not there.
+    // No daemon is asked about a missing file.
     for args in [&["find", "absent"][..], &["find", "absent", "--holders"]] {
         env.run(args)
             .is(2, "", "resemble: absent: No such file or directory\n");

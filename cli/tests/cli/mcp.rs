@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::environment;
 
-/// A root with two versions and a copy, and a folder beside it with more of the same.
+/// A root with two versions and a copy, and a folder outside of it with more of the same.
 fn scene() -> Environment {
     let env = environment();
     let text = paragraphs(1, 40);
@@ -132,7 +132,8 @@ fn a_long_question_is_cancelled_and_the_next_one_answered() {
     session.end();
 }
 
-/// Whatever comes in, the server neither ends nor hangs. `RESEMBLE_MCP_MESSAGES` sets how much.
+/// For any input, the server neither ends nor hangs. `RESEMBLE_MCP_MESSAGES` sets the number of
+/// messages.
 #[test]
 fn mutated_messages_do_no_harm() {
     let env = scene();

@@ -1,4 +1,4 @@
-//! Rows in JSON, and text with `-v`, say whose the files are.
+//! Rows in JSON, and text with `-v`, have the owners of the files.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -36,7 +36,7 @@ fn files(env: &Environment) -> [String; 2] {
     [mine.to_owned(), other]
 }
 
-/// `find --holders` says whose a file is; every other list says the same.
+/// `find --holders` and every other list agree on the owners.
 #[test]
 fn rows_say_whose_the_files_are() {
     let env = environment();
@@ -102,7 +102,7 @@ fn groups_say_whose_each_file_is() {
     assert_eq!(found, [json!(mine), json!(mine)], "{inside}");
 }
 
-/// Alerts say whose both files are by now; of a file that is gone nothing is said.
+/// Alerts have the current owners of both files, and none for a file that is gone.
 #[test]
 fn alerts_say_whose_both_files_are() {
     let env = environment();

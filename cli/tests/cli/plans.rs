@@ -106,7 +106,7 @@ pub(super) fn name(random: &mut Random, number: usize) -> OsString {
 }
 
 /// Makes files with copies in three folders, some of them with hard links. With `near` they have
-/// versions, each of which holds the earlier ones.
+/// versions, each of which contains the earlier ones.
 fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     let (mut number, folders) = (0, ["one", "two", "two/deep"]);
     for set in 0..2 + random.below(2) {

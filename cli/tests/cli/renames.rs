@@ -111,7 +111,7 @@ fn change(root: &Path, random: &mut Random) {
         9 => write(&file, &(fs::read_to_string(&file).unwrap() + &text(random))),
         10 => write(&into.join(fresh), &text(random)),
         11 => fs::remove_file(&file).unwrap(),
-        // A file becomes a folder that it lies in, or a folder becomes a file of it.
+        // A file replaces the folder that contains it, or a folder replaces a file.
         12 if random.below(2) == 0 => {
             fs::rename(&file, &aside).unwrap();
             fs::create_dir(&file).unwrap();

@@ -1,4 +1,5 @@
-//! `ui`: the whole screen on a terminal, and what the verb says without one or without its feature.
+//! `ui`: the whole screen on a terminal, and the messages without a terminal or without the
+//! feature.
 
 use crate::environment;
 
@@ -26,7 +27,7 @@ mod with_screen {
     use super::{environment, refused};
     use crate::streams::terminal_of;
 
-    /// Reads what is drawn until a word is there.
+    /// Reads the drawn output until it contains a word.
     fn until(master: &mut File, word: &str) {
         let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
         while !String::from_utf8_lossy(&seen).contains(word) {

@@ -95,7 +95,7 @@ fn what_is_lost_is_found_where_it_was_last() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();
-    // It was known once and is nowhere since.
+    // An older sweep has it, but no later one.
     let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
     assert_eq!(dead.code, 1);
     assert!(

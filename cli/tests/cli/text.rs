@@ -112,7 +112,7 @@ fn trouble_ends_with_2_and_the_other_files_are_printed() {
     );
 }
 
-/// `git diff` of two versions of a document compares what they say.
+/// `git diff` of two versions of a document compares their texts.
 #[test]
 fn git_compares_documents_by_their_texts() {
     let env = environment();

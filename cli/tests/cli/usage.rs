@@ -149,7 +149,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
-        // Once reported among the errors, below an answer about nothing.
+        // This must not be reported among the errors, below an empty answer.
         (
             &["covered", ".", "--by", "a.txt"],
             "cannot look into a.txt: not a directory",
@@ -214,7 +214,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         (&["help", "frob"], "unrecognized subcommand 'frob'"),
         (&["dirs", ".", "--format", "fdupes"], "`dirs` has none"),
         (&["dirs", ".", "--of", "a.txt"], "cannot look into a.txt"),
-        // Nothing to compare: once an answer without rows, and exit code 1.
+        // Nothing to compare is an error, not an empty answer with exit code 1.
         (
             &["pairs", "a.txt"],
             "a.txt is not a directory; `pairs` compares files in directories; \

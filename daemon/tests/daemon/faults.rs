@@ -12,8 +12,8 @@ use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, status_when, wire};
 
-/// A file that was read within this time after its last change is read once more later. So on a
-/// very slow machine the number of files read says nothing.
+/// A file that was read within this time after its last change is read again later. So on a very
+/// slow machine the number of files read is no evidence.
 const UNSETTLED: Duration = Duration::from_secs(30);
 
 #[test]
@@ -316,7 +316,7 @@ fn a_full_disk_degrades_and_mends_itself() {
     assert!(status.degraded.is_empty(), "{status:?}");
 }
 
-/// The daemon once did not start when other programs had used up the watches or the instances.
+/// The daemon must start even if other programs have used up the watches or the instances.
 #[test]
 fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
     // A user namespace has its own limits, so other processes are not disturbed.

@@ -1,4 +1,4 @@
-//! Starts, ends, and two daemons at once.
+//! Starts, ends, and two daemons at the same time.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -49,7 +49,7 @@ fn answers_come_from_the_first_second_and_wait_waits() {
         place.write(&format!("{n}"), n);
     }
     let daemon = place.start();
-    // Whatever the state, there is an answer that says so.
+    // In any state, `status` answers and names it.
     let early = daemon.status();
     assert_eq!(
         early.fresh,
@@ -95,7 +95,7 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// The root once came back with the next start.
+/// The next start must not restore the root.
 #[test]
 fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     let place = Place::new();

@@ -3,7 +3,7 @@
 //! Each test has a folder of its own with tree, state and socket, and an empty environment. It
 //! waits for a barrier (`sync`), an answer or the end of a process, never for a fixed time.
 
-// What is allowed in unit tests is allowed here: a panic is how a test fails.
+// Tests fail by a panic, so `unwrap` is allowed, as in unit tests.
 #![allow(clippy::unwrap_used)]
 
 mod convergence;

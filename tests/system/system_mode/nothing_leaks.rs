@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::trees::written;
 use super::{Answer, ROOT, SHARES, Server, USERS, as_user, ask_here, disks, in_mounts_of_its_own};
 
-/// The user who asks.
+/// The user who asks the questions.
 const ASKER: super::User = USERS[0];
 
 /// Makes files that this user may see: with common content, in accessible folders.

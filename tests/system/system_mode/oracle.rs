@@ -404,7 +404,7 @@ fn in_the_view_a_member_is_for_those_who_may_read_what_it_lies_in() {
     let read = |user: User| as_user(user, || fs::read(member));
     assert_eq!(read(USERS[0]).expect("his own"), text);
     assert!(read(USERS[1]).is_err(), "read by another");
-    // The user may not read the mail any more.
+    // The user loses access to the mail.
     fs::set_permissions(&mail, fs::Permissions::from_mode(0o000)).expect("chmod");
     assert!(read(USERS[0]).is_err(), "read without a right to it");
     drop(server);

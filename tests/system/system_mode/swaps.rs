@@ -16,7 +16,7 @@ fn nothing_outside_is_opened_for_anybody() {
     let Some(disks) = disks_of(NAME) else {
         return;
     };
-    // All may read what is outside: it is kept from nobody by its mode.
+    // All users may read the files outside: their mode protects them from no one.
     let swaps = Swaps::new(Path::new(SHARES), Path::new("/srv/outside"));
     let still = Path::new(SHARES).join("still.txt");
     fs::write(&still, prose(0, 3_000)).expect("a file");

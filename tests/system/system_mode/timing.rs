@@ -13,7 +13,8 @@ use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_f
 
 /// Number of times that each of two questions is asked in a round.
 const ASKED: usize = 400;
-/// By chance a round is further from a half than this once in 500 (its standard error is .02).
+/// The most that a round may differ from one half. By chance one in 500 rounds exceeds it (the
+/// standard error is 0.02).
 const BOUND: f64 = 0.062;
 /// Most rounds: a failed one is repeated, because the machine does other work, too.
 const ROUNDS: usize = 4;

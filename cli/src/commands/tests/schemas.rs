@@ -56,7 +56,7 @@ listed! {
 /// Lists of a document, each with the word that its rows have in `jsonl` if there are several.
 type ListWords = [(&'static str, &'static str)];
 
-/// The schema of what is serialized as `T`, an object with its own layout and command.
+/// The schema of a serialized `T`, an object with its own layout and command.
 fn object<T: JsonSchema>(command: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -225,7 +225,7 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let history = document::<history::Versions>(&[("versions", "")]);
     let explanation = document::<Explanation>(&why);
     let mut conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
-    // What is there of `why` may be `null` as there, though all of it may be absent.
+    // Fields of `why` may be `null` as there, though all of them may be absent.
     let fields = conflicts["$defs"]["ConflictRow"]["properties"].as_object_mut();
     for (name, field) in fields.expect("an object") {
         if let Some(same) = explanation["properties"].get(name) {

@@ -29,7 +29,7 @@ impl Screen {
         self.list();
     }
 
-    /// Lists the groups, or what is in the folder, anew.
+    /// Lists the groups, or the folder, again.
     pub(super) fn list(&mut self) {
         let Some(collection) = &self.collection else {
             return;
@@ -159,7 +159,7 @@ impl Screen {
         collection.map_or(0, |collection| collection.reference(group, self.by_size))
     }
 
-    /// The files of the group that is looked at.
+    /// The number of files in the current group.
     pub(super) fn members(&self) -> usize {
         match (self.place, &self.collection) {
             (Place::Group(group) | Place::Evidence(group), Some(collection)) => {

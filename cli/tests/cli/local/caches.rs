@@ -183,8 +183,8 @@ fn dump_of_two_looks_is_the_same() {
     assert_eq!(changed.lines().count(), 10, "{changed}");
 }
 
-/// Data that does not fit into memory is written beside the cache. The system's folder for
-/// temporary files may be in memory.
+/// Data that does not fit into memory is written to the folder of the cache. The system's folder
+/// for temporary files may be in memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();

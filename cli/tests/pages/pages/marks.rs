@@ -9,7 +9,7 @@ use super::*;
 use resemble_proto::pattern::Patterns;
 use resemble_testutil::Ran;
 
-/// Names of copies, each of which says something else to a shell, to JSON, to HTML or to a person.
+/// Names of copies, each with a special meaning in a shell, in JSON, in HTML or for a person.
 const ODD: [&[u8]; 7] = [
     b"it's \"$(touch harm)\" `id`",
     b"line\nbreak\ttab",
@@ -37,7 +37,7 @@ fn page_of_copies(env: &Environment) -> PathBuf {
     env.path("page.html")
 }
 
-/// The command that a page shows, with what is to be written instead of `plan.sh`.
+/// Runs the command that a page shows, with `to` instead of `plan.sh`.
 fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     let line = browser.text("document.querySelector('dialog pre').textContent.split('\\n')[0]");
     let line = line.replace("plan.sh", to);
@@ -46,7 +46,7 @@ fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     env.run(&words[1..])
 }
 
-/// The program and the steps of a plan, without what its head says about the question.
+/// The program and the steps of a plan, without the part of its head about the question.
 fn steps(env: &Environment, plan: &str) -> String {
     let plan = fs::read_to_string(env.path(plan)).unwrap();
     let at = plan.find("\nkind=").unwrap();
@@ -67,7 +67,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
     browser.save_into(&env.path(""));
     assert_eq!(browser.eval("document.querySelector('#bar').hidden"), true);
 
-    // By a rule: what is below a folder stays.
+    // By a rule: files below a folder stay.
     browser.eval(
         "(() => { const select = document.querySelector('.rule select'); select.value = 'in'; \
          select.dispatchEvent(new Event('change')); \
@@ -162,7 +162,7 @@ fn one_copy_always_stays() {
     browser.key("x");
     assert!(bar(&mut browser).contains("Only identical files can be marked"));
 
-    // What a page saves is taken whole, or refused in one sentence.
+    // Saved marks are taken as a whole, or refused in one sentence.
     env.write("marks.json", browser.text("marksText()"));
     for (args, why) in [
         (&[][..], "say with --plan what becomes of them"),
@@ -314,7 +314,7 @@ fn keys_go_through_a_page() {
         0
     );
 
-    // One file after the other beside the newest.
+    // The files are compared with the newest one by one.
     browser.eval("document.getElementById('families-1').focus()");
     browser.key("n");
     let walk = browser.text("document.querySelector('#families .walk').textContent");
