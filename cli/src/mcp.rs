@@ -5,9 +5,8 @@
 //! verb. To cancel a question, that process is ended.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
-//!    (`places`); where a question looks, it looks in the roots. So rows, counts, totals, reasons
-//!    and discounts are about what lies in them. A path outside and one that is not there get the
-//!    same answer.
+//!    (`places`), and questions search only the roots. So rows, counts, totals, reasons and
+//!    discounts are about files in them. A path outside and a missing path get the same answer.
 //! 2. **Bounded and terse.** The caller bounds the rows and the bytes of an answer, which has the
 //!    totals (`answers`).
 //! 3. **Read-only.** No tool changes anything.

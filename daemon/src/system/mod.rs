@@ -1,8 +1,8 @@
 //! System mode: one index for many users. See docs/system-mode.md.
 //!
 //! ```text
-//!   launch ─► rights given up, fences up ─► the daemon as always
-//!                                             │ who asks, what he sees
+//!   launch ─► rights dropped, restrictions installed ─► the usual daemon
+//!                                             │ the peer, and what it may see
 //!                                             └── System ─► the checker, another process
 //! ```
 //!

@@ -6,9 +6,9 @@
 //! args ─► eval (the papers' experiments)
 //! ```
 //!
-//! The parameters are checked before any file is looked at: a parameter or a measure that the
-//! method does not have is refused with exit code 2. Every question is answered by this process,
-//! from a cache of the laboratory's own. No daemon is asked.
+//! The parameters are checked before any file is read. A parameter or a measure that the method
+//! does not have is refused with exit code 2. Every question is answered by this process, from a
+//! cache of the laboratory's own. No daemon is asked.
 
 mod args;
 mod backend;
@@ -31,7 +31,7 @@ use resemble_proto::places::Env;
 
 use args::{Cli, Command};
 
-/// Runs the program with these arguments, of which the first is its name. Returns its exit code.
+/// Runs the program with these arguments, the first of which is its name. Returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,

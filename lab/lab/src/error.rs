@@ -22,7 +22,7 @@ pub enum LabError {
     /// The method cannot be asked this.
     #[error(transparent)]
     Method(#[from] MethodError),
-    /// Clustering out of core cannot go on.
+    /// Clustering out of core cannot continue.
     #[error(transparent)]
     Phase(#[from] PhaseError),
     /// The arrays of sorted5 cannot be made or read.
@@ -66,7 +66,7 @@ pub enum MethodError {
     Question(&'static str),
 }
 
-/// Why the phases cannot go on.
+/// The reason why the phases cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhaseError {

@@ -15,8 +15,8 @@ const LOCK: &str = "lock";
 /// The names of folders that are being removed begin with this.
 const GOING: &str = ".going-";
 
-/// A folder may be removed this often while somebody waits for it. After that there must be another
-/// reason why it is not there.
+/// The number of times that a folder may be removed while a process waits for it. After that there
+/// must be another reason why it is missing.
 const MOST_GONE: usize = 100;
 
 /// A folder that is locked until this is dropped.
@@ -84,9 +84,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes folders of `parent` in which no process works until `most` are left. Those that were
-/// used longest ago go first, and `own` never goes. `used` says when a folder was used last; a
-/// folder of which it knows nothing goes before all others.
+/// Removes idle folders of `parent` until `most` are left. The least recently used go first, and
+/// `own` never goes. `used` returns the time of a folder's last use; unknown folders go before all
+/// others.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,

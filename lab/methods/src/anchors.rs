@@ -12,9 +12,9 @@
 //!
 //! **Figure.** That of [`crate::sif`].
 //!
-//! **Cost.** Each byte takes one transition of the automaton, whatever the number of anchors. The
-//! size depends on the anchors; "on the average, one fingerprint was generated for about every 200
-//! bytes of text".
+//! **Cost.** Each byte takes one transition of the automaton, for any number of anchors. The size
+//! depends on the anchors; "on the average, one fingerprint was generated for about every 200 bytes
+//! of text".
 //!
 //! **Sees** what sif sees. No value of a checksum is thrown away, so all 30 bits distinguish files,
 //! and not 22. **Blind** in files whose language differs from that of the texts that the anchors

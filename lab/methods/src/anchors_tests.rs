@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{contents, prose};
 
-/// The paper's words: looks at each place whether an anchor starts there and a window fits.
+/// Follows the paper's words: checks at each place whether an anchor starts there and a window
+/// fits.
 fn by_the_paper(bytes: &[u8], params: &AnchorParams) -> Vec<u64> {
     let (mut all, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {

@@ -25,8 +25,8 @@
 //! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes, and there is one
 //! in D bytes. In memory TTTD holds one chunk, the sliding window nothing.
 //!
-//! **Sees** exactly what is common, and where. **Blind** to common runs shorter than one or two
-//! chunks: if each chunk has an edit, nothing is found.
+//! **Sees** exactly the common parts and their places. **Blind** to common runs shorter than one or
+//! two chunks: if each chunk has an edit, nothing is found.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

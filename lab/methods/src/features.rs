@@ -1,9 +1,9 @@
 //! From bytes to features.
 //!
-//! A feature is a number that stands for a piece of a content: a window of bytes, a run of words, a
+//! A feature is a number that represents a piece of a content: a window of bytes, a run of words, a
 //! chunk. A [`FeatureExtractor`] gives the features in file order, with their repeats, from bytes
-//! that come in pieces of any size. The method decides what is done with them and whether a repeat
-//! counts ([`crate::select`]).
+//! that come in pieces of any size. The method decides their use, and whether a repeat counts
+//! ([`crate::select`]).
 //!
 //! Memory is constant, except for one chunk of TTTD and one window of anchors. The file of each
 //! method says how much time it takes.

@@ -69,7 +69,7 @@ enum Troff {
     Request,
     /// After `\` in the name of a request, or in the text.
     Escape,
-    /// In the name of a font, string or character, of which this many bytes follow.
+    /// In the name of a font, string or character; this many bytes of it follow.
     Name(u8),
     /// In such a name in brackets.
     Bracket,
@@ -146,7 +146,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// Ends the document and returns the rest of what stays. The next bytes are another document.
+    /// Ends the document and returns the remaining kept bytes. The next bytes are another document.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         if self.state == FormatState::Beginning {

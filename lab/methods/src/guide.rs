@@ -1,10 +1,10 @@
-//! Which window and which rate to take: the reasoning of Cherkasova et al. 2009, sections 4 to 8,
-//! as formulas.
+//! Recommends a window and a rate: the reasoning of Cherkasova et al. 2009, sections 4 to 8, as
+//! formulas.
 //!
-//! * **Window.** A small window keeps near-duplicates similar (figure 2), but also makes strangers
-//!   similar (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does
-//!   exhibit some overlap"). So the best window is the least one at which strangers share next to
-//!   nothing; the paper takes 20.
+//! * **Window.** A small window keeps near-duplicates similar (figure 2), but also makes unrelated
+//!   files similar (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does
+//!   exhibit some overlap"). So the best window is the least one at which unrelated files share
+//!   almost nothing; the paper takes 20.
 //! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, one of ten does
 //!   not (figure 6). A fixed number of entries costs the same for every file. A fixed rate gives
 //!   short files too few entries: with n = 100 files of a kilobyte had "7 times fewer" (section 5).
@@ -55,7 +55,7 @@ pub struct Advice {
     pub least_size: u64,
 }
 
-/// The mean resemblance that strangers may have.
+/// The mean resemblance that unrelated files may have.
 pub const TOLERATED: f64 = 0.005;
 
 /// The desired number of entries of a signature: "n = 100", in sections 4.3 and 5 alike.
@@ -65,8 +65,8 @@ pub const WANTED: u64 = 100;
 /// are 100 % similar (section 4.2).
 pub const FEW: u64 = 10;
 
-/// Applies the paper's reasoning to a collection: the sizes of its files in bytes, and the overlap
-/// of strangers with each window that was measured. `None`: nothing was measured.
+/// Applies the paper's reasoning to a collection. It takes the sizes of its files in bytes, and the
+/// overlap of unrelated files at each measured window. `None` if nothing was measured.
 ///
 /// Recommends the least window that keeps unrelated files below [`TOLERATED`], or the window with
 /// the least overlap. The rate gives the median file [`WANTED`] entries, but is between 4 and 1000

@@ -48,7 +48,7 @@ pub const STEPS: u64 = 1 << 31;
 /// The sets of at least two files that have at least `least` fingerprints in common. None is part
 /// of another.
 ///
-/// `steps` bounds the number of members of sets that are looked at ([`STEPS`] is enough). Sets of
+/// `steps` bounds the number of members of sets that are visited ([`STEPS`] is enough). Sets of
 /// more than `most_members` files do not count (`None`: all sets count).
 pub fn interesting(
     collated: &Collated,

@@ -29,8 +29,8 @@
 //! | [`arrays`] | the inverted index of Kasprzak et al.: two arrays |
 //! | [`changes`], [`guide`] | texts with a known number of edits; which window and rate to take |
 //!
-//! The selector and the scores know no bytes, only features. So every method that selects can
-//! compare whatever a program calls a feature. `docs/methods.md` is the page for users.
+//! The selector and the scores use only features, not bytes. So every method that selects can
+//! compare the features of any program. `docs/methods.md` is the page for users.
 
 #![forbid(unsafe_code)]
 

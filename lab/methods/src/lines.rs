@@ -7,7 +7,7 @@
 //!
 //! Each line is a set. The name is everything before the first tab, as raw bytes. A line without a
 //! tab is a set without features. Features are separated by tabs or blanks. **A feature is a word,
-//! whatever it looks like**: `17`, `0x11` and `017` are three features. It is identified by a
+//! even if it is a number**: `17`, `0x11` and `017` are three features. It is identified by a
 //! 64-bit hash of its bytes (the start of its BLAKE3). If numbers were taken by value, the
 //! fingerprints of a program would be unchanged, but so would its line numbers. A sample of 1, 2,
 //! 3, … by value is not random: `Min_n` would take the first n and `Mod_n` every n-th.

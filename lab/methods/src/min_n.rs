@@ -9,8 +9,8 @@
 //! over all of both samples, as for `Mod_n`, would be biased. The samples end at different values,
 //! so a fingerprint of both files may be in one sample only.
 //!
-//! **Cost.** Each byte takes a rolling hash and a comparison. The size is n fingerprints, whatever
-//! the file.
+//! **Cost.** Each byte takes a rolling hash and a comparison. The size is n fingerprints for any
+//! file.
 //!
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1): the n
 //! least fingerprints of a part may have nothing in common with the n least of the whole. For a

@@ -8,8 +8,8 @@
 //! window alone. So both figures are unbiased (as ratios of random sums, up to terms of 1/size).
 //! The sample of a part is the part of the sample.
 //!
-//! **Cost.** Each byte takes a rolling hash and a multiplication, whatever the window. One
-//! fingerprint in n windows is kept, so the size grows with the file.
+//! **Cost.** Each byte takes a rolling hash and a multiplication, at any window. One fingerprint in
+//! n windows is kept, so the size grows with the file.
 //!
 //! **Sees** parts in wholes of any size, and many scattered edits. **Blind** to files of fewer than
 //! some ten times n bytes, which may have no fingerprint at all; to changes of repeats; to order.

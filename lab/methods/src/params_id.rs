@@ -153,8 +153,8 @@ impl fmt::Display for ShingleParams {
     }
 }
 
-/// Writes the params id. `v1` stands for everything that is not a parameter: the polynomial, the
-/// hash functions, what a word is.
+/// Writes the params id. `v1` is the version of everything that is not a parameter: the polynomial,
+/// the hash functions, the definition of a word.
 impl fmt::Display for MethodParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.", self.method())?;

@@ -230,7 +230,7 @@ pub struct Supplies {
     pub seed: Option<Arc<Seed>>,
 }
 
-/// The most slots of a `Sketch_n`, each of which costs time at every byte.
+/// The most slots of a `Sketch_n`; each slot costs time at every byte.
 const MOST_SLOTS: u32 = 1 << 12;
 
 /// The most fingerprints of a `Min_n`.

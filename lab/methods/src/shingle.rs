@@ -102,7 +102,7 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// Which shingles of a document are kept.
+/// The rule for the shingles of a document that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sample {
     /// The values that this number divides.
@@ -119,7 +119,7 @@ pub enum Sample {
 pub struct ShingleParams {
     /// The number of words of a shingle.
     pub words: u32,
-    /// Which shingles are kept.
+    /// The rule for the shingles that are kept.
     pub sample: Sample,
     /// The secret, if there is one.
     pub seed: Option<Arc<Seed>>,

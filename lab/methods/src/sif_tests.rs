@@ -136,7 +136,7 @@ fn seventy_underlines_give_one_fingerprint_at_most() {
         [49, 50, 70, 99, 100, 1000].map(underlines),
         [0, 1, 1, 1, 2, 20]
     );
-    // There is not one for each of the 21 windows, all of which would be kept.
+    // There is only one, not one for each of the 21 windows, though all have the required zeros.
     assert_eq!(by_powers(&[b'_'; 50], &with(P_255_OF_256)) % 256, 0);
 }
 

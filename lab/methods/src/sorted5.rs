@@ -12,7 +12,7 @@
 //! (see below). [`crate::vocabulary`] may leave words out or change them. A text of fewer than five
 //! words has no chunk.
 //!
-//! # What is counted
+//! # Counts
 //!
 //! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of
 //! hashes. Then the estimate is not an upper bound, although section 4.2 uses it as one. Say that A
@@ -58,7 +58,7 @@ pub struct Sorted5Params {
     pub bits: u32,
     /// The hash of chunks.
     pub hash: ChunkHashing,
-    /// Which words count, and in which form.
+    /// The words that count, and their forms.
     pub vocabulary: Vocabulary,
 }
 
@@ -315,8 +315,8 @@ impl Waiting {
     }
 }
 
-/// The hashes of the chunks of a text that comes in pieces of any size. They are the upper 64 bits,
-/// of which the paper keeps the upper n.
+/// The hashes of the chunks of a text that comes in pieces of any size. They are the upper 64 bits;
+/// the paper keeps the upper n of these.
 #[derive(Debug)]
 pub struct SortedChunker {
     sorted: Sorted,

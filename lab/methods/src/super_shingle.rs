@@ -6,8 +6,8 @@
 //!
 //! **Figures.** Two documents with a common super shingle are *near*, and the score is then the
 //! resemblance that their sketches estimate ("If we want a higher threshold we can compute their
-//! actual resemblance"). Without a common super shingle it is 0, whatever the sketches are. The
-//! paper does not give the length; see [`DEFAULT_LENGTH`].
+//! actual resemblance"). Without a common super shingle it is 0, for any sketches. The paper does
+//! not give the length; see [`DEFAULT_LENGTH`].
 //!
 //! **Refuses containment**: further shingles of the larger document come between those of the
 //! smaller one, so no sequence stays complete.

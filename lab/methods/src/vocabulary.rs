@@ -1,4 +1,4 @@
-//! Which words count, and in which form: dictionaries, lemmas, stems.
+//! Selects the words that count, and their forms: dictionaries, lemmas, stems.
 //!
 //! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
 //! (section 3.1), and later only ask "whether the word is present in the dictionary or not"
@@ -23,7 +23,7 @@ use thiserror::Error;
 
 use resemble_core::words::WordTexts;
 
-/// Which words count, and in which form.
+/// The words that count, and their forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The only words that count.

@@ -107,8 +107,8 @@ impl ArraysFolder {
         let _turn = LockedFolder::alone(&self.path).map_err(ArraysError::io("lock", &self.path))?;
         let merged = self.merge(self.open().as_ref(), update, stays);
         match merged {
-            // The old state is damaged, so the new one is made from nothing. Documents that only
-            // the old state had are added again when somebody asks about them.
+            // The old state is damaged, so the new one is made from nothing. Documents of only the
+            // old state are added again by the next question about them.
             Err(error) if error.is_damage() => {
                 tracing::warn!(%error, "arrays are made anew");
                 self.merge(None, update, stays)

@@ -1,9 +1,9 @@
 //! Work that is shared among processes of the running program.
 //!
-//! A process gets a folder to work in and its number. A file in the folder says what is to be done,
-//! and the results are files as well. The machines of a cluster would divide the work in the same
-//! way, with the same files: values by range for building, documents by range for searching
-//! (section 4.5).
+//! A process gets a folder to work in and its number. A file in the folder describes the job, and
+//! the results are files as well. The machines of a cluster would divide the work in the same way,
+//! with the same files: values by range for building, documents by range for searching (section
+//! 4.5).
 //!
 //! If one process fails, the whole work fails, and the standard error of that process is the
 //! reason. A process dies with the one that started it.
@@ -24,7 +24,7 @@ use super::{ArraysError, CommonChunks, MappedParts};
 /// The first argument of a worker for arrays.
 const WORKER: &str = "arrays-worker";
 
-/// The file that says what is to be done.
+/// The file that describes the job.
 const JOB: &str = "job";
 
 /// A search for the pairs of documents.
@@ -149,7 +149,7 @@ pub fn worker() -> Option<ExitCode> {
         return None;
     }
     let arguments: Vec<OsString> = arguments.collect();
-    // Nobody wants the results once the process that started this one has ended.
+    // The results are useless once the process that started this one has ended.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     Some(match work(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

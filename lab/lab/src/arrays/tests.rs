@@ -19,7 +19,7 @@ fn params() -> MethodParams {
     MethodParams::new(Method::Sorted5, &settings).expect("right")
 }
 
-/// A document with these chunks, of which the upper eight bits are the value.
+/// A document with these chunks; their upper eight bits are the value.
 fn signature(chunks: &[u16]) -> MethodSignature {
     let values = chunks.iter().map(|&chunk| u64::from(chunk) << 48);
     select(&params(), &Features::of_values(values))

@@ -1,5 +1,4 @@
-//! Answers questions in this process, from a cache of the laboratory's own beside that of
-//! `resemble`.
+//! Answers questions in this process, from the laboratory's own cache next to that of `resemble`.
 
 use std::path::Path;
 
@@ -62,7 +61,7 @@ impl Backend {
         self.local.params()
     }
 
-    /// Looks at every path of the question anew.
+    /// Updates the index for every path of the question.
     pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         self.local.refresh(ui, paths)
     }

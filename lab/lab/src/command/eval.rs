@@ -2,7 +2,7 @@
 //!
 //! The folder is only read; all files of a report go into the folder of `-o`. Most experiments use
 //! texts in memory, as many as `--max-bytes` allows. The experiment of Broder et al. streams all
-//! texts and works on disk, beside its report.
+//! texts and works on disk, next to its report.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -200,7 +200,7 @@ fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliR
     ui.lines(&lines, b'\n')
 }
 
-/// Refuses options that the method does not have, before any file is looked at.
+/// Refuses options that the method does not have, before any file is read.
 fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     let wrong = |why: String| Err(CliError::Usage(why));
     let given = [

@@ -1,4 +1,4 @@
-//! Which window and which rate to take for a folder: the reasoning of Cherkasova et al. 2009, with
+//! Recommends a window and a rate for a folder: the reasoning of Cherkasova et al. 2009, with
 //! figures of the folder.
 //!
 //! The formulas are in [`resemble_methods::guide`]. Their input is measured here: the sizes of the

@@ -77,8 +77,8 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// Sets the folder for what is cached in files, and whether files may stay there. By default it
-    /// is the folder of temporary files, where nothing stays.
+    /// Sets the folder for cached files, and whether files may stay there. By default it is the
+    /// folder of temporary files, where nothing stays.
     #[must_use]
     pub const fn with_folder(self, folder: &'a Path, stays: bool) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// The folder for what is cached in files, and whether files may stay there.
+    /// The folder for cached files, and whether files may stay there.
     pub(super) fn folder(&self) -> (PathBuf, bool) {
         let folder = self
             .folder

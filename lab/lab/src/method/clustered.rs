@@ -323,7 +323,7 @@ impl WorkFolder {
     }
 }
 
-/// Makes the folder, and waits until nobody else works there.
+/// Makes the folder, and waits until no other process works there.
 fn lock(folder: &Path) -> Result<LockedFolder, PhaseError> {
     LockedFolder::alone(folder).map_err(|source| PhaseError::Folder {
         path: folder.to_owned(),

@@ -71,8 +71,8 @@ pub fn groups(
         .collect()
 }
 
-/// The sets of files that all share at least `least` fingerprints, and none of which is part of
-/// another one. Only sif has them.
+/// The sets of files that all share at least `least` fingerprints. None is part of another set.
+/// Only sif has them.
 pub fn interesting_sets(
     grouping: &GroupsAnswer,
     least: u64,

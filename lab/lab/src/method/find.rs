@@ -61,8 +61,7 @@ pub(super) fn find(
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
-/// The interval that an estimate from sketches lies in. None for other methods, and none where
-/// nothing was sampled.
+/// The interval of an estimate from sketches. `None` for other methods, or if nothing was sampled.
 fn interval(
     params: &MethodParams,
     own: &MethodSignature,

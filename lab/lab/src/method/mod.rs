@@ -151,7 +151,7 @@ impl<'a> MethodContext<'a> {
         CachedSignatures::new(self.snapshot, self.params.to_string(), self.cache)
     }
 
-    /// The files of the scope that could not be looked at, and these, by path.
+    /// The files of the scope that could not be read, and `further` errors, by path.
     fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
         let mut errors = self.scoped.errors.clone();
         errors.extend(further);

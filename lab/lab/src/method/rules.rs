@@ -26,7 +26,7 @@ use expression::Rule;
 pub use facts::FileFacts;
 pub use parser::RuleError;
 
-/// Which two files may be in a group together.
+/// The rules for two files that may be in a group together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairRules {
     /// The least share of the larger size that the smaller size must have.

@@ -36,7 +36,8 @@ impl PairScores {
         Self::of_scores(&Scores::of_shares(overlap))
     }
 
-    /// The scores by sorted5 of two files of which neither is asked about; see [`Self::both_ways`].
+    /// The scores by sorted5 of two files, neither of which is the subject; see
+    /// [`Self::both_ways`].
     pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
         let scores = Self::of_overlap(overlap);
         let back = Figure::from(overlap.b_in_a().value());
@@ -60,8 +61,8 @@ impl PairScores {
         }
     }
 
-    /// The scores of two files of which neither is asked about. A figure that depends on which one
-    /// is asked about is the larger of the two.
+    /// The scores of two files, neither of which is the subject. A figure that depends on the
+    /// subject is the larger of the two.
     pub fn both_ways(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         let scores = Self::of(params, a, b);
         if params.method().is_symmetric() {

@@ -115,14 +115,14 @@ pub struct GroupsAnswer {
     pub pairs: Vec<crate::question::MethodPairRow>,
     /// For clusters out of core, the files with equal sketches, by their places.
     pub same: Vec<Vec<u32>>,
-    /// For clusters out of core, links between files, each of which stands for all with its sketch.
+    /// For clusters out of core, links between files; each file represents all with its sketch.
     pub links: Vec<MethodLinkRow>,
     /// For clusters out of core, the commonest ignored shingles.
     pub common: Vec<MethodCommonRow>,
 }
 
 impl GroupsAnswer {
-    /// Sorts rows by what they are.
+    /// Splits rows by their kind.
     pub fn of_rows(rows: Vec<MethodRow>) -> Self {
         let mut grouping = Self::default();
         for row in rows {

@@ -55,7 +55,7 @@ impl Policy {
     }
 }
 
-/// Two documents that a policy links, each of which represents all with its sketch.
+/// Two documents that a policy links; each represents all with its sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterLink {
     /// The first document.

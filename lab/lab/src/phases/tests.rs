@@ -207,8 +207,8 @@ fn schemes() -> impl Strategy<Value = MethodParams> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The four phases find what comparing every pair finds, whatever is ignored and whatever the
-    /// policy is.
+    /// The four phases find the same pairs as comparing every pair, for any ignored shingles and
+    /// any policy.
     #[test]
     fn phases_are_every_pair_compared(
         made in collections(),
@@ -237,8 +237,8 @@ proptest! {
         prop_assert_eq!(fresh(&with, &made, &policy), fresh(&without, &made, &policy));
     }
 
-    /// Several batches make the clusters, links and counts of one batch, whatever becomes common on
-    /// the way.
+    /// Several batches make the clusters, links and counts of one batch, even if shingles become
+    /// common meanwhile.
     #[test]
     fn batches_are_as_one(
         made in collections(),

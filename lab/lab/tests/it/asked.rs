@@ -126,7 +126,7 @@ fn what_a_method_cannot_tell_is_null_or_refused() {
                 "{row}"
             );
         }
-        // It is refused before any file is looked at: there is no such file.
+        // It is refused before any file is read: there is no such file.
         let refused = env.run([
             "pairs",
             "no/such/dir",

@@ -193,7 +193,7 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
     let late = edited(&text(1, 3000), 90);
     scene.write("late", &late);
     scene.scan();
-    // The old files cannot be read any more, and need not be.
+    // The old files are moved away; they need not be read again.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }

@@ -78,7 +78,7 @@ fn what_was_signed_once_is_not_read_again() {
         let cache = SignatureCache::in_index(&scene.index);
         let before = commits();
         let first = ask(&scene, method, all_pairs(), cache);
-        // Fingerprints of sif have 22 bits: strangers may share one.
+        // Fingerprints of sif have 22 bits, so unrelated files may share one.
         let best = ("a".to_owned(), "b".to_owned());
         assert_eq!(names(&first).first(), Some(&best), "{method}");
         assert_eq!(commits(), before + 1, "{method}");

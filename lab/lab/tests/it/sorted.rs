@@ -1,4 +1,4 @@
-//! sorted5: arrays and signatures give the same answers, whatever happens to the files.
+//! sorted5: arrays and signatures give the same answers after any change of the files.
 
 use std::path::{Path, PathBuf};
 

@@ -15,7 +15,7 @@ use crate::phases::{ClusterBatch, ClusterPlan, PhaseResults, Policy, SketchedDoc
 /// The lengths of super shingles that are compared.
 const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 
-/// About how many links are looked at.
+/// The approximate number of links that are tested.
 const LINKS: u64 = 60_000;
 
 /// The number of texts that parts are cut from.
