@@ -148,7 +148,6 @@ pub(crate) struct Paper {
 /// A stretch of a line on the screen: text of one run, or of none.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// The text.
     pub(crate) text: String,
     /// The number of the run.
     pub(crate) run: Option<u32>,

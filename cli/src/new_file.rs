@@ -71,7 +71,6 @@ impl NewFile {
         file.keep()
     }
 
-    /// Returns the writer of the file.
     pub(crate) const fn writer(&mut self) -> &mut BufWriter<File> {
         &mut self.file
     }

@@ -539,7 +539,6 @@ fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigErro
     }
 }
 
-/// Returns the folder of a `[[catalogue]]`.
 fn catalogue_folder(
     path: &Path,
     in_file: &dyn Fn(&Path) -> PathBuf,

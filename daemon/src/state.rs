@@ -242,7 +242,6 @@ impl Shared {
         *self.documents.lock() = Some(documents);
     }
 
-    /// Returns the store of the templates.
     pub(crate) const fn template_store(&self) -> Option<&templates::Store> {
         self.templates.as_ref()
     }

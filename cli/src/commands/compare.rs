@@ -63,7 +63,6 @@ pub(super) fn answer(
     question::answer(ui, env, global, &asked, &mut Compare { args, classes })
 }
 
-/// Returns the question.
 fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
     // The parser has already refused a call without A and B.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {

@@ -50,7 +50,6 @@ fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     }
 }
 
-/// Connects to a socket.
 fn connect(socket: &Path) -> CliResult<UnixStream> {
     UnixStream::connect(socket).map_err(|error| {
         let socket = socket.display();

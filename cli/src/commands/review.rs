@@ -53,7 +53,6 @@ enum Step {
     Next,
     /// The clusters as they are now.
     Again,
-    /// The end.
     End,
 }
 

@@ -30,7 +30,6 @@ use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 use crate::question::Asked;
 
-/// One sweep.
 struct Sweep {
     /// Its catalogue, or the directories as they are now.
     roots: Vec<Named>,

@@ -218,7 +218,6 @@ impl ToolKind {
     }
 }
 
-/// All tools.
 pub(super) fn all() -> Vec<Tool> {
     ToolKind::ALL.into_iter().map(ToolKind::tool).collect()
 }

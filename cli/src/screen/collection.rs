@@ -75,7 +75,6 @@ pub(crate) struct FileGroup {
     pub(crate) share: Fraction,
 }
 
-/// A file of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupFile {
     pub(crate) path: PathText,
@@ -104,7 +103,6 @@ pub(crate) struct Collection {
 /// A folder or a file in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FolderRow {
-    /// Its path.
     pub(crate) path: PathText,
     /// The file; `None` for a folder.
     pub(crate) file: Option<usize>,

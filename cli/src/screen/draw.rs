@@ -59,7 +59,6 @@ const HELP: [&str; 17] = [
     "No file is changed here. The plan is a script: read it, then run it with sh.",
 ];
 
-/// Draws the screen.
 pub(crate) fn draw(screen: &Screen, look: &Look, frame: &mut Frame<'_>) {
     let area = frame.area();
     let buffer = frame.buffer_mut();

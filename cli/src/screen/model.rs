@@ -46,7 +46,6 @@ pub(crate) enum Effect {
     Quit,
     /// Show two files side by side.
     Compare(PathText, PathText),
-    /// Write a plan.
     Write(PlanOrder),
 }
 
@@ -100,7 +99,6 @@ pub(crate) enum Prompt {
     Help,
 }
 
-/// The screen.
 #[derive(Debug)]
 pub(crate) struct Screen {
     /// The subject of the question, for the first line.

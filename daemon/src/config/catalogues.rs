@@ -41,7 +41,6 @@ impl CatalogueFolder {
         })
     }
 
-    /// Returns the folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -6,7 +6,6 @@ use resemble_proto::number::{Fraction, share, size};
 use resemble_proto::pattern::{self, BadPattern};
 use serde::{Deserialize, Deserializer, de};
 
-/// The words of a list.
 pub(super) fn words(list: &[Word]) -> Vec<AlertWord> {
     list.iter().map(|word| word.0).collect()
 }

@@ -23,7 +23,6 @@ struct Covering {
     number: Option<u64>,
 }
 
-/// The mount points.
 #[derive(Debug)]
 pub(super) struct MountPoints {
     covering: BTreeMap<PathBuf, Covering>,

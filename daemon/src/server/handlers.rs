@@ -220,7 +220,6 @@ pub(super) fn watch_row(context: &Context, root: &RootOptions) -> WatchRow {
     }
 }
 
-/// The row of a catalogue.
 pub(super) fn catalogue_row(context: &Context, path: &Path) -> WatchRow {
     let root = RootOptions {
         text: true,

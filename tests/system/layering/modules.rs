@@ -94,7 +94,6 @@ fn graphs(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<Names, Graph> {
     graphs
 }
 
-/// Returns the module of a file.
 fn module(file: &Path) -> Names {
     let names = file.with_extension("");
     let mut names: Names = names

@@ -16,7 +16,6 @@ use crate::error::{CliError, CliResult};
 /// A work tree: its folder, a real path.
 pub(super) struct WorkTree(pub(super) PathBuf);
 
-/// A change that is staged.
 pub(super) struct StagedChange {
     /// The path below the root.
     pub(super) path: PathBuf,

@@ -18,7 +18,6 @@ pub(in crate::commands) struct Unit {
     text: &'static str,
 }
 
-/// The unit of the daemon.
 pub(in crate::commands) const DAEMON: Unit = Unit {
     name: "resembled.service",
     text: include_str!("../../../../systemd/resembled.service"),

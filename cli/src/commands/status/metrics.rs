@@ -42,7 +42,6 @@ const OF_ROOTS: [RootFigure; 8] = [
     }),
 ];
 
-/// A figure of the daemon.
 type DaemonFigure = (&'static str, Kind, &'static str, fn(&StatusAnswer) -> u64);
 
 const OF_DAEMON: [DaemonFigure; 22] = [

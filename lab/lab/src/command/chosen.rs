@@ -215,7 +215,6 @@ impl Parameters {
     }
 }
 
-/// `pairs`.
 pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
     let RowArgs {
         method: method_args,
@@ -307,7 +306,6 @@ fn pair_of(row: MethodRow) -> Option<FoundPair> {
     }
 }
 
-/// `dump`.
 pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
     let chosen = chosen(&args.method)?;
     let (named, mut errors) = names::resolve(&args.roots);

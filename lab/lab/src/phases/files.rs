@@ -228,7 +228,6 @@ impl RecordWriter {
     }
 }
 
-/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PhaseFileHeader {
     pub(super) id: String,

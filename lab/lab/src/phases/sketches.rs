@@ -32,7 +32,6 @@ pub(super) struct Sketches {
 }
 
 impl Sketches {
-    /// Opens the file at `path`.
     pub(super) fn open(path: &Path) -> Result<Self, PhaseError> {
         let (file, header) = open(path, PhaseFile::Sketches)?;
         Ok(Self {

@@ -19,7 +19,6 @@ use crate::phases::SketchedDocument;
 /// The number of files that are read before more are listed.
 const BLOCK: usize = 1 << 12;
 
-/// The totals of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderTotals {
     /// The number of texts.
