@@ -113,8 +113,8 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// Resolves a required path by `find`. With a list `missing`, a path that does not exist is added
-/// to it, because a document lists it among its errors.
+/// Resolves a required path by `find`. If there is a list `missing`, a path that does not exist is
+/// added to it: documents list such paths as errors.
 pub fn needed(
     shown: &Path,
     find: impl Fn(&Path) -> CliResult<Named>,

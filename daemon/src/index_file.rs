@@ -11,8 +11,8 @@ use resemble_index::{Index, OpenError, Options as IndexOptions};
 use crate::config::Config;
 use crate::{LAST_ANSWERS, StartError, indexer};
 
-/// The time that a start waits for an index that is in use. A killed daemon may have been about to
-/// run a program for an alert, and that holds the lock until it is executed.
+/// The time that a start waits for an index that is in use. A killed daemon may have been starting
+/// a program for an alert. Its child holds the lock until it executes the program.
 const LAST_USE: Duration = Duration::from_secs(1);
 
 pub(crate) fn open_index(

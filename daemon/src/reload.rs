@@ -3,7 +3,7 @@
 //! These are the roots with their rules (`exclude`, `max-size` and so on), the folders of
 //! catalogues, the alert rules, and the sinks of alerts. An unchanged root is not scanned again.
 //! All other keys determine how the index is made or where files are, and need a restart. The
-//! journal and `status` name changed keys of that kind until the daemon is restarted or the file is
+//! journal and `status` name changed keys of that kind until a restart, or until the file is
 //! restored. An invalid configuration changes nothing, and is reported in the same way.
 
 use std::path::Path;

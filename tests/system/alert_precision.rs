@@ -1,9 +1,9 @@
 //! Measures how many alerts of a day of edits are right, and how many are missed.
 //!
-//! The tree of a person has letters in many versions, documents of one program, sources under one
-//! long licence, and a work tree. The steps of a day change it while the daemon runs. For each step
-//! the test knows which file now resembles which other, or that none does. `docs/accuracy.md` has
-//! the figures.
+//! The tree of a person has letters in many versions and documents of one program. It also has
+//! sources under one long licence, and a work tree. The steps of a day change it while the daemon
+//! runs. For each step the test knows which file now resembles which other, or that none does.
+//! `docs/accuracy.md` has the figures.
 
 use std::collections::BTreeSet;
 use std::fs;

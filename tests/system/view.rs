@@ -64,8 +64,8 @@ fn listing(path: impl AsRef<Path>) -> Vec<String> {
     names.map(|n| n.to_string_lossy().into_owned()).collect()
 }
 
-/// The view is mounted at `resemble/view` in the runtime folder, and a symbolic link at a
-/// convenient path leads to it. `status` names both.
+/// The view is mounted at `resemble/view` in the runtime folder. A symbolic link at a convenient
+/// path leads to it. `status` names both.
 #[test]
 fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     if !fuse_works() {

@@ -340,8 +340,8 @@ impl Local {
         })
     }
 
-    /// Dumps the roots. The whole cache is verified first, because a dump is sent as it is made and
-    /// must not meet damage half-way.
+    /// Dumps the roots. The whole cache is verified first. A dump is sent while it is made, so
+    /// damage must not be found half-way.
     pub(super) fn dump(
         &mut self,
         roots: Vec<PathText>,

@@ -223,9 +223,8 @@ impl Verb for Find<'_> {
     }
 }
 
-/// Returns the place of a row on a terminal. Versions of the file are first, then its containers,
-/// its parts, files that share a part with it, and its quotations. Rows of one place keep their
-/// order.
+/// Returns the place of a row on a terminal. The order is: versions of the file, its containers,
+/// its parts, files that share a part, and quotations. Rows of one place keep their order.
 fn place(row: &FindRow) -> u8 {
     match row.relation {
         Some(Relation::Identical | Relation::SameText | Relation::Near) => 0,

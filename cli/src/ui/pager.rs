@@ -3,8 +3,8 @@
 //! 1. A pager runs only for output that does not fit the screen. The first screenful is held back,
 //!    and printed directly if nothing follows. So a short answer costs no process, and no pager
 //!    affects the terminal.
-//! 2. A missing pager is no error. All output is kept until the pager has ended, and printed
-//!    directly if it never started (the shell exits with 126 or 127).
+//! 2. A missing pager is no error. All output is kept until the pager has ended. It is printed
+//!    directly if the pager never started (the shell exits with 126 or 127).
 //! 3. A user may quit the pager early. Further output is dropped, and the exit code is that of the
 //!    answer. So the pager is a child of this process and does not replace it: `resemble covered
 //!    DIR --by ROOT && …` depends on the exit code.

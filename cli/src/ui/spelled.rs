@@ -1,8 +1,8 @@
 //! Tables and documents that land on a terminal, with what it would obey spelled out.
 //!
 //! Programs want raw names, so a pipe or a file gets every byte. On a terminal a name must not
-//! change the screen. There a hidden character becomes `\u001b`, which in JSON is the same value,
-//! and a byte that is no UTF-8 becomes `\xff`.
+//! change the screen. There a hidden character becomes `\u001b`, which in JSON is the same value. A
+//! byte that is no UTF-8 becomes `\xff`.
 
 use std::io::{self, Write};
 use std::str::Utf8Error;

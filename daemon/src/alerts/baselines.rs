@@ -2,8 +2,8 @@
 //!
 //! A file is assessed some seconds after its change, against the index before that. A snapshot
 //! would suffice, but while it exists, no page that it can see is reused. A file that is rewritten
-//! all the time would keep one for ever, and the index would grow with every commit. So the
-//! required facts are read from the snapshot soon after the change, as ids, and the snapshot is
+//! all the time would keep one for ever. The index would then grow with every commit. So the
+//! required facts are read from the snapshot soon after the change, as ids. Then the snapshot is
 //! dropped.
 //!
 //! Neighbours are stored as contents, not as files: contents never change, and their ids are not

@@ -1,9 +1,9 @@
 //! The alerts that were raised: in memory for questions, in a JSON-lines file for later starts.
 //!
-//! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to
-//! be read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
-//! [`KEPT`]. A full disk does not stop alerts: they stay in memory, and the journal has them. The
-//! file is written anew when there is space.
+//! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first. Other programs
+//! may read it, too. It is bounded: beyond `MOST_LINES` it is written anew with the last [`KEPT`].
+//! A full disk does not stop alerts: they stay in memory, and the journal has them. The file is
+//! written anew when there is space.
 //!
 //! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that the
 //! next alert does not end up in it. Its number is not reused, because somebody may have seen it.

@@ -10,8 +10,8 @@
 //! [`baselines`] stores the earlier state of a file. [`batching`] decides when alerts are due and
 //! limits their number. [`novelty`] decides which files are similar and which of these deserve an
 //! alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module is the thread
-//! that joins them. It only reads snapshots and never delays the indexer. It reads from the
-//! snapshot before a change as soon as it can, and drops that snapshot after at most `MOST_LATE`.
+//! that joins them. It only reads snapshots and never delays the indexer. It reads the snapshot
+//! before a change as soon as it can, and drops it after at most `MOST_LATE`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -17,8 +17,8 @@
 //!    archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
 //!    news again.
-//! 8. **Small files** (under 1 KiB, or the size that the root sets) only count in a copied tree,
-//!    and only if they are identical.
+//! 8. **Small files** (under 1 KiB, or the size that the root sets) only count in a copied tree, if
+//!    they are identical.
 //!
 //! A document is judged by its text. While that is unknown ([`Verdict::NotYet`]), only an identical
 //! copy is news.

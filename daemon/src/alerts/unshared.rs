@@ -2,9 +2,9 @@
 //!
 //! Nearly every change is of this kind: a line is added to a text, or a sentence is rewritten. A
 //! search for similar files, before and after, reads a posting list for each sample, and most
-//! samples are unchanged. Similarity is known by chunks and samples. If no other file has a new
-//! chunk or sample, every file that resembles this one now shared as much with its previous state.
-//! So only the new ones are looked up, without any search for either state.
+//! samples are unchanged. Similarity is known by chunks and samples. Suppose that no other file has
+//! a new chunk or sample. Then every file that resembles this one now shared as much with its
+//! previous state. So only the new ones are looked up, without any search for either state.
 //!
 //! There is one limit, as in [`super::new_bytes`]. A file may share 79 % of another, and then 81 %
 //! because something else was deleted. That is found only if it lost more than a sixteenth.

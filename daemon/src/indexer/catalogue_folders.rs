@@ -8,9 +8,10 @@
 //! 1. **Catalogues are copied**, as by `resemble catalogue add`. An unreachable folder, such as one
 //!    on an unmounted disk, removes nothing.
 //! 2. **A file is read when its stat differs** from the one that was imported or refused.
-//! 3. **A file that may still be written is left alone** for [`SETTLED`], unless a barrier asks or
-//!    an event shows that it was closed or moved here. An unusable one is reported after [`TOLD`],
-//!    because a slow copy is truncated until it is complete. The previous catalogue stays.
+//! 3. **A file that may still be written is left alone** for [`SETTLED`]. A barrier ends the wait,
+//!    and so does an event that it was closed or moved here. An unusable one is reported after
+//!    [`TOLD`], because a slow copy is truncated until it is complete. The previous catalogue
+//!    stays.
 //! 4. **By hand or by a folder**: a label that was imported by hand is not replaced. A label from a
 //!    folder can be neither imported nor removed by hand.
 //!

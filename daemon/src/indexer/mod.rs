@@ -35,9 +35,9 @@
 //! 10. **Documents are extracted** by threads of the index writer, while this thread does other
 //!     work. This thread writes finished parts. A barrier waits for the documents that were pending
 //!     before it.
-//! 11. **Small changes are made durable together**: at most a minute after the first, before a
-//!     barrier is answered, when an alert is raised, and at the end. If the daemon is killed
-//!     before, the scan of the next start finds them again.
+//! 11. **Small changes are made durable together**: a minute after the first at the latest. A
+//!     barrier, an alert or the end of the daemon makes them durable earlier. If the daemon is
+//!     killed before, the scan of the next start finds them again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};

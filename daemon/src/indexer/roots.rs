@@ -2,9 +2,9 @@
 //!
 //! A record of the index lists every root of the last run. Roots of `watch add` are watched again;
 //! the others show the next run what it no longer needs. The record states whether the first scan
-//! of a root was finished, because only then a changed file deserves an alert. It also lists the
-//! roots that `watch remove` took away. The configuration does not restore these; `watch add` does.
-//! A file has a copy: an index can be rebuilt from the tree, but these requests cannot.
+//! of a root was finished. Only then a changed file deserves an alert. It also lists the roots that
+//! `watch remove` took away. The configuration does not restore these; `watch add` does. A file has
+//! a copy: an index can be rebuilt from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Finds files that were changed under names that the indexer did not observe.
 //!
 //! An event names a directory and a name in it, never a file. The file is found by `lstat`, but the
-//! name may be gone by then. Examples are a hard link that existed for one write, a name in a
-//! short-lived folder, and a descriptor whose file never had the reported name. So:
+//! name may be gone by then. Examples are a hard link that existed for one write and a name in a
+//! short-lived folder. A descriptor's file may never have had the reported name. So:
 //!
 //! 1. A file with several names may be written under one that the index does not know. Then its
 //!    known names are checked as well: the new name may be gone before its turn.

@@ -8,9 +8,10 @@
 //! 2. The crate notify may or may not have forgotten these watches: that depends on what it knew
 //!    when the event arrived. It refuses to watch a path that it wrongly remembers ("already
 //!    done"). So a path removed from the table is *suspect*: it is unwatched before it is watched
-//!    again. Two other cases are suspect as well: a directory with another inode than in the table,
-//!    and a directory of a joint request that failed for some. If there are many suspects, as after
-//!    the move of a large tree, the source is first asked which of them it remembers.
+//!    again. Two other cases are suspect as well. One is a directory with another inode than in the
+//!    table. The other is a directory of a joint request that failed for some. If there are many
+//!    suspects, as after the move of a large tree, the source is first asked which of them it
+//!    remembers.
 //! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
 //!    event, as below a polled one. The new place is then found while the table has the old one.
 //!    Removing the watch of the old place later would remove that of the new one. So it is removed

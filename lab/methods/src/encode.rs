@@ -17,7 +17,7 @@
 //!
 //! A set of c random numbers of u bits costs about u - log2 c + 2 bits each: Rice code with 2^b
 //! near their mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits for each
-//! fingerprint of a file of 300 KB, half a percent of its bytes; the paper keeps 5 % and hopes for
+//! fingerprint of a file of 300 KB, half a percent of its bytes. The paper keeps 5 % and hopes for
 //! 2.
 //!
 //! A signature has one encoding: [`MethodSignature::decode`] refuses what

@@ -105,8 +105,8 @@ impl FeatureExtractor {
     /// All chunks in a hole are equal from the second one on, so they come as one feature with a
     /// count. Together they are the features of [`Self::update`]. A method of windows reads at most
     /// 16 KiB of zeros, because further windows are the same. The *set* of features is that of
-    /// [`Self::update`]. (sif skips zeros altogether, and an anchor of zeros counts only as often
-    /// as it occurs in these 16 KiB.)
+    /// [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as often as it occurs in
+    /// these 16 KiB.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;

@@ -13,8 +13,8 @@
 //! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which
 //! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are always
 //! kept, with p = 3 and 7 also 50 `@` (2^6), and 0x80 (2^7) and NUL with every p. Here p is 5
-//! modulo 8, which has the longest period that is possible modulo 2^30, and windows of only NUL or
-//! 0x80 are skipped. Otherwise padding would make all binary files similar.
+//! modulo 8, which has the longest period that is possible modulo 2^30. Windows of only NUL or 0x80
+//! are skipped. Otherwise padding would make all binary files similar.
 //!
 //! **Figure** (section 3). The share of the query file's fingerprints that are common, counted by
 //! occurrences, estimates the share of the query in the other file. It is above 1 if the other file

@@ -19,8 +19,8 @@
 //! has the chunks x, y, z, B has x and y, and x and y have the same hash. Then 2/3 of A is in B,
 //! but the sets give 1/2.
 //!
-//! Here A's real chunks are counted. A signature has v together with `a_v`, the arrays on disk have
-//! a document in the list of v as often as it has chunks of that hash, and
+//! Here A's real chunks are counted. A signature has v together with `a_v`. The arrays on disk have
+//! a document in the list of v once for each of its chunks with that hash. Then
 //!
 //! ```text
 //! common(A, B) = Σ_v min(a_v, b_v)      similarity of A to B = common / Σ_v a_v

@@ -2,7 +2,7 @@
 
 /// Counts how often each key comes.
 ///
-/// Keys are appended. Whenever there are twice as many entries as distinct keys were left the last
+/// Keys are appended. Once there are twice as many entries as distinct keys were left the last
 /// time, they are sorted and added up. That takes O(n log n) in total. Memory never has more than
 /// twice the distinct keys (or [`Tally::ROOM`]).
 #[derive(Clone, Debug)]

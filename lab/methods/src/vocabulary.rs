@@ -5,7 +5,7 @@
 //! (section 4.2): a word without a number did not count. **A word that is not in the dictionary is
 //! left out**, and its neighbours become neighbours of each other.
 //!
-//! An inflected word is another word to a hash, and in Czech two words that change places change
+//! To a hash, an inflected word is another word. In Czech, two words that change places change
 //! their endings as well (section 5, future work). There are two remedies. One is a table of basic
 //! forms ([`Lemmas`]). The other are the Snowball stemmers ([`Language`]; Porter 2001), which need
 //! no table but do not include Czech.

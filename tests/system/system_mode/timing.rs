@@ -58,8 +58,8 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
     };
     let text = shared_files();
     let shares = Path::new(SHARES);
-    // Listing a folder shows its names, but this folder may not be entered. It has one file without
-    // similar ones, one with equal files of others, and one equal to a file of the user.
+    // Listing a folder shows its names, but this folder may not be entered. One of its files is
+    // like no other, one equals files of others, and one equals a file of the user.
     fs::create_dir(shares.join("closed")).expect("a folder");
     fs::write(shares.join("closed/sole.txt"), prose(78, 9_000)).expect("a file");
     fs::write(shares.join("closed/copy.txt"), text).expect("a file");

@@ -1,5 +1,5 @@
-//! The state of the daemon in the text format of `OpenMetrics`, which Prometheus and the textfile
-//! collector of its node exporter read.
+//! The state of the daemon in the text format of `OpenMetrics`. Prometheus reads it, and so does
+//! the textfile collector of its node exporter.
 //!
 //! There are gauges and counters only: the collector refuses a file with types that it does not
 //! know, such as `info`.

@@ -10,8 +10,8 @@ use crate::judge::matched::Match;
 pub const LISTED: usize = 100;
 
 /// Returns whether a similar file is listed. It is if it is identical or has the same text.
-/// Otherwise, without common text, a quarter of the subject (a) is in it, or most of it is in the
-/// subject.
+/// Otherwise a quarter of the subject (a) must be in it, or most of it in the subject, without
+/// common text.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));

@@ -10,10 +10,10 @@
 //! them differ from each other. Copies are left out when the *otherwise different* contents of a
 //! piece are counted.
 //!
-//! A near-copy is defined as in `families`, which goes through all contents of a question. A
-//! question about one file needs one family only, and the subject may be outside of it (text from a
-//! pipe, an extract). A few lists and a sample of signatures decide that in the time of a listing.
-//! No content is read where samples leave a copy in doubt. The majority of the signatures that are
+//! A near-copy is defined as in `families`, which visits all contents of a question. A question
+//! about one file needs one family only. The subject may be outside of it, as text from a pipe or
+//! an extract. A few lists and a sample of signatures decide that in the time of a listing. No
+//! content is read where samples leave a copy in doubt. The majority of the signatures that are
 //! read decides for all.
 //!
 //! Digests choose among equally good copies, because ids depend on the order of scans.

@@ -14,9 +14,9 @@
 //! limits that error: if five of ten holders of a window show it, it still counts next to nothing.
 //!
 //! Every verb uses this rule with the counts that it has. [`Kinships`] takes them from the lists of
-//! a block, [`SubjectKin`] from the posting lists of a subject, `compare` from one pass over all
-//! contents. The windows of another content are read only if nothing else decides, and its first
-//! windows mostly suffice.
+//! a block, and [`SubjectKin`] from the posting lists of a subject. `compare` takes them from one
+//! pass over all contents. The windows of another content are read only if nothing else decides,
+//! and its first windows mostly suffice.
 
 use resemble_core::similarity::lower_end;
 use resemble_core::{ContentKind, Fingerprint, Signature};

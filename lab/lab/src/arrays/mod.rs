@@ -14,8 +14,8 @@
 //!    synced and never changed again; a new state has new parts, and `current` is replaced by a
 //!    rename. So parts can be mapped ([`resemble_mapped`]), and a reader of the old state keeps it.
 //! 2. **Memory.** Building holds one bucket in memory. Merging reads old lists from the mapped
-//!    parts, which the kernel may drop at any time, and writes through two buffers. Only eight
-//!    bytes for each document grow with the collection.
+//!    parts, which the kernel may drop at any time. It writes through two buffers. Only eight bytes
+//!    for each document grow with the collection.
 //! 3. **The first run is a merge into nothing**, and documents are removed by a merge too.
 //! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching.
 //!    For each range the running program starts a process of itself (`shards`). One process makes

@@ -1,9 +1,9 @@
 //! `--filter-cmd`: a program of the user decides which files may be in a group together.
 //!
-//! `sh -c` runs the program once. It reads a line for each two similar files and prints those lines
-//! again that it accepts, as `grep -v old/` does. A line is two names separated by a tab; tab,
-//! newline and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 count as an answer
-//! (`grep` ends with 1 if it prints nothing).
+//! `sh -c` runs the program once. It reads a line for each two similar files. It prints the lines
+//! that it accepts, as `grep -v old/` does. A line is two names separated by a tab. Tab, newline
+//! and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 count as an answer (`grep`
+//! ends with 1 if it prints nothing).
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*. The
-//! experiments are the table of section 3 with chunks of 5000, 1000 and 100 bytes, TTTD against the
-//! sliding window, and footnote 2.
+//! experiments repeat the table of section 3 with chunks of 5000, 1000 and 100 bytes. They also
+//! compare TTTD with the sliding window, and check footnote 2.
 //!
 //! The cuts of chunks are a matter of chance. So both ways to cut are compared on the same texts
 //! with their bytes renamed. That keeps the common parts and moves the cuts.

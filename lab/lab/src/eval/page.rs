@@ -1,6 +1,6 @@
 //! The output of an experiment in addition to its page.
 //!
-//! Pages are those of [`resemble_report::page`], with the plots of this laboratory, which have
+//! Pages are those of [`resemble_report::page`]. They include the plots of this laboratory, with
 //! logarithmic axes and the points of a paper.
 
 use std::fmt::Write as _;

@@ -2,8 +2,7 @@
 //!
 //! Signatures are records of the index under (params id, content id). A record holds the signatures
 //! of `BLOCK` contents, because records of one signature each would be mostly names. The index
-//! never gives the id of a content to another one, so a signature is only found under its own
-//! content.
+//! never reuses the id of a content. So a signature is only found under its own content.
 //!
 //! ```text
 //! method.register        the blocks of each params id; the id used last comes first

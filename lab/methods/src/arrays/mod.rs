@@ -18,8 +18,8 @@
 //! 1. **A document is in a list as often as it has chunks of that hash**, so that estimates are
 //!    never below exact figures: [`crate::sorted5`].
 //! 2. **Documents are numbered in the order of their keys** (ids of contents, which are never used
-//!    again). So old and new numbers are in the same order, lists stay sorted while they are
-//!    merged, and **merging gives the same bytes as building from nothing**.
+//!    again). So old and new numbers are in the same order, and lists stay sorted while they are
+//!    merged. **Merging gives the same bytes as building from nothing.**
 //! 3. **Ids take whole bytes**, as few as the number of documents needs (three in the paper). Ids
 //!    of bits would save at most seven bits each; bytes have an address, are copied without
 //!    shifting, and parts can be joined by copying.

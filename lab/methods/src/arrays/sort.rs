@@ -2,9 +2,9 @@
 //!
 //! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
 //! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
-//! Within it the sort begins with the least significant bytes and is stable, so the documents of a
-//! list stay in the order in which they came. Bytes that are the same in all values of the bucket
-//! are skipped. With 24 bits in 256 buckets, two bytes remain.
+//! Within it the sort begins with the least significant bytes. It is stable, so the documents of a
+//! list keep their order. Bytes that are the same in all values of the bucket are skipped. With 24
+//! bits in 256 buckets, two bytes remain.
 
 /// A chunk's value and a document that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! 2: [`super::short_texts`].
 //!
 //! [`resemble_methods::changes`] makes the corpus with known changes. The places of i changes are
-//! among those of i + 1 changes, so each curve is about texts that are edited more and more.
+//! among those of i + 1 changes. So each curve is about texts with more and more edits.
 
 mod equal;
 mod jenkins;
