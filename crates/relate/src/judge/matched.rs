@@ -2,7 +2,7 @@
 //!
 //! Two files can be compared by their bytes, their texts, their packed contents, or all that they
 //! hold. The row shows the strongest match: equal bytes, then equal texts, then the larger share.
-//! Of equal figures it shows those of the bytes.
+//! If figures are equal, it shows those of the bytes.
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Estimated, Interval, LEAST_JUDGED, Unit, too_small};
