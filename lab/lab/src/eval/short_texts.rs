@@ -179,6 +179,15 @@ impl FoundByMethods {
         format!("At 70 % of {seeds} seeds: {}.", steps.join("; "))
     }
 
+    /// How many pairs above 70 % at least this many methods find, a seed each.
+    fn by_at_least(&self, methods: u32) -> Draws {
+        let count = |pairs: &SimilarPairs| {
+            let found = pairs.values().filter(|by| by.count_ones() >= methods);
+            found.count() as f64
+        };
+        self.similar.iter().map(count).collect()
+    }
+
     /// Figure 9 as a table.
     fn pairs(&self, name: &str) -> Table {
         let mut columns = vec!["threshold %"];
@@ -335,10 +344,13 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
             points().map(|(x, draws)| (x, draws.least(), draws.greatest())),
         );
     }
-    plot.paper(
-        "paper, table 2",
-        paper.found.map(|pairs| (70.0, f64::from(pairs))),
-    );
+    for (label, methods) in [("by any", 1), ("by all four", 4)] {
+        plot.curve(label, [(70.0, found.by_at_least(methods).mean())]);
+    }
+    let at_70 = |pairs: u32| (70.0, f64::from(pairs));
+    plot.paper("paper, table 2", paper.found.map(at_70));
+    plot.paper("paper, correct", paper.correct.map(at_70));
+    plot.paper("paper, any, all four", [paper.any, paper.all].map(at_70));
     // As many entries as `Mod_100` has.
     let wanted = found.entries[0].mean().max(1.0);
     let size = (wanted.round() as u32).max(1);
