@@ -13,6 +13,7 @@
 mod args;
 mod backend;
 mod chosen;
+mod dump;
 mod eval;
 mod filter;
 mod find;
@@ -48,7 +49,8 @@ fn answer(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Find(args) => find::run(ui, env, global, &args),
         Command::Pairs(args) => chosen::pairs(ui, env, global, &args),
         Command::Groups(args) => groups::run(ui, env, global, &args),
-        Command::Dump(args) => chosen::dump(ui, env, global, &args),
+        Command::Dump(args) => dump::run(ui, env, global, &args),
+        Command::Export(args) => dump::export(ui, env, global, &args),
         Command::Eval(args) => eval::run(ui, &args),
         Command::Completions(args) => print_completions(ui, Cli::command(), args.shell),
         Command::Man(args) => print_manual(ui, Cli::command(), args.dir.as_deref()),

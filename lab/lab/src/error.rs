@@ -11,6 +11,7 @@ use resemble_proto::message::reason;
 use resemble_relate::AskError;
 
 use crate::arrays::ArraysError;
+use crate::method::exported::ExportError;
 
 /// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,9 @@ pub enum LabError {
     /// Clustering out of core cannot continue.
     #[error(transparent)]
     Phase(#[from] PhaseError),
+    /// An export cannot be used.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// The arrays of sorted5 cannot be made or read.
     #[error(transparent)]
     Arrays(#[from] ArraysError),

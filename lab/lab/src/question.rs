@@ -41,8 +41,19 @@ pub enum MethodQuestion {
     /// commonest ignored shingles ([`MethodRow::Common`]), the files with equal sketches
     /// ([`MethodRow::Same`]), the links ([`MethodRow::Link`]).
     Clusters(MethodClusters),
-    /// Asks for the signatures. The rows are [`MethodRow::Text`], a line for each file, by path.
-    Dump,
+    /// Asks for the signatures. The rows are [`MethodRow::Text`].
+    Dump(SignatureForm),
+}
+
+/// How signatures are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureForm {
+    /// A line for each file, by path.
+    Lines,
+    /// The list `All_Fingers` of sif: the files by number, then their fingerprints.
+    AllFingers,
+    /// An [export](crate::method::exported).
+    Export,
 }
 
 /// The parameters of clusters out of core.

@@ -53,6 +53,13 @@ Examples:
   resemble lab groups src --method sif --where 'a.suffix = b.suffix and b.size < 2 * a.size'
       Groups of files that a rule accepts.";
 
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  resemble lab export /media/disk --method shingle -o disk.sketches
+  resemble lab find draft.txt --in disk.sketches --method shingle
+      Which files of an unplugged disk resemble a draft (Broder et al. 1997: the sketches
+      suffice).";
+
 const DUMP_EXAMPLES: &str = "\
 Examples:
   resemble lab dump --method min --window 40 archive
@@ -129,6 +136,9 @@ pub(crate) enum Command {
     /// Print what the method keeps of each file
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
+    /// Write what the method keeps of each file into a file that is asked in place of the directory
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
     /// Repeat the papers' experiments on any folder of texts
     ///
     /// Writes a page (Markdown), tables (CSV) and plots (SVG) with figures to compare with those of
@@ -300,6 +310,23 @@ pub(crate) enum GroupsFormat {
     Jsonl,
 }
 
+/// `export`
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The directory whose files take part
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// The method.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// Write into FILE
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Which cache is used.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
 /// `dump`
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
@@ -309,6 +336,9 @@ pub(crate) struct DumpArgs {
     /// The method.
     #[command(flatten)]
     pub(crate) method: MethodArgs,
+    /// For sif: print the list All_Fingers of the paper, after the files by number
+    #[arg(long)]
+    pub(crate) all_fingers: bool,
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,

@@ -17,18 +17,22 @@ use resemble_report::quote::quoted;
 
 use super::args::CacheArgs;
 use crate::error::{LabError, MethodError};
+use crate::method::exported::{Exported, is_export};
 use crate::method::{self, SignatureCache};
 
 /// The file name of the cache.
 const CACHE: &str = "lab.redb";
 
-/// The cache of the laboratory, open for one question.
-pub(super) struct Backend {
-    local: Local,
+/// What answers one question.
+pub(super) enum Backend {
+    /// The cache of the laboratory.
+    Local(Box<Local>),
+    /// Exports, which need neither files nor a cache.
+    Exported(Box<Exported>, Params),
 }
 
 impl Backend {
-    /// Opens the cache for a question about these paths.
+    /// Opens the cache, or the exports, for a question about these paths.
     pub(super) fn open(
         ui: &mut Ui,
         env: &Env,
@@ -42,6 +46,18 @@ impl Backend {
                 quoted(&one.shown)
             )));
         }
+        let exports = named.iter().map(|one| &*one.real);
+        let exports: Vec<&Path> = exports.filter(|path| is_export(path)).collect();
+        if !exports.is_empty() {
+            if let Some(other) = named.iter().find(|one| !exports.contains(&&*one.real)) {
+                return Err(CliError::Usage(format!(
+                    "exports are asked without files, and {} is no export",
+                    quoted(&other.shown)
+                )));
+            }
+            let exported = Exported::read(&exports).map_err(LabError::from)?;
+            return Ok(Self::Exported(Box::new(exported), Params::default()));
+        }
         let file = places::cache_dir(env).map(|folder| folder.join(CACHE));
         let answering = cache.answering();
         let params = Params::default();
@@ -53,17 +69,23 @@ impl Backend {
                 human_size(answering.cache_size),
             ));
         }
-        Ok(Self { local })
+        Ok(Self::Local(Box::new(local)))
     }
 
     /// The parameters with which contents are digested.
-    pub(super) const fn params(&self) -> &Params {
-        self.local.params()
+    pub(super) fn params(&self) -> &Params {
+        match self {
+            Self::Local(local) => local.params(),
+            Self::Exported(_, params) => params,
+        }
     }
 
     /// Updates the index for every path of the question.
     pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
-        self.local.refresh(ui, paths)
+        match self {
+            Self::Local(local) => local.refresh(ui, paths),
+            Self::Exported(..) => Ok(()),
+        }
     }
 
     /// Asks a method. `subject` is the real path of the file that `find` is about.
@@ -74,7 +96,18 @@ impl Backend {
         subject: Option<&Path>,
     ) -> CliResult<Answer<MethodRow>> {
         let _progress = ui.progress("comparing");
-        self.local.answer(|snapshot, index, folder| {
+        let local = match self {
+            Self::Local(local) => local,
+            Self::Exported(exported, _) => {
+                let checked = exported.check(&request.params.to_string());
+                checked.map_err(LabError::from)?;
+                let index = exported.index();
+                let snapshot = index.snapshot().map_err(LabError::from)?;
+                let cache = SignatureCache::in_index(index);
+                return Ok(method::answer(&snapshot, request, None, cache)?);
+            }
+        };
+        local.answer(|snapshot, index, folder| {
             let subject = match subject {
                 Some(path) => snapshot.file_at(path)?,
                 None => None,
@@ -87,7 +120,9 @@ impl Backend {
 
     /// Puts the cache in order, after the answer was printed.
     pub(super) fn close(self, ui: &mut Ui) {
-        self.local.close(ui);
+        if let Self::Local(local) = self {
+            local.close(ui);
+        }
     }
 }
 

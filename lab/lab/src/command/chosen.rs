@@ -1,4 +1,4 @@
-//! The chosen method with its parameters; pairs and dump.
+//! The chosen method with its parameters; pairs.
 
 use std::fs;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use crate::question::{
 };
 use resemble_cli::args::{Global, Selection};
 use resemble_cli::commands::common_parameters;
-use resemble_cli::error::{CliError, CliResult, Outcome};
+use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
 use resemble_cli::names::{self, Named, ShownNames};
 use resemble_cli::ui::Ui;
@@ -30,7 +30,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::{CommonParameters, Head};
 use serde::Serialize;
 
-use super::args::{DumpArgs, MethodArgs, PairsArgs, RowArgs};
+use super::args::{MethodArgs, PairsArgs, RowArgs};
 use super::backend::{Backend, end, refused};
 use super::rows::FoundPair;
 
@@ -304,34 +304,4 @@ fn pair_of(row: MethodRow) -> Option<FoundPair> {
         MethodRow::Pair(row) => Some(FoundPair(row)),
         _ => None,
     }
-}
-
-pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
-    let chosen = chosen(&args.method)?;
-    let (named, mut errors) = names::resolve(&args.roots);
-    if named.is_empty() {
-        ui.soft_errors(&errors);
-        return Ok(Outcome::Incomplete);
-    }
-    let mut backend = Backend::open(ui, env, global, args.cache, &named)?;
-    let real = names::real_paths(&named);
-    backend.refresh(ui, &real)?;
-    let scope = Scope {
-        within: real,
-        ..Scope::default()
-    };
-    let answer = backend.ask(ui, &chosen.request(scope, MethodQuestion::Dump), None)?;
-    ui.redirect(args.output.as_deref());
-    ui.write(|out| {
-        answer.rows.iter().try_for_each(|row| match row {
-            MethodRow::Text(text) => out.write_all(text.as_bytes()),
-            _ => Ok(()),
-        })
-    })?;
-    ui.flush()?;
-    errors.extend(answer.errors);
-    let errors = names::tidy(errors, &ShownNames::of(&named));
-    ui.soft_errors(&errors);
-    backend.close(ui);
-    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }

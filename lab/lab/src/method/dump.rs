@@ -1,23 +1,34 @@
-//! `dump --method`: the signature of each file.
+//! `dump` and `export`: the signature of each file.
 //!
 //! ```text
-//! path TAB entry entry …
-//! entry    16 hex digits; then :LENGTH for a chunk, then *TIMES if it counts more than once
+//! lines          path TAB entry entry …
+//! entry          16 hex digits; then :LENGTH for a chunk, then *TIMES if it counts more than once
+//! All_Fingers    number TAB checksum TAB size TAB path, for each file; an empty line;
+//!                fingerprint TAB number, for each occurrence, in the order of the files
 //! ```
+//!
+//! **Paper** of the list: Manber 1994, section 3, which has the names in a file beside it.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use crate::question::MethodRow;
+use crate::question::{MethodRow, SignatureForm};
+use resemble_core::hash::content::digest;
+use resemble_core::{ContentDigest, ContentKind};
 use resemble_methods::{Method, MethodSignature};
 use resemble_proto::message::Answer;
+use resemble_relate::scope::ScopedFile;
 
-use super::MethodContext;
 use super::signed::Signed;
+use super::{MethodContext, exported};
 use crate::error::LabError;
 use resemble_query::dump::name_of;
 
-pub(super) fn dump(context: &MethodContext<'_>) -> Result<Answer<MethodRow>, LabError> {
+pub(super) fn dump(
+    context: &MethodContext<'_>,
+    form: SignatureForm,
+) -> Result<Answer<MethodRow>, LabError> {
     let signed = Signed::of(context, &mut context.cached())?;
     let has_chunks = matches!(context.params.method(), Method::Tttd | Method::Bsw);
     let of: HashMap<_, _> = signed
@@ -26,19 +37,78 @@ pub(super) fn dump(context: &MethodContext<'_>) -> Result<Answer<MethodRow>, Lab
         .map(|row| row.id)
         .zip(&signed.signatures)
         .collect();
-    let mut rows = Vec::new();
+    let (mut rows, mut fingers) = (Vec::new(), Vec::new());
+    if form == SignatureForm::Export {
+        rows.push(MethodRow::Text(exported::head(&context.params.to_string())));
+    }
     for file in &context.scoped.files {
-        let mut line = name_of(&file.path);
-        match of.get(&file.content) {
-            Some(signature) => push(&mut line, signature, has_chunks),
-            // An empty file has a line; a file that could not be read is among the errors.
-            None if file.size.0 == 0 => line.push('\t'),
-            None => continue,
+        let signature = of.get(&file.content).copied();
+        // An empty file has a line; a file that could not be read is among the errors.
+        if signature.is_none() && file.size.0 > 0 {
+            continue;
         }
-        line.push('\n');
+        let line = match form {
+            SignatureForm::Lines => line_of(&file.path, signature, has_chunks),
+            SignatureForm::AllFingers => {
+                let number = rows.len() + 1;
+                fingers.extend(signature.map(|signature| fingers_of(number, signature)));
+                let digest = digest_of(context, file)?.2;
+                let (size, name) = (file.size.0, name_of(&file.path));
+                format!("{number}\t{digest}\t{size}\t{name}\n")
+            }
+            SignatureForm::Export => {
+                let below = below(context, &file.path);
+                exported::file(below, digest_of(context, file)?, signature)
+            }
+        };
         rows.push(MethodRow::Text(line));
     }
+    if form == SignatureForm::AllFingers {
+        rows.push(MethodRow::Text("\n".to_owned()));
+        rows.extend(fingers.into_iter().map(MethodRow::Text));
+    }
     Ok(Answer::fresh(rows, context.errors(signed.errors)))
+}
+
+/// The size, kind and digest of a file's content.
+fn digest_of(
+    context: &MethodContext<'_>,
+    file: &ScopedFile,
+) -> Result<(u64, ContentKind, ContentDigest), LabError> {
+    let row = context.snapshot.content(file.content)?;
+    let (kind, digest) = row.map_or((ContentKind::Empty, digest(b"")), |row| {
+        (row.kind, row.digest)
+    });
+    Ok((file.size.0, kind, digest))
+}
+
+/// The path of a file below the folder of the question.
+fn below<'a>(context: &MethodContext<'_>, path: &'a Path) -> &'a Path {
+    let mut roots = context.scope.within.iter();
+    let below = roots.find_map(|root| path.strip_prefix(root.as_path()).ok());
+    below.unwrap_or(path)
+}
+
+/// A line of `All_Fingers` for each occurrence of a fingerprint.
+fn fingers_of(number: usize, signature: &MethodSignature) -> String {
+    let mut lines = String::new();
+    for entry in signature.entries() {
+        for _ in 0..entry.count {
+            // Writing to a string does not fail.
+            let _ = writeln!(lines, "{:x}\t{number}", entry.value);
+        }
+    }
+    lines
+}
+
+fn line_of(path: &Path, signature: Option<&MethodSignature>, has_chunks: bool) -> String {
+    let mut line = name_of(path);
+    match signature {
+        Some(signature) => push(&mut line, signature, has_chunks),
+        None => line.push('\t'),
+    }
+    line.push('\n');
+    line
 }
 
 fn push(line: &mut String, signature: &MethodSignature, has_chunks: bool) {

@@ -18,7 +18,7 @@
 //! 3. **Signatures know no files.** All pairs ([`all_pairs`]) are found among signatures, whether
 //!    of files or of sets that another program made ([`features`]).
 //! 4. **Catalogues** carry no signatures, and none can be made of files that only a catalogue has.
-//!    Such a question is refused.
+//!    Such a question is refused. An export ([`exported`]) has signatures and needs no files.
 //! 5. **Equal files need no method**: they are marked, and have a row even if the method keeps
 //!    nothing of them.
 
@@ -27,6 +27,7 @@ pub mod cache;
 mod clustered;
 pub mod clusters;
 mod dump;
+pub mod exported;
 pub mod features;
 mod find;
 mod pairs;
@@ -123,7 +124,7 @@ pub fn answer(
         MethodQuestion::Pairs(pairs) => pairs::pairs(&context, pairs)?,
         MethodQuestion::Groups(limits) => sets::groups(&context, *limits)?,
         MethodQuestion::Clusters(clusters) => clustered::clusters(&context, clusters)?,
-        MethodQuestion::Dump => dump::dump(&context)?,
+        MethodQuestion::Dump(form) => dump::dump(&context, *form)?,
     };
     answer.header.looked = Some(scoped.looked(snapshot));
     // A sample may miss a common run of any length.

@@ -486,3 +486,53 @@ fn shards_work_without_a_cache() {
         assert!(ran.err.contains("/nonexistent"), "{ran:?}");
     }
 }
+
+/// The list of sif's paper has every occurrence of a fingerprint, so searching it is `find`.
+#[test]
+fn all_fingers_finds_what_find_finds() {
+    let env = collection();
+    let dumped = env.run(["dump", "docs", "--method", "sif", "--all-fingers"]);
+    assert_eq!((dumped.code, dumped.err.as_str()), (0, ""));
+    let text = dumped.text();
+    let (files, fingers) = text.split_once("\n\n").unwrap();
+    let files: Vec<Vec<&str>> = files
+        .lines()
+        .map(|line| line.split('\t').collect())
+        .collect();
+    assert_eq!(files.len(), 8, "{text}");
+    let number = |name: &str| {
+        let file = files.iter().find(|file| file[3].ends_with(name)).unwrap();
+        file[0].parse::<u32>().unwrap()
+    };
+    assert_eq!(files[0][0], "1");
+    let mut all = resemble_methods::all_fingers::AllFingers::default();
+    let mut query = Vec::new();
+    for line in fingers.lines() {
+        let (value, file) = line.split_once('\t').unwrap();
+        let (value, file) = (
+            u64::from_str_radix(value, 16).unwrap(),
+            file.parse().unwrap(),
+        );
+        all.add(file, [value]);
+        query.extend((file == number("report.txt")).then_some(value));
+    }
+    let total = query.len() as f64;
+    let scanned = all.scan(query);
+    let args = ["find", "docs/report.txt", "--in", "docs", "--method", "sif"];
+    let json = env
+        .run(args.iter().chain(&["--min", "0", "--format", "json"]))
+        .json();
+    let results = json["results"].as_array().unwrap();
+    assert!(results.len() >= 4, "{json}");
+    for row in results {
+        let file = number(row["path"].as_str().unwrap());
+        let hits = scanned.iter().find(|hits| hits.file == file).unwrap();
+        let score = row["score"].as_f64().unwrap();
+        assert!(
+            (hits.occurrences as f64 / total - score).abs() < 1e-9,
+            "{row}"
+        );
+    }
+    let refused = env.run(["dump", "docs", "--method", "mod", "--all-fingers"]);
+    assert_eq!(refused.code, 2);
+}

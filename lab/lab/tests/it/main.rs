@@ -6,6 +6,7 @@
 mod asked; // methods: find, pairs, dump
 mod clusters; // clusters out of core: shingles and super shingles
 mod eval; // the papers' experiments
+mod exports; // sketches without the files
 mod groups; // methods: groups
 mod handed_over; // `resemble lab`
 mod kept; // the same answer with a cache and without

@@ -45,6 +45,7 @@ fn completions_and_manual_pages() {
             "resemble-lab-completions.1",
             "resemble-lab-dump.1",
             "resemble-lab-eval.1",
+            "resemble-lab-export.1",
             "resemble-lab-find.1",
             "resemble-lab-groups.1",
             "resemble-lab-man.1",
@@ -54,7 +55,7 @@ fn completions_and_manual_pages() {
     );
     let find = std::fs::read_to_string(env.path("pages/resemble-lab-find.1")).unwrap();
     assert!(find.contains("\\fBresemble lab find\\fR"), "{find}");
-    for verb in ["find", "pairs", "groups", "dump", "eval"] {
+    for verb in ["find", "pairs", "groups", "dump", "export", "eval"] {
         let page = env.path(format!("pages/resemble-lab-{verb}.1"));
         let page = std::fs::read_to_string(page).unwrap();
         let shown = format!(".SH EXAMPLES\n.PP\n\\fBresemble lab {verb} ");
