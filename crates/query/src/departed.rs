@@ -1,4 +1,4 @@
-//! Where what was at a path is now, by what the index saw go.
+//! Finds the present places of files that have left a path, from recorded removals.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,9 @@ use resemble_relate::renditions::{self, occurrences};
 
 use crate::find;
 
-/// What is known of each of the paths.
+/// Returns the known facts about each of the paths.
 ///
-/// To a caller who does not see everything, nothing is known of a path of which nothing is left
-/// that the caller can see.
+/// A caller who does not see everything learns about a path only if they can see a remaining copy.
 pub(crate) fn departed(
     snapshot: &Snapshot,
     request: &DepartedRequest,
@@ -48,8 +47,8 @@ pub(crate) fn departed(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Where it was renamed to, if it is there with other bytes than the known ones. The known bytes
-/// are looked up in [`places`].
+/// Returns the new path of a renamed file whose bytes have changed since. The known bytes are
+/// looked up in [`places`].
 fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, AskError> {
     let Some(to) = &departed.to else {
         return Ok(None);
@@ -69,7 +68,7 @@ fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, 
     Ok(is_it.then(|| to.path.clone()))
 }
 
-/// Where it is now, by path.
+/// Returns the paths that have this digest now, in order.
 fn places(snapshot: &Snapshot, digest: &ContentDigest) -> Result<Vec<PathText>, AskError> {
     let row = match snapshot.content_by_digest(digest)? {
         Some(content) => snapshot.content(content)?,

@@ -1,20 +1,19 @@
 //! Members of one container that resemble each other: form letters in a mailbox, two versions of a
 //! document in an archive.
 //!
-//! Questions about all pairs of files compare a container by all that it holds, and no file is
-//! similar to itself. So what resembles something else within one container is looked for here, one
-//! container after the other:
+//! Questions about all pairs compare a container by all its content, and never compare a file with
+//! itself. Similar members of one container are found here instead, one container at a time:
 //!
-//! 1. **Members.** Those that lie directly in one container are compared with each other, each by
-//!    what it is compared by elsewhere: a mail with attachments by all that it holds. What lies in
-//!    an archive within an archive is compared there. Equal members count once.
-//! 2. **Nomination** by what the index keeps of their contents ([`PostingBlock`]), so that a
-//!    container without relatives in it is not opened.
-//! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). What
-//!    cannot be read keeps its estimate.
+//! 1. **Members.** The direct members of a container are compared with each other, each by its
+//! usual content: a mail with attachments by all that it holds. The members of an archive within an
+//! archive are compared there. Equal members count once.
+//! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
+//! related members is never opened.
+//! 3. **Proof.** The container is unpacked once for all its pairs ([`OpenedContainer`]). Members
+//! that cannot be read keep their estimates.
 //!
-//! No pair is found twice: neither in two containers nor where both members are files of the
-//! question, too.
+//! No pair is reported twice: neither in two containers, nor if both members are also files of the
+//! question.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -50,31 +49,31 @@ mod opened;
 use layout::{MemberLayout, MemberSide, containers_in};
 use opened::{OpenedContainer, ReadyMember};
 
-/// If more members hold one content, they are compared with the first of them only.
+/// If more members than this hold one content, they are compared with the first of them only.
 const MOST_OF_ONE_CONTENT: usize = 48;
 
-/// What is asked of members.
+/// The options of a comparison of members.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiblingTerms {
     pub(crate) unit: Unit,
     pub(crate) min_shared: ByteLen,
 }
 
-/// Looks into the containers of a question, one after the other.
+/// Searches the containers of a question, one at a time.
 pub(crate) struct Siblings<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
-    /// Takes containers apart; without it all figures are estimates.
+    /// Unpacks containers; without it all figures are estimates.
     part_reader: Option<&'a dyn PartReader>,
     terms: SiblingTerms,
     /// Bytes that may still be read.
     left: u64,
-    /// The pairs that were found, by their contents.
+    /// The pairs already found, by their contents.
     found: HashSet<(ContentId, ContentId)>,
 }
 
-/// The members of a container, equal ones once, and the pairs of them that are related.
+/// The distinct members of a container, and the related pairs among them.
 pub(crate) struct SiblingPairs<'a> {
     pub(crate) members: Vec<Sibling>,
     pub(crate) pairs: Vec<SiblingPair>,
@@ -84,17 +83,17 @@ pub(crate) struct SiblingPairs<'a> {
 
 /// A member of a container.
 pub(crate) struct Sibling {
-    /// As if it were a file: at the path that names it, and as new as the container.
+    /// The member as a file: the path that names it, and the time of the container.
     pub(crate) file: ScopedFile,
     /// The members that are equal to it.
     pub(crate) copies: Vec<ScopedFile>,
-    /// What is said of it and one of these.
+    /// The match between the member and any of its copies.
     pub(crate) equal: Option<Match>,
     layout: MemberLayout,
     ready: ReadyMember,
 }
 
-/// Two members, by their places among the members of the container.
+/// Two related members, by their indexes in the container.
 pub(crate) struct SiblingPair {
     pub(crate) a: u32,
     pub(crate) b: u32,
@@ -102,7 +101,7 @@ pub(crate) struct SiblingPair {
 }
 
 impl SiblingPair {
-    /// Whether a list of the relatives of either has the other.
+    /// Returns whether either member's listing shows the other.
     pub(crate) fn is_listed(&self) -> bool {
         is_listed_by_either(&self.found)
     }
@@ -115,14 +114,14 @@ fn is_listed_by_either(found: &Match) -> bool {
 }
 
 impl Sibling {
-    /// Whether it holds other files.
+    /// Returns whether the member holds other files.
     pub(crate) const fn holds_others(&self) -> bool {
         matches!(self.layout.side, MemberSide::Held(_))
     }
 }
 
 impl SiblingPairs<'_> {
-    /// Measures two members; `None`: they cannot be read now.
+    /// Measures two members. `None` if they cannot be read now.
     pub(crate) fn measure(&self, a: u32, b: u32) -> Option<Measures> {
         let side = |at: u32| {
             let member = &self.members[at as usize];
@@ -135,7 +134,7 @@ impl SiblingPairs<'_> {
 }
 
 impl<'a> Siblings<'a> {
-    /// Of these files.
+    /// Prepares the search for these files.
     pub(crate) fn of(
         (snapshot, scoped): (&'a Snapshot, &'a ScopedFiles),
         renditions: &'a RenditionOwners,
@@ -153,7 +152,7 @@ impl<'a> Siblings<'a> {
         }
     }
 
-    /// The contents of the files that hold members, by the least paths.
+    /// Returns the contents of the files that hold members, ordered by their least paths.
     pub(crate) fn holders(&self) -> Vec<ContentId> {
         let mut holders: Vec<(&ScopedFile, ContentId)> = Vec::new();
         for content in self.scoped.contents() {
@@ -168,7 +167,7 @@ impl<'a> Siblings<'a> {
         holders.into_iter().map(|(_, content)| content).collect()
     }
 
-    /// The containers in files of this content, itself among them, that have related members.
+    /// Returns the related pairs of each container within files of this content, itself included.
     pub(crate) fn within(&mut self, content: ContentId) -> Result<Vec<SiblingPairs<'a>>, AskError> {
         let mut found = Vec::new();
         let Some(file) = self.scoped.holders(content).next() else {
@@ -186,7 +185,7 @@ impl<'a> Siblings<'a> {
         Ok(found)
     }
 
-    /// The members of one container, equal ones once.
+    /// Returns the distinct members of one container.
     fn members(
         &mut self,
         file: &ScopedFile,
@@ -206,7 +205,7 @@ impl<'a> Siblings<'a> {
                 size: layout.own.size,
                 ..file.clone()
             };
-            // A name leads to the first member that has it.
+            // A name always refers to the first member that has it.
             if !paths.insert(member.path.clone()) {
                 continue;
             }
@@ -241,7 +240,7 @@ impl<'a> Siblings<'a> {
         Ok(members)
     }
 
-    /// Whether the members with these contents are no pair that another row is about.
+    /// Returns whether no other row is about the members with these contents.
     fn is_new(&self, a: ContentId, b: ContentId) -> bool {
         let are_files = self.scoped.has_file_of(a) && self.scoped.has_file_of(b);
         !are_files && !self.found.contains(&(a.min(b), a.max(b)))
@@ -291,10 +290,10 @@ impl<'a> Siblings<'a> {
 
 /// The members of one container that may resemble each other.
 struct NominatedMembers {
-    /// The contents that members are found by, and how common their pieces are.
+    /// The contents of the members, and how common their pieces are.
     block: PostingBlock,
     counts: Counts,
-    /// By content its place in the block.
+    /// The index of each content in the block.
     places: HashMap<ContentId, usize>,
     pairs: BTreeSet<(u32, u32)>,
 }
@@ -385,7 +384,7 @@ impl NominatedMembers {
         })
     }
 
-    /// How two members are related, if that is known.
+    /// Returns how two members are related, if that is known.
     fn judged(
         &self,
         siblings: &SiblingPairs<'_>,
@@ -408,7 +407,7 @@ impl NominatedMembers {
         let rows = (&of_both.0.leaves[0], &of_both.1.leaves[0]);
         let sizes = (rows.0.size, rows.1.size);
         if rows.0.id == rows.1.id {
-            // Equal is what they hold, and not the members.
+            // Their contents are equal, but the members themselves may differ.
             let measures = all_words(&Measures::identical(sizes.0));
             let same = Match::new(Some(Relation::SameText), layer(in_a, in_b), measures, sizes);
             let same = Match {
@@ -451,7 +450,7 @@ impl NominatedMembers {
     }
 }
 
-/// What the samples say of two contents.
+/// Estimates the match of two contents from their samples.
 fn estimated((a, b): (&Kept, &Kept), terms: SiblingTerms, layer: Layer) -> Match {
     let sizes = (a.size, b.size);
     let (one, other) = (a.sketch(), b.sketch());
@@ -482,7 +481,7 @@ fn with_rarity(found: Match, rarity: Option<Rarity>) -> Match {
     }
 }
 
-/// Which members have a sample.
+/// The members that have each sample.
 struct MemberSamples(HashMap<Fingerprint, Vec<ContentId>>);
 
 impl MemberSamples {

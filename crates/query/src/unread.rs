@@ -1,14 +1,14 @@
-//! What could not be read of the documents that a question is about.
+//! Reports the parts of documents that could not be read.
 //!
-//! What was skipped when a file was taken apart is kept with its content, so copies cost nothing,
-//! and it does not depend on when the file was read. An answer names each document of its scope of
-//! which something is missing, with the reasons:
+//! The parts that were skipped while unpacking a file are stored with its content, so copies cost
+//! nothing. An answer names each incomplete document of its scope, with the reasons:
 //!
-//! 1. What should have been read is an error: the answer may have too little.
-//! 2. What is left out on purpose (hidden text) is said in the same place, and is no error.
-//! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) have neither.
-//! 4. Few contents have anything skipped, and these are looked through, whatever the scope is.
-//! 5. Bounded: `REASONS` of a document, `DOCUMENTS` of an answer, and how many more there are.
+//! 1. A part that should have been read is an error: the answer may lack matches.
+//! 2. A part that is left out on purpose (hidden text) is named in the same list, but is no error.
+//! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) report neither.
+//! 4. Few contents have skipped parts, so all of them are checked, whatever the scope.
+//! 5. The list is bounded: `REASONS` for a document, `DOCUMENTS` for an answer, then a count of the
+//! rest.
 
 use std::path::{Path, PathBuf};
 
@@ -24,17 +24,17 @@ use resemble_relate::renditions::{INTO, locate};
 use resemble_relate::scope::Rules;
 use resemble_scan::parts::PartReader;
 
-/// Reasons that are named of one document.
+/// The most reasons that are named for one document.
 const REASONS: usize = 3;
 
-/// Bytes of the name of a member in a reason.
+/// The most bytes of a member's name in a reason.
 const NAME: usize = 400;
 
-/// Documents that are named in one answer.
+/// The most documents that are named in one answer.
 const DOCUMENTS: usize = 1000;
 
-/// The documents of a request's scope that could not be read in full. A comparison names those of
-/// its trees itself, because it is also made without an index.
+/// Returns the documents of a request's scope that could not be read in full. A comparison names
+/// its own, because it also works without an index.
 pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftError>, AskError> {
     match request {
         Request::Find(find) if find.options.text => of_find(snapshot, find),
@@ -61,10 +61,10 @@ pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftErro
     }
 }
 
-/// Those of the scope, and the subject.
+/// Returns the incomplete documents of the scope, and the subject if it is one.
 fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, AskError> {
     let scope = &find.options.scope;
-    // What there is in all is for those who see all of it.
+    // Only callers who see everything get the total count.
     let is_everything = scope.within.is_empty();
     let mut errors = if is_everything && snapshot.is_partial() {
         Vec::new()
@@ -86,7 +86,7 @@ fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, As
     Ok(errors)
 }
 
-/// The documents of a scope whose contents `is_read`, by path.
+/// Returns the documents of a scope whose contents pass `is_read`, by path.
 fn within(
     snapshot: &Snapshot,
     scope: &Scope,
@@ -104,7 +104,7 @@ fn within(
     let mut contents = snapshot.contents_with_skipped()?;
     let mut more = 0;
     if scope.within.is_empty() {
-        // Of everything not all is looked up: `status` counts it.
+        // The scope is everything, so only the first are looked up; `status` counts all.
         more = contents.len().saturating_sub(DOCUMENTS);
         contents.truncate(DOCUMENTS);
     }
@@ -148,7 +148,7 @@ fn holds_members(snapshot: &Snapshot, content: ContentId) -> Result<bool, ReadEr
     Ok(parts.iter().any(|part| part.role == PartRole::Member))
 }
 
-/// What is said of a document of which something was skipped; `None`: nothing was.
+/// Returns the error for a document with skipped parts. `None` if it has none.
 pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
     let is_error = skipped.iter().any(|part| !part.is_on_purpose());
     skipped.sort_by_key(|part| (part.is_more().is_some(), part.is_on_purpose()));
@@ -177,8 +177,8 @@ pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
     })
 }
 
-/// What could not be read of the file at a path, or of the member that it leads to, called `name`.
-/// The file is taken apart for that.
+/// Unpacks the file at a path and returns the parts of it that could not be read. If the path leads
+/// to a member, only the member's parts count. `name` is the path in the message.
 pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option<SoftError> {
     let (file, member) = way(path);
     let skipped = OpenedFile::of(file).ok()?.skipped(part_reader).ok()?;
@@ -189,7 +189,7 @@ pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option
     error(name, skipped)
 }
 
-/// What of it is in a member.
+/// Returns the skipped parts that lie within a member.
 pub(crate) fn of_member(mut skipped: Vec<SkippedPart>, member: &[u8]) -> Vec<SkippedPart> {
     skipped.retain(|part| {
         let within = part.path.strip_prefix(member);

@@ -1,23 +1,23 @@
-//! What becomes of each file: exactly one class.
+//! Assigns each file to exactly one class.
 //!
-//! Decided in steps, each only about the files that those before it left over. Wherever several
-//! partners are possible they are taken in the order of all answers: score, then containment, then
-//! resemblance, then raw paths; so nothing depends on who found what first.
+//! Each step handles only the files that the steps before it left over. If there are several
+//! possible partners, they are ranked by score, containment, resemblance and raw path, like all
+//! answers. So the result does not depend on the order of discovery.
 //!
 //! 1. **same**: one path, equal bytes.
-//! 2. **edited**: one path, other bytes, unless both files have a better partner of at least 70 %
-//!    elsewhere (names that were swapped, or moved on by one). Better is what has more of both
-//!    files in common, equal bytes before all; and who stays with a twin of its own is no partner
-//!    for others, or a family of versions would be torn apart by the noise of estimates.
-//! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths. What
-//!    is more on one side than on the other is a copy of a file that has its own row.
-//! 4. **moved-edited**, near pairs first, the best pair first: so each is the other's best among
-//!    the files that are left.
-//! 5. **contained**, **contains**: 70 % of the file lie in one of the other side, whatever became
-//!    of that. The container has its own row, or is what its rows say.
-//! 6. **moved-edited** again, of those that merely share: neither lies in any other file.
-//! 7. What has partners, but each of them with a row of its own and not containing it, stands
-//!    beside the one that holds most of it, marked as a copy: a file with a partner is never only-.
+//! 2. **edited**: one path, different bytes, unless both files have a better partner of at least 70
+//! % elsewhere. That happens when names were swapped or shifted by one. The better partner shares
+//! more of both files; equal bytes win. A file that stays with its own twin is no partner for
+//! others. Otherwise noisy estimates would split a family of versions.
+//! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths.
+//! Surplus files of one side are copies of a file that has its own row.
+//! 4. **moved-edited**, near pairs first, the best pair first. So each file is the best remaining
+//! partner of the other.
+//! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever its
+//! class. The container has its own row, or the rows of its parts describe it.
+//! 6. **moved-edited** again, for pairs that share content although neither contains the other.
+//! 7. A file may have partners that all have rows of their own and do not contain it. It is listed
+//! beside the one that holds most of it and marked as a copy. A file with a partner is never only-.
 //! 8. **only-a**, **only-b**.
 
 mod joined;
@@ -43,7 +43,7 @@ pub(super) struct ClassRow {
     pub(super) b: Option<u32>,
     /// `None` if the contents are equal or there is nothing to compare with.
     pub(super) measures: Option<Measures>,
-    /// Of the measures.
+    /// The figures that the measures provide.
     pub(super) told: FiguresTold,
     pub(super) copy: bool,
     /// The row is about the file of B, so its further partners are files of A.
@@ -51,8 +51,9 @@ pub(super) struct ClassRow {
 }
 
 impl ClassRow {
-    /// Whether the row is that of its file of this side: of a pair both files, else one, beside a
-    /// file that may have a row of its own.
+    /// Returns whether the row is the own row of its file on this side. A row of a pair is that of
+    /// both files. Any other row is that of one file only; the file beside it may have a row of its
+    /// own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
@@ -66,7 +67,7 @@ struct Twins<'a> {
     link: Option<&'a Link>,
 }
 
-/// For which files a file may leave its twin.
+/// The files for which a file may leave its twin.
 enum Free<'a> {
     Everybody,
     These(&'a [HashSet<u32>; 2]),
@@ -81,7 +82,7 @@ impl Free<'_> {
     }
 }
 
-/// Everything that is known when classes are given.
+/// The input and the state of the classification.
 pub(super) struct Classes<'a> {
     sides: &'a Sides,
     holders: [&'a Holders; 2],
@@ -90,9 +91,9 @@ pub(super) struct Classes<'a> {
     /// Indexes into `links`, best first.
     ranked: Vec<u32>,
     by: [Adjacent; 2],
-    /// Whether a file has its row; by side and entry.
+    /// True if a file has its row; by side and entry.
     settled: [Vec<bool>; 2],
-    /// Whether a file of the other side lies in it; by side and entry.
+    /// True if a file of the other side lies in it; by side and entry.
     contains: [Vec<bool>; 2],
     rows: Vec<ClassRow>,
 }
@@ -112,8 +113,7 @@ impl<'a> Classes<'a> {
             let entries = &[&sides.a, &sides.b][side].entries;
             held.map(|&at| &*entries[at as usize].path)
         };
-        // Contents are numbered in the order of paths, but those that both sides have by those of
-        // A.
+        // Contents are numbered in the order of paths; those on both sides have the number from A.
         ranked.sort_by(|&x, &y| {
             let (x, y) = (&links[x as usize], &links[y as usize]);
             rank(x, y)
@@ -139,7 +139,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The rows, in no order.
+    /// Returns the rows, unordered.
     pub(super) fn rows(
         mut self,
         joined: &Joined,
@@ -180,7 +180,7 @@ impl<'a> Classes<'a> {
         !self.settled[side][at as usize]
     }
 
-    /// The regular files of a side that have no row yet, each with its content.
+    /// Returns the regular files of a side that have no row yet, each with its content.
     fn open_files(&self, side: usize) -> Vec<(u32, u32)> {
         let all = 0..self.settled[side].len() as u32;
         let open = all.filter(|&at| self.is_open(side, at));
@@ -193,7 +193,7 @@ impl<'a> Classes<'a> {
         self.settle_one(0, a, b, (class, link, false));
     }
 
-    /// Adds the row of one file, beside another file that has a row of its own or will get one.
+    /// Adds the row of one file, beside another file that has or will get a row of its own.
     fn settle_one(
         &mut self,
         side: usize,
@@ -243,9 +243,8 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link);
             }
         }
-        // A file that would leave for one that stays with its own twin must stay as well. What
-        // remains is the greatest set of pairs that can all leave, for one another or for files
-        // without a twin: each pair that stays may make others stay.
+        // A file must stay if its better partner stays with its own twin. Each pair that stays may
+        // force others to stay. The loop ends with the largest set of pairs that can all leave.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -269,10 +268,9 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Whether a file has a partner elsewhere that is better than the one of its own path: equal
-    /// bytes, or near, with more of both files in the other than the twins have. Were the larger
-    /// containment to decide, a scrap of a licence would be better than an edited file's own old
-    /// version.
+    /// Returns whether a file has a better partner than the one at its own path. The partner must
+    /// have equal bytes, or be near and share more of both files. The larger containment must not
+    /// decide: a scrap of a licence would beat the old version of an edited file.
     fn has_better(&self, side: usize, twins: &Twins<'_>, free: &Free<'_>) -> bool {
         if self.holders[1 - side].has(twins.contents[side]) {
             return true;
@@ -332,8 +330,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Pairs files by name, then in order; both lists are ascending. Returns what is left of each,
-    /// too.
+    /// Pairs files by name, then in order. Both lists are ascending. Also returns the unpaired
+    /// files of each list.
     #[allow(clippy::type_complexity)]
     fn by_name(&self, a: &[u32], b: &[u32]) -> (Vec<(u32, u32)>, [Vec<u32>; 2]) {
         let may_pair = |a: u32, b: u32| self.entry(0, a).path != self.entry(1, b).path;
@@ -375,7 +373,7 @@ impl<'a> Classes<'a> {
     fn pairs(&mut self, wanted: impl Fn(&Link) -> bool) {
         let ranked = std::mem::take(&mut self.ranked);
         let links = self.links;
-        // Links of equal score and one content on a side compete by name.
+        // Links of equal score that share a content on one side are ordered by name.
         let equal = |x: &u32, y: &u32| links[*x as usize].score() == links[*y as usize].score();
         for tied in ranked.chunk_by(equal) {
             if self.options.names {
@@ -452,8 +450,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The partner that holds most of a file, if it is at least this share of it: of equal shares
-    /// the better in the order of answers.
+    /// Returns the partner that holds most of a file, if it holds at least this share. Among equal
+    /// shares the order of answers decides.
     fn best_inside(
         &self,
         side: usize,
@@ -467,7 +465,7 @@ impl<'a> Classes<'a> {
             .map(|&at| &all[at as usize])
             .filter(|link| inside(link, side) >= least)
             .collect();
-        // The sort is stable, and the links come in the order of answers.
+        // The sort is stable, and the links are in the order of answers.
         links.sort_by(|x, y| inside(y, side).total_cmp(&inside(x, side)));
         links.into_iter().find_map(|link| {
             let other = link.seen(side).b;
@@ -513,8 +511,9 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The file of the other side with this content that stands for it in a row of the file: one of
-    /// its name, or the first; none at its own path, and none of another suffix if that counts.
+    /// Returns the file of the other side with this content that the row names. A file of the same
+    /// name is preferred, then the first. Files at the same path are excluded, and files of another
+    /// suffix if suffixes count.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
         /// If more files than this have one content, no further names are compared.
         const LOOKED_AT: usize = 1000;
@@ -535,7 +534,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// The files of one content, beside which surplus copies are shown.
+/// The files of one content, beside which surplus copies are listed.
 struct Originals {
     by_name: HashMap<Vec<u8>, u32>,
     all: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The pieces that a batch of contents has, ready to be looked for in all others.
+//! The pieces of a batch of contents, as a lookup table for all other contents.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ use resemble_core::similarity::Sketch;
 use resemble_relate::nominate::evidence::{CHUNK, chunk_keys};
 use resemble_relate::parallel::threads;
 
-/// Fills `keys` with the distinct evidence of a content: fingerprints as they are, chunks with
+/// Fills `keys` with the distinct evidence of a content: fingerprints unchanged, chunks with
 /// [`CHUNK`].
 pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.clear();
@@ -15,27 +15,27 @@ pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.extend(sketch.signature.fingerprints.iter().map(|f| f.0));
 }
 
-/// Keys are hashes already; one multiplication brings all their bits to the top.
+/// Spreads a key: it is already a hash, so one multiplication mixes its bits into the top.
 pub(super) const fn spread(key: u64) -> u64 {
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Every key that a batch of contents has, and which of them have it.
+/// All keys of a batch of contents, and the contents that have each.
 pub(super) struct WantedKeys {
     /// The distinct keys.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
-    /// Places in the batch, ascending for each key, and how many bytes of the content the piece is.
+    /// The places in the batch of each key, ascending, with the size of the piece in bytes.
     places: Vec<(u32, u32)>,
-    /// How many contents have each key; filled while all contents go by.
+    /// The number of contents with each key, counted while all contents are visited.
     counts: Vec<AtomicU32>,
-    /// The places of the keys that are boilerplate; known once all are counted.
+    /// The boilerplate keys, by place; filled after counting.
     common: BitSet,
     /// Indexes into `keys` plus one, by open addressing, at most half full; 0 is a free slot.
     slots: Vec<u32>,
     shift: u32,
     /// A bit is set for each key that may be wanted. Most keys of most contents are not, and this
-    /// much memory stays in the processor's cache.
+    /// table fits into the processor's cache.
     filter: Vec<u64>,
 }
 
@@ -43,10 +43,9 @@ pub(super) struct WantedKeys {
 const FILTER: u32 = 24;
 
 impl WantedKeys {
-    /// Of (key, place in the batch, bytes of the piece), in any order; a key stands once for each
-    /// place.
+    /// Takes unordered (key, place in the batch, bytes of the piece); a key occurs once per place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
-        // Sorting is half of the work: every thread takes the keys that end in its number.
+        // Sorting is half of the work, so each thread sorts the keys with its low bits.
         let threads = threads().next_power_of_two();
         let mut parts: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); threads];
         for part in &mut parts {
@@ -98,7 +97,7 @@ impl WantedKeys {
         }
     }
 
-    /// The place of a key in [`Self::keys`].
+    /// Returns the place of a key in [`Self::keys`].
     pub(super) fn find(&self, key: u64) -> Option<usize> {
         let hash = spread(key);
         let bit = hash >> (64 - FILTER);
@@ -115,17 +114,17 @@ impl WantedKeys {
         }
     }
 
-    /// One more content has the key at this place.
+    /// Counts one more content with the key at this place.
     pub(super) fn count(&self, at: usize) {
         self.counts[at].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many were counted.
+    /// Returns the count of the key at this place.
     pub(super) fn counted(&self, at: usize) -> u32 {
         self.counts[at].load(Ordering::Relaxed)
     }
 
-    /// Decides which keys are boilerplate, by their places.
+    /// Decides by their places which keys are boilerplate.
     pub(super) fn decide(&mut self, is_common: impl Fn(&Self, usize) -> bool) {
         let mut common = BitSet::default();
         for at in (0..self.keys.len()).filter(|&at| is_common(self, at)) {
@@ -134,12 +133,12 @@ impl WantedKeys {
         self.common = common;
     }
 
-    /// Whether the key at a place is boilerplate.
+    /// Returns whether the key at a place is boilerplate.
     pub(super) fn is_common(&self, at: usize) -> bool {
         self.common.has(at as u32)
     }
 
-    /// Who in the batch has the key at this place.
+    /// Returns the contents of the batch that have the key at this place.
     pub(super) fn places(&self, at: usize) -> &[(u32, u32)] {
         &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
     }

@@ -1,16 +1,15 @@
-//! `dirs`: directories that resemble each other, whatever their names and their layout.
+//! `dirs`: directories that resemble each other, whatever their names and layout.
 //!
-//! What is counted and how pairs are found and folded is in [`resemble_core::tree`]; here the files
-//! of the question become its input.
+//! [`resemble_core::tree`] defines what is counted and how pairs are found and folded. This module
+//! makes its input from the files of the question.
 //!
-//! * **Equal contents** come from the index for nothing: files of one content record are equal,
-//!   proven.
-//! * **Near contents** are those that `groups` links, by the same measures (`links`). Files under
-//!   256 bytes count by identity alone. What cannot be read, or is beyond what the question may
-//!   read, counts by its estimate, and the row says so.
-//! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into
-//!   question are found from the files below it (`around`), whatever else the index holds, and then
-//!   measured like a question about just these.
+//! * **Equal contents** are read from the index: all files of one content record are equal.
+//! * **Near contents** are the pairs that `groups` links, by the same measures (`links`). Files
+//!   under 256 bytes count only if they are identical. Files that cannot be read, or exceed the
+//!   read budget, count by their estimate, and the row says so.
+//! * **One directory** ([`listing`]) is shown in the overlay. Its candidates are found from the
+//!   files below it (`around`), whatever else the index holds. They are then measured like a
+//!   question about these directories alone.
 
 mod around;
 mod countable;
@@ -37,29 +36,29 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
 use trees::Trees;
 
-/// The larger containment that a pair must have unless the question says otherwise.
+/// The default of the least larger containment of a pair.
 const MIN: Share = Share::HALF;
 
-/// The bytes that a pair must share unless it is identical or the question says otherwise.
+/// The default of the least bytes that a pair shares, unless it is identical.
 const MIN_SHARED: u64 = 256;
 
-/// All that a question may look at.
+/// The limits of a question.
 const EVERYTHING: LinkEffort<'_> = LinkEffort {
     contents: usize::MAX,
     work: MOST_WORK,
     memory: None,
 };
 
-/// What a listing looks at, which is asked for by every `ls`.
+/// The limits of a listing, which every `ls` asks for.
 const LISTING: LinkEffort<'_> = LinkEffort {
     contents: 20_000,
     work: 16 << 20,
     memory: None,
 };
 
-/// The similar directories of a scope, biggest saving first. `part_reader` takes documents apart
-/// again, so that what their texts share is measured; without one it is estimated. `scratch` is a
-/// directory for what does not fit into [`DirsRequest::memory`]; without a bound it is not touched.
+/// Returns the similar directories of a scope, biggest saving first. `part_reader` unpacks
+/// documents again to measure the common text; without it that is estimated. `scratch` holds the
+/// data beyond [`DirsRequest::memory`]; without a bound it is not used.
 pub fn dirs_with_parts(
     snapshot: &Snapshot,
     request: &DirsRequest,
@@ -80,7 +79,7 @@ pub fn dirs_with_parts(
     let files = (snapshot, part_reader);
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
-    // Without a bound of the question identical directories may have less in common than others.
+    // By default identical directories may share less than others.
     let least_identical = request.min_shared.unwrap_or(1);
     let least = (min, min_shared.min(least_identical));
     let effort = LinkEffort {
@@ -105,9 +104,9 @@ pub fn dirs_with_parts(
     Ok(answer)
 }
 
-/// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter
-/// of it or lie in it, biggest saving first, and how many there are. Bounded work: see `around`.
-/// `part_reader` as in [`dirs_with_parts`].
+/// Lists a directory for the overlay. Returns at most [`LISTED`] of the directories that hold a
+/// quarter of it or lie in it, and their total number. The biggest saving comes first. The work is
+/// bounded: see `around`. `part_reader` is as in [`dirs_with_parts`].
 pub fn listing(
     snapshot: &Snapshot,
     dir: &Path,
@@ -143,7 +142,7 @@ pub fn listing(
     Ok((rows, total))
 }
 
-/// How the directories of a row relate, in the words of files.
+/// Returns the relation of a row's directories, in the terms of files.
 pub fn relation(row: &DirRow) -> Relation {
     let share = |fraction: Fraction| fraction.score().map_or(0.0, Score::get);
     let mostly = |fraction| share(fraction) >= Relation::MOSTLY;
@@ -156,8 +155,9 @@ pub fn relation(row: &DirRow) -> Relation {
     }
 }
 
-/// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked
-/// for on its behalf alone; else for pairs that can have the least in common that is asked for.
+/// Returns the forest of the scoped files. For the pairs of one directory, near contents are
+/// searched for that directory only. Otherwise they are searched for all pairs that may share
+/// enough.
 fn trees(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
@@ -179,7 +179,7 @@ fn trees(
     })
 }
 
-/// Where the files of each content lie.
+/// Returns the sides that the files of each content lie on.
 fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     let mut sides: HashMap<ContentId, WhichSide> = HashMap::new();
     for file in &scoped.files {
@@ -198,7 +198,7 @@ fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     sides
 }
 
-/// Whether the overlay lists the other directory of a pair, as it does files.
+/// Returns whether the overlay lists the other directory of a pair, by the rule for files.
 fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     let pair = if pair.a == of { *pair } else { pair.swapped() };
     let at_least = |share: Share, least: f64| f64::from(share.millionths()) >= least * 1e6;
@@ -207,7 +207,7 @@ fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     (much && pair.passes(Share::ZERO, MIN_SHARED)) || trees.identical(pair.a, pair.b)
 }
 
-/// The topmost useful of these pairs as rows, whose a is `first` if that is given.
+/// Returns the topmost useful pairs as rows. If `first` is given, it is the `a` of each row.
 fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
     fold(trees.holdings.forest(), pairs)
         .iter()
@@ -215,7 +215,7 @@ fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
         .collect()
 }
 
-/// The row of a pair: `first` is its a, or else the directory with the lesser path.
+/// Returns the row of a pair. Its `a` is `first`, or else the directory with the lesser path.
 fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
     let raw = |node| trees.path(node).as_os_str().as_encoded_bytes();
     let swapped = match first {
@@ -240,8 +240,8 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
     }
 }
 
-/// Where the shares of two directories lie, if an estimate is part of them: as if the errors of all
-/// had one sign.
+/// Returns the interval of both shares if an estimate is part of them. All errors are assumed to
+/// have the same sign.
 fn interval(trees: &Trees, pair: &Pair) -> Option<EstimateInterval> {
     if !trees.is_estimate(pair.a, pair.b) {
         return None;
@@ -259,7 +259,7 @@ fn interval(trees: &Trees, pair: &Pair) -> Option<EstimateInterval> {
     })
 }
 
-/// Biggest saving first, then the larger containment, then a's, and the paths.
+/// Compares by saving (biggest first), larger containment, containment of a, and paths.
 fn by_saving(one: &DirRow, other: &DirRow) -> Ordering {
     let place = |row: &DirRow| (row.shared_bytes, row.a_in_b.max(row.b_in_a), row.a_in_b);
     place(other)

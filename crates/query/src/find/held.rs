@@ -1,9 +1,9 @@
-//! Pairs of which one side holds members: an archive or a mail, and another one or a single file.
+//! Pairs with at least one container: an archive or a mail.
 //!
-//! Such a pair is compared by all that both hold, whatever nominated it: common samples of the
-//! wholes, the text of a mail, or samples of members. The last is how an archive finds the files
-//! that lie in it, edited or in part; a file finds the member, which says more than the archive's
-//! row.
+//! Such a pair is compared by the entire contents of both, whatever nominated it. It is nominated
+//! by common samples of the wholes, by the text of a mail, or by samples of members. By the last,
+//! an archive finds edited files and parts of files that lie in it. A file finds the member
+//! instead, which is more precise than the archive.
 
 use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Score};
@@ -14,24 +14,23 @@ use resemble_relate::nominate::members::MemberNominee;
 use resemble_relate::prove::members::{ComparedSide, unit_of};
 use resemble_relate::renditions::{Occurrence, WholeDigest};
 
-/// What nominated a place that holds members, or that was nominated for the members of the subject.
+/// The evidence for a place that holds members, or that matches members of the subject.
 #[derive(Default)]
 pub(super) struct HeldNominee {
-    /// Common samples of the wholes: the measures by these and the other's whole.
+    /// Common samples of the wholes: their measures, and the digest of the other whole.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
-    /// One of those wholes, by its number among the parts.
+    /// The number of one of those wholes among the parts.
     pub(super) number: Option<u32>,
     /// The single content of the place, if it holds no members.
     pub(super) alone: Option<(Occurrence, ContentRow)>,
-    /// What is known of the text of the mail among the two and the other side: the measures and the
-    /// size of that text.
+    /// The mail text's match with the other side: the measures and the size of that text.
     pub(super) text: Option<(Measures, ByteLen)>,
-    /// What members of the subject may have of the single content.
+    /// The match between the subject's members and the single content.
     pub(super) in_members: Option<MemberNominee>,
 }
 
 impl HeldNominee {
-    /// What is known of the pair without reading it.
+    /// Estimates the match of the pair without reading it.
     pub(super) fn estimate(
         &self,
         ours: &ComparedSide,
@@ -72,13 +71,13 @@ impl HeldNominee {
     }
 }
 
-/// An estimate of these measures.
+/// Returns an estimated match with these measures.
 fn related(measures: Measures, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
     let relation = similarity::relation(false, sizes.0, sizes.1, &measures, least);
     Match::new(relation, Layer::Text, measures, sizes)
 }
 
-/// Of an archive, a, and a file of which this share is in it.
+/// Estimates the match of an archive, a, and a file with this share in it.
 fn contained(share: Score, sizes: (ByteLen, ByteLen), least: ByteLen) -> Match {
     let shared = share.get() * sizes.1.0 as f64;
     let of = |all: f64| Some(Score::new(shared / all.max(1.0)).min(Score::ALL_BUT_IDENTICAL));

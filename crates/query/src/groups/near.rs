@@ -1,7 +1,7 @@
-//! The links of a scope for another question: which of its files resemble each other.
+//! Finds the similar files of a scope for another question.
 //!
-//! `dirs` asks what the directories have in common, and near files are a part of it. They are those
-//! that `groups` links, with the same figures.
+//! `dirs` measures directories, and near files count towards that. Near files are those that
+//! `groups` links, with the same figures.
 
 use std::path::Path;
 
@@ -34,17 +34,17 @@ pub(crate) struct NearLink {
     pub(crate) b: ContentId,
     pub(crate) a_in_b: u32,
     pub(crate) b_in_a: u32,
-    /// The shares are estimates; else they are those of the contents.
+    /// True if the shares are estimates, false if they were measured.
     pub(crate) is_estimate: bool,
-    /// Where both shares lie, if they are estimates and these are not too many.
+    /// The bounds of both shares, if they are estimates and there are not too many of these.
     pub(crate) ends: Option<[(u32, u32); 2]>,
 }
 
-/// Of more estimates it is not said where they lie: that is dear.
+/// Beyond this many estimates no bounds are computed, because they are expensive.
 pub(crate) const MOST_ESTIMATES: usize = 10_000;
 
 impl NearLink {
-    /// Takes over what is shown of two files that are not read.
+    /// Takes the displayed figures of two files that are not read.
     fn show(&mut self, found: &Estimated) {
         let millionths = |share: Option<Score>| Fraction::from(share).millionths().unwrap_or(0);
         let Estimated { measures, interval } = found;
@@ -55,20 +55,20 @@ impl NearLink {
     }
 }
 
-/// Which links are asked for.
+/// The links that are requested.
 #[derive(Clone, Copy)]
 pub(crate) struct NearTerms<'a> {
-    /// Whether two files with these contents are compared.
+    /// Returns whether two files with these contents are compared.
     pub(crate) is_wanted: &'a (dyn Fn(ContentId, ContentId) -> bool + Sync),
-    /// Which of some links are asked for, seen from all that may be any.
+    /// Selects the needed links from all possible ones.
     pub(crate) needed: NeededLinks<'a>,
-    /// How much is read: as [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
+    /// The read budget, in the unit of [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
-    /// As [`GroupsRequest::memory`], and where the rest goes.
+    /// The bound of [`GroupsRequest::memory`], with the directory for data beyond it.
     pub(crate) memory: Option<(u64, &'a Path)>,
 }
 
-/// The links between the files of a scope, by the places that the contents have among all.
+/// Returns the links between the files of a scope, by the places of their contents.
 pub(crate) fn near_links(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,
@@ -87,7 +87,7 @@ pub(crate) fn near_links(
         part_reader,
     };
     let prover = PairProver::new(reader, room.part(3));
-    // A near-copy is not wanted by the leader of its family, but by one in another directory.
+    // The copies that matter are in other directories, not the leader of the family.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let holders = common.holders(&table);

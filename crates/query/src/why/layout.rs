@@ -1,13 +1,12 @@
-//! Both files as stripes: every byte of each belongs to one shared run or to none.
+//! Both files as stripes: every byte belongs to one shared run or to none.
 //!
-//! Ranges are made for accounting: they may overlap in b, a repeat may cross several of them. A
-//! picture needs the opposite, stripes that leave nothing out and never overlap, with equal stripes
-//! of one colour. Overlaps go to the range in order, whose two sides then stand beside each other
-//! (a *step*); between the steps lie what is only here, what was moved, and what is here once more.
+//! Ranges are made for accounting: they may overlap in b, and a repeat may cross several of them. A
+//! display needs stripes that cover each file without overlap, with equal stripes in one colour.
+//! Overlapping bytes belong to the range in order, whose two sides are shown next to each other (a
+//! *step*). Between the steps are stripes that are only here, moved or repeated.
 //!
-//! A piece of less than 64 bytes that does not stand beside its equal is drawn as only here: a run
-//! that was cut where another had taken its bytes, often a single `}`. It belongs to a shared run
-//! and counts as shared, but by itself it says nothing.
+//! A piece under 64 bytes that is not next to its equal is drawn as only here. It is the rest of a
+//! run that lost its other bytes to another run, often a single `}`. It still counts as shared.
 
 use std::ops::Range;
 
@@ -20,13 +19,13 @@ use crate::why::{Shared, SharedRange};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stripe {
     pub(super) range: Range<u64>,
-    /// The shared run it belongs to, from 1; `None`: only in this file.
+    /// The number of its shared run, from 1. `None` if it is only in this file.
     pub(super) run: Option<u32>,
-    /// Where its bytes begin in the other file; 0 without a run.
+    /// The offset of its bytes in the other file; 0 without a run.
     pub(super) twin: u64,
 }
 
-/// Equal parts that stand beside each other.
+/// Equal parts that are shown next to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) run: u32,
@@ -37,16 +36,16 @@ pub(super) struct Step {
 /// A shared run with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// From 1; the same on both sides.
+    /// The number of the run, from 1; the same on both sides.
     pub id: u32,
-    /// Where it is.
+    /// The ranges of the run in both files.
     pub range: SharedRange,
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// In both files, by the number of its run (from 1).
+    /// In both files, with the number of its run (from 1).
     Shared(u32),
     /// Only in a.
     OnlyA,
@@ -57,14 +56,14 @@ pub enum BlockKind {
 /// A part of one file, or equal parts of both in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Shared or not.
+    /// Shared, or only in one file.
     pub kind: BlockKind,
-    /// Bytes of a shown here.
+    /// The bytes of a in this block.
     pub a: Option<Range<u64>>,
-    /// Bytes of b shown here. A shared block with one side only stands elsewhere in the other
-    /// file.
+    /// The bytes of b in this block. The other side of a one-sided shared block is elsewhere in the
+    /// other file.
     pub b: Option<Range<u64>>,
-    /// Where the bytes of a shared block with one side stand in the other file.
+    /// The range of the other file that equals a one-sided shared block.
     pub elsewhere: Option<Range<u64>>,
 }
 
@@ -111,8 +110,7 @@ impl Layout {
             })
     }
 
-    /// Everything, in the order of display: between two steps first what is in a, then what is in
-    /// b.
+    /// Returns all blocks in the order of display. Between two steps the parts of a come first.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(self.a.len() + self.b.len());
         let (mut at_a, mut at_b) = (0, 0);
@@ -166,7 +164,7 @@ impl Runs {
     }
 }
 
-/// The steps, and the number of each range; repeated ranges get theirs after all others.
+/// Returns the steps and the number of each range. Repeated ranges are numbered last.
 fn steps_of(shared: &Shared, runs: &mut Runs) -> (Vec<Step>, Vec<Option<u32>>) {
     let mut steps: Vec<Step> = Vec::new();
     let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
@@ -193,7 +191,7 @@ fn steps_of(shared: &Shared, runs: &mut Runs) -> (Vec<Step>, Vec<Option<u32>>) {
     (steps, numbers)
 }
 
-/// The stripes of a; repeated ranges that are seen get a number.
+/// Returns the stripes of a. Repeated ranges get a number if they are shown.
 fn stripes_of_a(
     shared: &Shared,
     steps: &[Step],
@@ -214,7 +212,7 @@ fn stripes_of_a(
                     Some(step) if step.run == run => step.a.start,
                     _ => range.a.end,
                 };
-                // The overlap belongs to the step before, which has these bytes of b.
+                // The overlap belongs to the previous step, which has these bytes of b.
                 let before = at_b(range.b.start).filter(|_| begins > range.a.start);
                 let head = range.a.start..begins;
                 if is_seen(&head) {
@@ -235,7 +233,7 @@ fn stripes_of_a(
     a
 }
 
-/// The stripes of b: the steps, and between them what stands elsewhere in a, or is here once more.
+/// Returns the stripes of b: the steps, and between them moved and repeated parts.
 fn stripes_of_b(
     shared: &Shared,
     steps: &[Step],
@@ -285,7 +283,7 @@ fn stripes_of_b(
     b
 }
 
-/// Whether a piece away from its equal is worth a colour.
+/// Returns whether a piece apart from its equal is large enough to be coloured.
 fn is_seen(range: &Range<u64>) -> bool {
     range.end - range.start >= LEAST_RUN as u64
 }
@@ -301,7 +299,7 @@ impl Stripe {
     }
 }
 
-/// The stripes with what lies between them, which is only here.
+/// Fills the gaps between the stripes with parts that are only here.
 fn filled(stripes: Vec<Stripe>, size: u64) -> Vec<Stripe> {
     let mut all = Vec::with_capacity(2 * stripes.len() + 1);
     let mut end = 0;

@@ -1,23 +1,21 @@
-//! Two trees looked at for one comparison, without an index of them.
+//! Compares two trees without an index of them.
 //!
-//! An index answers any question and costs accordingly: postings, rows by inode, transactions. Two
-//! trees that are to be compared once need less, and the answer is wanted in the time that reading
-//! them takes:
+//! An index answers any question, at the cost of postings, rows by inode and transactions. A single
+//! comparison of two trees needs less, and should take no longer than reading them:
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
-//!    read side by side and compared to the byte; if they are equal, one of them is digested. Every
-//!    file is read once, and what is kept of it for comparing is packed at once: 650 bytes instead
-//!    of objects. Documents and archives are taken apart then, and what stands for them is packed
-//!    as well.
-//! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if
-//!    something is left over to look up.
-//! 3. **An inventory of each tree is kept** ([`store`]) while the comparison goes on: paths, stats,
-//!    digests, and the packed pieces in pools that several inventories share. The next comparison
-//!    stats everything and reads what changed; if nothing did, it also finds what both have in
-//!    common (`findings`). Nothing depends on it but time: what does not decode is not there.
+//! read side by side and compared byte by byte; if they are equal, one of them is digested. Every
+//! file is read once. Its sketch is packed at once: 650 bytes instead of objects. Documents and
+//! archives are unpacked at that time, and their renditions are packed as well.
+//! 2. **The comparison** is that of [`crate::compare`]. Sketches are unpacked only if some files
+//! remain to be looked up.
+//! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
+//! paths, stats and digests; the sketches are in pools that several inventories share. The next
+//! comparison stats everything and reads only changed files. If nothing changed, it also reuses the
+//! found pairs (`findings`). The inventory only saves time: one that does not decode is ignored.
 //!
-//! An inventory trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed
-//! less than 35 seconds before it was read is not recorded, and read again the next time.
+//! An inventory trusts a stat by rule 5 of [`resemble_scan::read`]. A file that changed less than
+//! 35 seconds before it was read is not recorded and is read again next time.
 
 pub(crate) mod codec;
 mod findings;
@@ -48,22 +46,22 @@ use self::scan::Scanned;
 use crate::compare::sides::Pieces;
 use crate::compare::{Terms, of_sides};
 
-/// Where inventories are kept, and how large they may become.
+/// The place of the inventories and their size limit.
 #[derive(Debug)]
 pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
     /// The file may not grow beyond this size; with 0 nothing is written.
     pub(crate) cache_bytes: u64,
-    /// Folders that are left out of every tree: that of the cache itself.
+    /// Folders that are left out of every tree, such as the cache itself.
     pub(crate) exclude: &'a [PathBuf],
-    /// A stat is trusted if the inode had not changed for so long when the file was read.
+    /// A stat is trusted if the inode had been unchanged for this long when the file was read.
     pub(crate) settle_window: Duration,
-    /// Takes documents and archives apart.
+    /// Unpacks documents and archives.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
 }
 
 impl<'a> TreeCache<'a> {
-    /// Whether there is an inventory of the tree.
+    /// Returns whether there is an inventory of the tree.
     pub(crate) fn has(&self, root: &Path) -> Result<bool, ReadError> {
         Ok(self
             .index
@@ -72,18 +70,18 @@ impl<'a> TreeCache<'a> {
             .is_some())
     }
 
-    /// What takes files apart for a question.
+    /// Returns the part reader for a request, if the request needs one.
     fn part_reader_for(&self, request: &CompareRequest) -> Option<&'a dyn PartReader> {
         self.part_reader.filter(|_| request.options.text)
     }
 
-    /// What names that; nothing if nothing is taken apart.
+    /// Returns the version name of the part reader; empty if nothing is unpacked.
     fn formats_for(&self, request: &CompareRequest) -> String {
         let part_reader = self.part_reader_for(request);
         part_reader.map_or_else(String::new, PartReader::id)
     }
 
-    /// Compares two trees as they are now.
+    /// Compares two trees in their present state.
     pub(crate) fn compare(
         &self,
         request: &CompareRequest,
@@ -103,7 +101,7 @@ impl<'a> TreeCache<'a> {
         drop(snapshot);
         let answer = self.look(request, templates, &known.into(), names, observer);
         match answer {
-            // A pool is missing or damaged, so the inventories are of no use.
+            // A pool is missing or damaged, so the inventories cannot be used.
             Err(Failure::Pool) => self
                 .look(
                     request,
@@ -166,7 +164,7 @@ impl<'a> TreeCache<'a> {
     }
 }
 
-/// Why the scan of two trees gave no answer.
+/// The reason why the scan of two trees failed.
 enum Failure {
     Ask(AskError),
     /// Packed pieces that an inventory names are missing.
@@ -177,7 +175,7 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only inventories name pools, so a scan without inventories never gets here.
+            // Only inventories name pools, so a scan without inventories never fails this way.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),
@@ -192,7 +190,7 @@ impl From<AskError> for Failure {
     }
 }
 
-/// A record of packed pieces, fetched when the first of them is needed.
+/// A record of packed pieces, loaded on first use.
 struct Pool {
     name: String,
     bytes: std::sync::OnceLock<Option<Vec<u8>>>,
@@ -207,10 +205,10 @@ impl Pool {
     }
 }
 
-/// The pieces of all contents that were scanned, in memory or in pools.
+/// The pieces of all scanned contents, in memory or in pools.
 struct Packed<'a> {
     index: &'a Index,
-    /// Where measures are kept.
+    /// The snapshot that stores the measures.
     measured: Snapshot,
     scanned: &'a Scanned,
     pools: Vec<Pool>,
@@ -234,7 +232,7 @@ impl Packed<'_> {
         all.get(from..from.checked_add(place.length as usize)?)
     }
 
-    /// Whether pieces were missing when they were asked for. The answer is then not valid.
+    /// Returns whether requested pieces were missing. If so, the answer is not valid.
     fn failed(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

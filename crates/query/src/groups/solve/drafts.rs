@@ -1,14 +1,15 @@
-//! Pairs that may be links, between their estimate and their proof.
+//! Candidate pairs, between their estimate and their proof.
 //!
-//! What the index knows of two contents decides only whether they are looked at; the link, and all
-//! that is shown of it, is made of measures of the contents themselves. Two passes over the drafts:
+//! The index data of two contents only decides whether they are read. The link and all its
+//! displayed figures are measured from the contents themselves. The drafts are visited in two
+//! passes:
 //!
-//! 1. **The best first**, to see how far the question may read
-//!    ([`resemble_relate::prove::cost::MOST_WORK`]). What is beyond that keeps its estimate,
-//!    whatever the threads do.
-//! 2. **By the places of the files.** A draft goes by the later of its two files in the order of
-//!    paths, so all drafts of one file follow each other, and the other files were mostly met
-//!    shortly before: files resemble those in their own directory.
+//! 1. **Best first**, to decide which pairs the question may read
+//! ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates,
+//! however the threads are scheduled.
+//! 2. **By path.** A draft is ordered by the later of its two files, so all drafts of one file are
+//! adjacent. The other file was usually read shortly before, because most similar files share a
+//! directory.
 
 use parking_lot::Mutex;
 use resemble_core::similarity::discount::Rarity;
@@ -30,35 +31,35 @@ use resemble_relate::prove::cost::{ReadBudget, TAKEN_APART};
 use resemble_relate::renditions::{Rendition, layer, same_words};
 use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
-/// Drafts that a thread takes at once.
+/// The number of drafts that a thread takes at once.
 const BATCH: usize = 64;
 
-/// A pair of contents that may make links, by its estimate. Shares are in millionths.
+/// An estimated pair of contents that may make links. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LinkDraft {
-    /// What it is sorted by: see the module's text.
+    /// The sort key: see the module documentation.
     order: [u32; 2],
     pub(super) a: u32,
     pub(super) b: u32,
     there: u32,
     back: u32,
     shared: [u32; 2],
-    /// The weight of what is common, by its bits.
+    /// The weight of the common pieces, as float bits.
     weight: [u32; 2],
-    /// How many contents have it; in the top bits what the pair may be.
+    /// The number of contents that have the common pieces. The top bits are flags.
     contents: u32,
-    /// By its bits.
+    /// The kinship, as float bits.
     kinship: u32,
 }
 
 impl LinkDraft {
     const UNKNOWN: u32 = u32::MAX;
-    /// Bits of `contents`.
+    /// The flag bits of `contents`.
     const MAY_LINK: u32 = 1 << 31;
     const BEYOND: u32 = 1 << 30;
     const COUNT: u32 = (1 << 30) - 1;
 
-    /// Of two places; `may_link`: not only as parts of two archives.
+    /// Creates a draft for two places. `may_link` is false if they are only parts of two archives.
     pub(super) fn new(
         (a, b): (u32, u32),
         measures: &Measures,
@@ -82,7 +83,7 @@ impl LinkDraft {
         draft.best_first()
     }
 
-    /// As the first pass wants it.
+    /// Sets the order of the first pass.
     pub(super) fn best_first(self) -> Self {
         let known = |share: u32| if share == Self::UNKNOWN { 0 } else { share };
         Self {
@@ -91,7 +92,7 @@ impl LinkDraft {
         }
     }
 
-    /// The same of two contents that are so close by what few others have.
+    /// Returns the draft with the kinship of two contents that share rare pieces.
     pub(super) const fn with_kinship(self, kinship: f32) -> Self {
         Self {
             kinship: kinship.to_bits(),
@@ -103,12 +104,12 @@ impl LinkDraft {
         self.contents & Self::MAY_LINK != 0
     }
 
-    /// It is beyond what the question may read.
+    /// Returns whether the pair is beyond the read budget.
     const fn is_beyond(&self) -> bool {
         self.contents & Self::BEYOND != 0
     }
 
-    /// The estimate. The resemblance is not kept.
+    /// Returns the estimate. The resemblance is not stored.
     fn measures(&self) -> Measures {
         let score = |share: u32| {
             let known = (share != Self::UNKNOWN).then_some(share);
@@ -137,8 +138,8 @@ impl LinkDraft {
         })
     }
 
-    /// Appends what it is made of, in about 24 bytes. `before` is the `a` of the draft before it,
-    /// not above its own.
+    /// Appends the draft in about 24 bytes. `before` is the `a` of the previous draft and at most
+    /// this draft's `a`.
     pub(super) fn put_after(&self, before: u32, out: &mut Vec<u8>) {
         put(out, u64::from(self.a - before));
         put_signed(out, i64::from(self.b) - i64::from(self.a));
@@ -151,7 +152,7 @@ impl LinkDraft {
         out.extend_from_slice(&self.kinship.to_le_bytes());
     }
 
-    /// What [`Self::put_after`] wrote.
+    /// Reads the output of [`Self::put_after`].
     pub(super) fn take_after(before: u32, reader: &mut Reader<'_>) -> Option<Self> {
         let a = before.checked_add(reader.u32()?)?;
         let b = reader.i64()?.checked_add(i64::from(a))?;
@@ -171,7 +172,7 @@ impl LinkDraft {
         Some(draft.best_first())
     }
 
-    /// As the second pass wants it.
+    /// Sets the order of the second pass.
     fn in_order_of_paths(self, table: &Table) -> Self {
         let rank = |place: u32| {
             let owner = table.owners(place).next();
@@ -244,10 +245,9 @@ impl Record for LinkDraft {
 }
 
 impl Solver<'_> {
-    /// Makes links of the drafts that are some and are needed. Returns those that may become one
-    /// the next time: of all others it is known what both contents have in common, and that this is
-    /// too little. `None` if some are beyond what the question may read: which these are depends on
-    /// all.
+    /// Proves the drafts that are needed and makes links of those that hold. Returns the drafts
+    /// that may still become links later; all others are proven to share too little. `None` if some
+    /// are beyond the read budget, because that depends on all drafts.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,
@@ -272,7 +272,7 @@ impl Solver<'_> {
             if !is_needed(&draft) {
                 continue;
             }
-            // What lies in an archive is read with all of it, when its links are joined.
+            // A member of an archive is read when the links of the whole archive are joined.
             let is_met = || self.ways(draft.a, draft.b).met;
             let mut is_read = || is_met() && budget.takes([draft.a, draft.b], size, reading);
             if draft.may_link() && !is_read() {
@@ -310,8 +310,8 @@ impl Solver<'_> {
         Ok((!is_beyond).then(|| open.concat()))
     }
 
-    /// Keeps the links that a draft turns out to make. Says whether it makes one, or could if more
-    /// could be read.
+    /// Stores the links of a proven draft. Returns whether it made one, or might if more could be
+    /// read.
     fn settle(
         &self,
         draft: &LinkDraft,
@@ -388,10 +388,10 @@ impl Solver<'_> {
         Ok(is_open)
     }
 
-    /// A proven pair that would be a link but for what is common in it: by the words that stand
-    /// nearest to what is common, where the samples alone say too little. Of the words of its own
-    /// that a file and an edited one share under a long header few samples are left. Also whether
-    /// all could be read that this takes.
+    /// Corrects a proven pair that is no link only because of its common text. Where the samples
+    /// say too little, the words nearest to the common text decide. Under a long header, few
+    /// samples remain of the words that an edited file shares. The flag is false if some of this
+    /// could not be read.
     fn with_rare_words(
         &self,
         places: (u32, u32),
@@ -435,7 +435,7 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
-        // Which of both is a says nothing: contents come in the order in which they were scanned.
+        // The order of the two must not matter: contents are numbered in the order of scanning.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {
@@ -446,8 +446,8 @@ impl Solver<'_> {
         Ok((found, true))
     }
 
-    /// The link of an archive and a single file by what is known of a member and that file: it is
-    /// measured with all that the archive holds when it is joined.
+    /// Returns the link of an archive and a single file, from a member's link to that file. It is
+    /// measured against the whole archive when the links are joined.
     pub(super) fn link_of_held(
         &self,
         (one, other): ((u32, Rendition), (u32, Rendition)),
@@ -474,7 +474,7 @@ impl Solver<'_> {
         Some(link.with_match(By::Text))
     }
 
-    /// In which ways two places are compared.
+    /// Returns the ways in which two places are compared.
     pub(super) fn ways(&self, a: u32, b: u32) -> Ways {
         let own = |place| (place, Rendition::Own);
         let mut ways = Ways::default();
@@ -503,14 +503,14 @@ impl Solver<'_> {
     }
 }
 
-/// In which ways two contents stand for files that are compared.
+/// The ways in which two contents represent files that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ways {
-    /// By these contents.
+    /// The files are compared by these contents.
     pub(super) met: bool,
-    /// One lies in an archive, and the other is a single file.
+    /// One lies in an archive; the other is a single file.
     pub(super) held: bool,
-    /// They are wholes of archives.
+    /// Both are whole archives.
     pub(super) whole: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Drafts that were made before, for the next time the same is asked.
+//! Caches drafts for the next identical question.
 //!
-//! Which pairs of a collection may be links follows from what the index keeps of its contents, and
-//! estimating them is nine tenths of a question whose measures are kept. So the drafts are kept
-//! under a name made of everything that they follow from: the contents in their order, what these
-//! stand for, the families among them, the limit, and the terms of a link. If anything of it
-//! changes they are not found. Names of files are not among it. Those that were measured and came
-//! to nothing are left out, which are most: the same would come of them again.
+//! The index data determines which pairs of a collection may be links. If their measures are
+//! already stored, these estimates take nine tenths of the time. So the drafts are stored under a
+//! name made of all their inputs: the ordered contents, their renditions and families, the limit,
+//! and the terms of a link. If any input changes, the name does too. File names are no input.
+//! Drafts that were measured and rejected, which are most, are left out: they would be rejected
+//! again.
 //!
-//! Not kept is what was made without what templates take away, what was not to fit into memory, and
-//! what was beyond what a question may read; nor anything of a view in which a caller does not see
-//! everything, for how common pieces are follows from all that he sees, the scope or not.
+//! Drafts are not stored if they were made without template removal, under a memory bound, or
+//! beyond the read budget. Neither are those of a caller who does not see everything, because
+//! commonness depends on all visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -21,23 +21,23 @@ use crate::groups::common::CommonPieces;
 use crate::groups::table::Table;
 use crate::groups::terms::LinkTerms;
 
-/// Part of every name. It is raised whenever drafts are laid out or estimated otherwise.
+/// Part of every name. Raised when the layout or the estimation of drafts changes.
 const VERSION: u64 = 3;
 
-/// Fewer drafts are made sooner than kept.
+/// Fewer drafts than this are faster to compute than to store.
 const LEAST: usize = 256;
 
-/// Where the drafts of one collection are kept.
+/// The stored drafts of one collection.
 #[derive(Debug)]
 pub(in crate::groups) struct KnownDrafts<'a> {
     cache: &'a dyn FindingsCache,
     name: String,
-    /// How many contents there are.
+    /// The number of contents.
     contents: u32,
 }
 
 impl<'a> KnownDrafts<'a> {
-    /// Those of these contents; `None` if they must not be kept.
+    /// Locates the drafts of these contents. `None` if they must not be stored.
     pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
@@ -67,7 +67,7 @@ impl<'a> KnownDrafts<'a> {
         })
     }
 
-    /// What was kept, in order; `None`: nothing, or not what [`Self::put`] wrote.
+    /// Returns the stored drafts in order. `None` if there are none, or they do not decode.
     pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
         let bytes = self.cache.get(&self.name)?;
         let (mut reader, mut before) = (Reader(&bytes), 0);
@@ -84,7 +84,7 @@ impl<'a> KnownDrafts<'a> {
         Some(drafts)
     }
 
-    /// Keeps drafts, if they are many.
+    /// Stores the drafts if there are enough of them.
     pub(super) fn put(&self, drafts: &[LinkDraft]) {
         if drafts.len() < LEAST {
             return;
