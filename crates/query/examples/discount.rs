@@ -1,11 +1,11 @@
-//! What the discount by frequency does to pairs that share a frame and to pairs that share a text.
+//! Measures the effect of the discount on pairs that share a frame and on pairs that share a text.
 //!
-//! `cargo run --release -p resemble-query --example discount DIR [EVERY]`: indexes DIR in memory,
-//! takes every EVERY-th content and all partners with which it has a relation by the raw score, and
-//! judges each pair by its bytes: the comment at the head of both files is cut off, and what is
-//! left is compared exactly. A pair *has a common text* if a quarter of either rest lies in the
-//! other, and *shares a frame* if less than a twentieth does. Printed is which part of both kinds
-//! keeps a relation (25 %) after the discount, for several ways to weigh.
+//! `cargo run --release -p resemble-query --example discount DIR [EVERY]` indexes DIR in memory. It
+//! takes every EVERY-th content and all partners related to it by the raw score. Each pair is
+//! judged by its bytes: the comments at the heads of both files are removed, and the rests are
+//! compared exactly. A pair *has a common text* if a quarter of either rest lies in the other. It
+//! *shares a frame* if less than a twentieth does. The output is the part of both kinds that keeps
+//! a relation (25 %) after the discount, for several weightings.
 
 #![allow(clippy::print_stdout)]
 
@@ -67,7 +67,7 @@ fn path(snapshot: &Snapshot, content: ContentId) -> Result<PathBuf, Box<dyn Erro
     Ok(paths.into_iter().next().ok_or("a file without a name")?)
 }
 
-/// The file without the comments at its head.
+/// Returns the file without the comments at its head.
 fn body(snapshot: &Snapshot, content: ContentId) -> Result<Vec<u8>, Box<dyn Error>> {
     let bytes = std::fs::read(path(snapshot, content)?)?;
     let mut rest = &bytes[..];
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             signature: &signature,
         };
         let (found, counts) = partners(&snapshot, &keys(&chunks, &signature))?;
-        // Of hundreds of partners by one frame a few speak for all.
+        // Among hundreds of partners by one frame, a few are representative.
         let step = found.len().div_ceil(40).max(1);
         for other in found
             .into_iter()

@@ -1,8 +1,8 @@
 //! `resemble-query`: one function for each question, over a snapshot of the index.
 //!
-//! * one module a question, each a function of a snapshot that builds the answer types of
-//!   `resemble-proto`; the daemon and the command line call the same ones. What is related, and how
-//!   much, they ask of `resemble-relate`;
+//! * one module for each question, a function of a snapshot that builds the answer types of
+//!   `resemble-proto`. The daemon and the command line call the same functions. Relations and
+//!   measures are those of `resemble-relate`;
 //! * `unindexed`: how trees are walked for an answer that needs no index;
 //! * [`local`]: the index of a command without a daemon.
 #![forbid(unsafe_code)]
@@ -26,5 +26,5 @@ mod unindexed;
 pub mod unread;
 pub mod why;
 
-/// What every question is asked of.
+/// The state of an index at one time, which every question is asked about.
 pub use resemble_index::Snapshot;

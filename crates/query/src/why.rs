@@ -82,7 +82,7 @@ const MOST_NUMBERS: usize = 20;
 /// Two files that were compared.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Where they agree and differ.
+    /// The common and the differing ranges.
     pub shared: Shared,
     /// The bytes of both, if they were read whole.
     bytes: Option<(Vec<u8>, Vec<u8>)>,

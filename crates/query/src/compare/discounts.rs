@@ -1,5 +1,4 @@
-//! What the pairs that stand in rows have in common with many others, and what is left without
-//! that.
+//! Discounts the text that pairs of rows share with many other files.
 
 use std::collections::HashMap;
 
@@ -15,12 +14,12 @@ use super::files::FilesMeet;
 use super::partners::PartnerQuestion;
 use super::sides::Sides;
 
-/// For each pair that stands in a row its discounted score, and how many contents have the common
-/// text. `None` if nothing is discounted.
+/// The discounted score of each pair, and the number of contents with the common text. `None` if
+/// nothing is discounted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
-/// The unequal contents of a row that have something in common, and its score.
+/// Returns the unequal contents of a row that share something, and its score.
 fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
     if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
         return None;
@@ -46,7 +45,7 @@ impl Discounts {
         pairs.dedup_by_key(|&mut (pair, _)| pair);
         let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
-            // What lies in two archives has no frequency of its own.
+            // Pairs of archives have no frequency of their own.
             let (x, y) = match question.files.meeting(a, b) {
                 FilesMeet::Contents(x, y) if x != y => (x, y),
                 _ => return Ok(((a, b), None)),
@@ -61,7 +60,7 @@ impl Discounts {
         Ok(Self(found.into_iter().collect()))
     }
 
-    /// Whether the discounts of all these rows are known.
+    /// Returns whether the discounts of all these rows are known.
     pub(super) fn has_all(&self, sides: &Sides, rows: &[ClassRow]) -> bool {
         let mut pairs = rows.iter().filter_map(|row| pair_of(sides, row));
         pairs.all(|(pair, _)| self.0.contains_key(&pair))

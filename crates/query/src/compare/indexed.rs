@@ -1,4 +1,4 @@
-//! The two sides as an index has them.
+//! Reads the two sides of a comparison from an index.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -20,14 +20,14 @@ use rustix::io::Errno;
 
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 
-/// Finds what an index keeps of a content by the content's number in the comparison.
+/// Reads the sketch of a content from the index, by its number in the comparison.
 pub(super) struct Indexed<'a> {
     snapshot: &'a Snapshot,
     ids: Vec<ContentId>,
 }
 
 impl Indexed<'_> {
-    /// The contents of both sides, by their numbers.
+    /// Returns the contents of both sides, by number.
     pub(super) fn ids(&self) -> &[ContentId] {
         &self.ids
     }
@@ -48,7 +48,7 @@ impl Pieces for Indexed<'_> {
     }
 }
 
-/// Both sides of a question, and the source of their contents' pieces.
+/// Reads both sides of a question, and returns the source of their pieces.
 pub(super) fn sides<'a>(
     snapshot: &'a Snapshot,
     request: &CompareRequest,
@@ -63,7 +63,7 @@ pub(super) fn sides<'a>(
     joined(snapshot, of_a?, of_b?, request.options.text)
 }
 
-/// Both sides in one numbering; `text`: with what stands for the files.
+/// Reads both sides with one numbering. `text`: with the renditions of the files.
 pub(super) fn joined(
     snapshot: &Snapshot,
     mut of_a: ListedSide,
@@ -111,7 +111,7 @@ pub(super) fn joined(
     Ok((sides, Indexed { snapshot, ids }))
 }
 
-/// Adds what stands for the files.
+/// Adds the renditions of the files.
 fn take_apart(
     snapshot: &Snapshot,
     sides: &mut Sides,
@@ -158,7 +158,7 @@ fn take_apart(
     Ok(())
 }
 
-/// One side, whose contents have numbers of their own.
+/// One side, whose contents have their own numbers.
 #[derive(Default)]
 pub(super) struct ListedSide {
     side: Side,
@@ -219,7 +219,7 @@ fn listed(
     let mut known_files: HashMap<FileId, What> = HashMap::new();
     for (path, known) in found {
         let (what, inode) = match known {
-            // That it is there is in the errors of the answer.
+            // The errors of the answer already name it.
             Known::Gap(_) => continue,
             Known::Dir(_) => (What::Dir, (0, 0)),
             Known::Symlink(target) => (What::Link(target), (0, 0)),
@@ -249,7 +249,7 @@ fn listed(
 }
 
 impl ListedSide {
-    /// Of these files, each with its path below the root.
+    /// Creates a side of these files, each with its path below the root.
     pub(super) fn of_files<'p>(
         snapshot: &Snapshot,
         root: &Path,
@@ -311,7 +311,7 @@ impl ListedSide {
     }
 }
 
-/// The raw bytes of a path below a root.
+/// Returns the raw bytes of a path below a root.
 fn relative<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
     let (root, path) = (root.as_os_str().as_bytes(), path.as_os_str().as_bytes());
     let below = path.get(root.len()..).unwrap_or_default();

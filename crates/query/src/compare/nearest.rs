@@ -1,8 +1,7 @@
-//! For each of some files the file of a tree in which most of it lies.
+//! Finds for each of some files the file of a tree that contains most of it.
 //!
-//! The question of `covered` about what is missing: that of a comparison with one side that asks,
-//! so all files are one join, and what has most of itself at its own path is looked up elsewhere
-//! only for more.
+//! `covered` asks this about missing files. It is a comparison with only one asking side, so all
+//! files are in one join. A file that is mostly at its own path is only replaced by a better one.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -28,10 +27,10 @@ use super::indexed::{self, ListedSide};
 use super::partners::{Better, Link, PartnerQuestion, Partners};
 use super::sides::{Holders, Sides};
 
-/// A file with its path below the root of its side, or its absolute one.
+/// A file with its absolute path, or the path below the root of its side.
 pub(crate) type PlacedFile<'p> = (&'p [u8], FileId, ContentId);
 
-/// The files that ask, and the tree in which they are looked for.
+/// The files in question, and the tree in which they are searched for.
 pub(crate) struct NearestQuestion<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// The roots of both sides.
@@ -40,11 +39,11 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) scoped: &'a ScopedFiles,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// As [`CompareOptions::memory`].
+    /// The bound of [`CompareOptions::memory`].
     pub(crate) memory: Option<u64>,
 }
 
-/// A file, and the one in which most of it lies.
+/// A file, and the one that contains most of it.
 pub(crate) struct NearestFile {
     pub(crate) path: PathBuf,
     pub(crate) by: PathBuf,
@@ -53,7 +52,7 @@ pub(crate) struct NearestFile {
 }
 
 impl NearestQuestion<'_> {
-    /// The listed partner of each file of A in which most of it lies, in the order of the paths.
+    /// Returns for each file of A the listed partner that contains most of it, by path.
     pub(crate) fn ask<'p>(
         &self,
         a: impl Iterator<Item = PlacedFile<'p>>,
@@ -115,7 +114,7 @@ impl NearestQuestion<'_> {
             };
             let (x, y) = (load(x)?, load(y)?);
             let rarity = counts.rarity(&x.sketch(), &y.sketch());
-            // Whatever is common only takes away, so it is asked for step by step.
+            // Each kind of common text only lowers the score, so a failed step ends the check.
             if !is_listed(rarity) {
                 return Ok(false);
             }
@@ -131,7 +130,7 @@ impl NearestQuestion<'_> {
     }
 }
 
-/// The file in which most of this entry of A lies.
+/// Returns the file that contains most of this entry of A.
 fn nearest_of(
     question: &PartnerQuestion<'_>,
     at: usize,
@@ -181,7 +180,7 @@ fn nearest_of(
     Ok(None)
 }
 
-/// Where the file of B is: at the same path, else with the same name, else at the least path.
+/// Returns the path of B's file: the same path, else the same name, else the least path.
 fn place_of<'s>(sides: &'s Sides, holders: &Holders, path: &[u8], link: &Link) -> Option<&'s [u8]> {
     let held = holders.of_content(link.b);
     let paths = || held.iter().map(|&at| &*sides.b.entries[at as usize].path);

@@ -1,4 +1,4 @@
-//! The answer from classes and links.
+//! Builds the answer from classes and links.
 
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::{ByteLen, Measures, Params, Relation, Score};
@@ -16,10 +16,10 @@ use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 
-/// Further partners of a row, at most: as many as the overlay lists for a file.
+/// The most further partners of a row: the number that the overlay lists for a file.
 const OTHERS: usize = resemble_relate::judge::listing::LISTED;
 
-/// Puts the answer together.
+/// Builds the answer.
 pub(super) fn answer(
     question: &PartnerQuestion<'_>,
     params: &Params,
@@ -88,8 +88,8 @@ pub(super) fn answer(
     })
 }
 
-/// Counts each file once, by the class of its own row. A container that was left over and has no
-/// other row than those of what lies in it has their class.
+/// Counts each file once, by the class of its own row. A leftover container that only has the rows
+/// of its parts gets their class.
 fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     let mut counted = [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
     let own = rows.iter().map(|row| (row, true));
@@ -105,7 +105,7 @@ fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     }
 }
 
-/// Rows with a file of A by its path, then by that of B; rows of B alone after them.
+/// Sorts rows with a file of A by its path, then by that of B; rows of B alone follow.
 fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
@@ -157,7 +157,7 @@ fn row(
         } else {
             (0, row.a, row.b)
         };
-        // What is settled at its own path was not looked up for more.
+        // A file that is settled at its own path was not searched for further partners.
         let is_settled = row.class == CompareClass::Edited && is_settled(measures.a_in_b);
         let own = own.filter(|_| question.options.all || !is_settled);
         let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
@@ -196,7 +196,7 @@ fn row(
     }
 }
 
-/// How much of each side lies in any file of the other.
+/// Sums the bytes of each side that lie in any file of the other.
 fn bytes(
     question: &PartnerQuestion<'_>,
     known: &Known<'_>,
@@ -204,7 +204,7 @@ fn bytes(
     summary: &mut CompareSummary,
 ) {
     let sides = question.sides;
-    // What stands at one path resembles its twin even if nobody nominated it.
+    // Two related files at one path count even if they were not nominated.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
     let related = partners.twins.iter();
     for twin in related.filter(|twin| twin.told.relation.is_some()) {
@@ -245,7 +245,7 @@ fn bytes(
     (summary.files_b, summary.bytes_b, summary.bytes_b_in_a) = of_b;
 }
 
-/// Files with no equal and no resembling file on the other side.
+/// Returns the files without an equal or similar file on the other side.
 fn not_found(
     question: &PartnerQuestion<'_>,
     rows: &[ClassRow],
@@ -278,7 +278,7 @@ fn not_found(
     }
 }
 
-/// Whatever is no regular file, or could not be read: what differs, and the counts.
+/// Returns the differing entries that are no readable regular files, and counts all of these.
 fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {
     let mut rows = Vec::new();
     for &(a, b) in &joined.others {
@@ -309,7 +309,7 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
     rows
 }
 
-/// What every row that leads to another path says of the directories above.
+/// Returns the votes of rows between different paths for pairs of directories.
 fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
     let leads_away = rows
         .iter()
@@ -324,7 +324,7 @@ fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
             Some(measures) => (part(measures.a_in_b, size_a), part(measures.b_in_a, size_b)),
             None => (size_a, size_b),
         };
-        // Of a copy only the file that the row is about has moved: the other stands elsewhere.
+        // In a row of a copy only the file that the row is about has moved.
         Some(Vote {
             a,
             b,

@@ -1,11 +1,10 @@
-//! The two sides of a comparison in memory, wherever they were learnt.
+//! The two sides of a comparison in memory, independent of their source.
 //!
-//! Two suppliers fill this model, an index ([`super::indexed`]) and a look at the disk
-//! ([`crate::compare::cache`]), and everything that is decided is decided here and after. So that
-//! both give the same bytes of answer, nothing of the supplier shows: contents are numbered in the
-//! order of the paths that hold them ([`Sides::put_in_order`]), and what is kept of a content is
-//! fetched by that number ([`Pieces`]), only where it is needed, which between two equal trees is
-//! never.
+//! Two suppliers fill this model: an index ([`super::indexed`]) and a scan of the disk
+//! ([`crate::compare::cache`]). All decisions are made on the model. Both must give the same bytes
+//! of answer, so nothing may depend on the supplier. Contents are numbered in the order of their
+//! paths ([`Sides::put_in_order`]). The sketch of a content is fetched by its number ([`Pieces`])
+//! on demand; between two equal trees none is.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -21,7 +20,7 @@ use resemble_relate::renditions::Rendition;
 
 use crate::unread;
 
-/// What is at a path.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A regular file that was read: the number of its content.
@@ -32,12 +31,12 @@ pub(crate) enum What {
     Link(Vec<u8>),
     /// A pipe, a socket, a device.
     Special(SpecialKind),
-    /// A directory. It takes part only where the other side has something else.
+    /// A directory. It counts only where the other side has an entry of another kind.
     Dir,
 }
 
 impl What {
-    /// The word for it in an answer.
+    /// Returns the word for it in an answer.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::File(_) => "file",
@@ -63,26 +62,26 @@ impl What {
 /// A path of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Relative to the side's root, raw.
+    /// The raw path relative to the side's root.
     pub(crate) path: Box<[u8]>,
     pub(crate) what: What,
-    /// Names the inode within this comparison: hard links have one.
+    /// The identity of the inode within this comparison; hard links share it.
     pub(crate) inode: (u64, u64),
 }
 
 /// One of the two trees (or files).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
-    /// The path as it was asked for.
+    /// The path as requested.
     pub(crate) root: PathBuf,
-    /// The root is no directory, and the only entry.
+    /// True if the root is no directory, and so the only entry.
     pub(crate) single: bool,
-    /// By raw path.
+    /// Sorted by raw path.
     pub(crate) entries: Vec<Entry>,
 }
 
 impl Side {
-    /// The absolute path of an entry.
+    /// Returns the absolute path of an entry.
     pub(crate) fn path(&self, entry: &Entry) -> PathBuf {
         if self.single {
             self.root.clone()
@@ -92,7 +91,7 @@ impl Side {
     }
 }
 
-/// What is known of a content without its pieces.
+/// The metadata of a content, without its pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) digest: ContentDigest,
@@ -100,30 +99,30 @@ pub(crate) struct Content {
     pub(crate) kind: ContentKind,
 }
 
-/// Fetches what is kept of a content to compare it.
+/// Fetches the sketch of a content for comparison.
 pub(crate) trait Pieces: Sync {
-    /// The chunks and the signature of a content, by its number.
+    /// Returns the chunks and the signature of a content, by its number.
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError>;
 
-    /// The evidence keys of a content as [`super::wanted::evidence_keys`] gives them, where that
-    /// takes less than its pieces; `false` if it does not.
+    /// Adds the evidence keys of a content, as [`super::wanted::evidence_keys`] does. Returns
+    /// `false` if that is not cheaper than fetching its pieces.
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
     }
 
-    /// What keeps the measures of contents from comparison to comparison, if anything does.
+    /// Returns the snapshot that stores measures between comparisons, if there is one.
     fn measured(&self) -> Option<&Snapshot> {
         None
     }
 
-    /// Fails when nobody wants the comparison any more.
+    /// Fails if the caller has stopped waiting.
     fn go_on(&self) -> Result<(), Stopped> {
         Ok(())
     }
 }
 
-/// Contents that stand for files, by the contents of these.
+/// The renditions of files, by the contents of the files.
 pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
 
 /// Both sides.
@@ -131,23 +130,23 @@ pub(crate) type Apart = BTreeMap<u32, Vec<(Rendition, u32)>>;
 pub(crate) struct Sides {
     pub(crate) a: Side,
     pub(crate) b: Side,
-    /// The distinct contents of both sides, then those that only stand for files.
+    /// The distinct contents of both sides, then the contents that are only renditions.
     pub(crate) contents: Vec<Content>,
-    /// By the content of a file that was taken apart: the contents that stand for it.
+    /// The renditions of each content that was unpacked.
     pub(crate) apart: Apart,
-    /// By the content of a file: what was skipped when it was taken apart, if anything was.
+    /// The skipped parts of each content that was unpacked incompletely.
     pub(crate) skipped_parts: BTreeMap<u32, Vec<SkippedPart>>,
-    /// Files and directories that could not be looked at.
+    /// Files and directories that could not be read.
     pub(crate) errors: Vec<SoftError>,
-    /// Entries left out by a rule.
+    /// The number of entries excluded by a rule.
     pub(crate) skipped: u64,
-    /// Files that changed while they were read.
+    /// The number of files that changed while they were read.
     pub(crate) moving: u64,
 }
 
 impl Sides {
-    /// Sorts the entries, numbers the contents by the first path that holds them (all of A before
-    /// B), then what stands for these, and drops those that nobody holds. Returns the old number of
+    /// Sorts the entries and numbers the contents by their first path, all of A before B.
+    /// Renditions are numbered after them; unused contents are dropped. Returns the old number of
     /// each new one.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
@@ -167,7 +166,8 @@ impl Sides {
                 *content = *new;
             }
         }
-        // Before stand-ins are numbered: what stands for a file need not be one.
+        // This precedes the numbering of renditions: the renditions of a file need not have any
+        // themselves.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))
@@ -198,7 +198,7 @@ impl Sides {
         old_of
     }
 
-    /// The documents of both sides that could not be read in full.
+    /// Returns the documents of both sides that could not be read in full.
     pub(crate) fn unread_documents(&self) -> Vec<SoftError> {
         if self.skipped_parts.is_empty() {
             return Vec::new();
@@ -212,12 +212,12 @@ impl Sides {
         said.collect()
     }
 
-    /// The content of an entry's file.
+    /// Returns the content of an entry's file.
     pub(crate) fn content_of(&self, entry: &Entry) -> Option<&Content> {
         Some(&self.contents[entry.what.content()? as usize])
     }
 
-    /// Regular files and their bytes, and how many are too small to judge; hard links once.
+    /// Counts regular files, their bytes, and the files too small to judge; hard links once.
     pub(crate) fn distinct_files(&self) -> (u64, ByteLen, u64) {
         let mut seen = HashSet::new();
         let (mut bytes, mut small) = (ByteLen::ZERO, 0);
@@ -232,7 +232,7 @@ impl Sides {
         (seen.len() as u64, bytes, small)
     }
 
-    /// Regular files that could not be read; hard links once.
+    /// Counts the regular files that could not be read; hard links once.
     pub(crate) fn unread(&self) -> u64 {
         let both = self.a.entries.iter().chain(&self.b.entries);
         let unread = both.filter(|entry| entry.what == What::Unread);
@@ -272,7 +272,7 @@ impl Holders {
         Self { starts, entries }
     }
 
-    /// Places in [`Side::entries`].
+    /// Returns the indexes of the holders in [`Side::entries`].
     pub(crate) fn of_content(&self, content: u32) -> &[u32] {
         let at = content as usize;
         &self.entries[self.starts[at] as usize..self.starts[at + 1] as usize]
@@ -283,7 +283,7 @@ impl Holders {
     }
 }
 
-/// Numbers contents while a side is being learnt.
+/// Numbers contents while a side is read.
 #[derive(Debug, Default)]
 pub(crate) struct Numbering {
     by_digest: HashMap<ContentDigest, u32>,
@@ -291,12 +291,12 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// The number of a content with this digest, if it has one.
+    /// Returns the number of the content with this digest, if it has one.
     pub(crate) fn get(&self, digest: &ContentDigest) -> Option<u32> {
         self.by_digest.get(digest).copied()
     }
 
-    /// The number of a content, and whether it is new.
+    /// Returns the number of a content, and whether it is new.
     pub(crate) fn number(&mut self, content: Content) -> (u32, bool) {
         let next = self.contents.len() as u32;
         let number = *self.by_digest.entry(content.digest).or_insert(next);
@@ -307,16 +307,16 @@ impl Numbering {
     }
 }
 
-/// The part of the question about the trees: which paths of a side are left out.
+/// Returns the path that is excluded from the outer of two nested trees.
 ///
-/// If one tree lies in the other, its files would find themselves there. So the inner one is no
-/// part of the outer: the question is then whether the rest has what the inner one has.
+/// If one tree lies in the other, its files would match themselves. So the inner tree is excluded
+/// from the outer one. The comparison then shows whether the rest has the files of the inner tree.
 pub(crate) fn inner_of(outer: &Path, inner: &Path) -> Option<PathBuf> {
     let below = inner.strip_prefix(outer).ok()?;
     (!below.as_os_str().is_empty()).then(|| below.to_path_buf())
 }
 
-/// A relative path as answers carry it.
+/// Converts a relative path to its form in answers.
 pub(crate) fn path_text(path: &[u8]) -> PathText {
     PathText::from(Path::new(OsStr::from_bytes(path)))
 }

@@ -1,4 +1,4 @@
-//! What the bytes say, now.
+//! Compares the present bytes of files.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -20,7 +20,7 @@ use super::equals::Outside;
 /// Files are read in pieces of this many bytes.
 const PIECE: usize = 1 << 18;
 
-/// Reads and compares files, using its buffers again and again.
+/// Reads and compares files, reusing its buffers.
 #[derive(Debug)]
 pub(super) struct Verifier {
     /// When it is set, results are incomplete and must not be used.
@@ -32,16 +32,16 @@ pub(super) struct Verifier {
 /// An open file and its stat.
 type OpenFile = (OwnedFd, Stat);
 
-/// What comparing with a candidate showed.
+/// The result of comparing a file with a candidate.
 enum Tried {
     Equal,
     /// Another name of the same file.
     Link,
-    /// The index took it for equal, and it is not, or cannot be read any more.
+    /// The index lists it as equal, but it is not, or can no longer be read.
     Changed,
-    /// It lies in the directory after all, or where nothing counts.
+    /// It lies in the directory after all, or in an excluded place.
     DoesNotCount,
-    /// Our own file changed meanwhile.
+    /// The checked file itself changed meanwhile.
     Moving,
 }
 
@@ -54,7 +54,7 @@ impl Verifier {
         }
     }
 
-    /// The digest of a file as it is now; `None` if it cannot be read or keeps changing.
+    /// Returns the present digest of a file. `None` if it cannot be read or keeps changing.
     pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
         let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
         let mut hasher = ContentHasher::new();
@@ -78,7 +78,7 @@ impl Verifier {
         after.unchanged_since(&before).then(|| hasher.finish())
     }
 
-    /// Whether one of the candidates covers the file: the first that does.
+    /// Returns the verdict on a file: the first candidate that covers it decides.
     pub(super) fn verdict(
         &mut self,
         listing: &Listing,
@@ -90,7 +90,7 @@ impl Verifier {
             Ok(ours) => ours,
             Err(failure) => return unreadable(&file.path, failure),
         };
-        // Some file systems let one open what they will not let one read.
+        // Some file systems allow opening a file but not reading it.
         if ours.1.size > 0
             && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
         {
@@ -123,7 +123,7 @@ impl Verifier {
         }
     }
 
-    /// Fails if our own file cannot be read.
+    /// Fails if the checked file itself cannot be read.
     fn try_one(
         &mut self,
         path: &Path,
@@ -138,14 +138,14 @@ impl Verifier {
         ) else {
             return Ok(Tried::Changed);
         };
-        // A file on a mount of ours is the watched file itself.
+        // A file on one of our own mounts is the watched file itself.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if inside || !real {
             return Ok(Tried::DoesNotCount);
         }
         if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
-            // A file with one name is our own file, reached by another path.
+            // A file with a single name is the checked file, reached by another path.
             let other = theirs.1.nlink > 1 && candidate != path;
             return Ok(if other {
                 Tried::Link
@@ -167,8 +167,9 @@ impl Verifier {
         })
     }
 
-    /// Whether two files of one size hold the same bytes. Where both have a hole nothing is read.
-    /// A failure to read theirs makes them unequal, one to read ours is returned.
+    /// Returns whether two files of one size hold the same bytes. Holes that both have are not
+    /// read. If the candidate cannot be read it is unequal; if the checked file cannot, the error
+    /// is returned.
     fn equal(&mut self, ours: &OpenFile, theirs: &OpenFile) -> rustix::io::Result<bool> {
         let size = ours.1.size;
         if size > PIECE as u64 {
@@ -202,7 +203,7 @@ impl Verifier {
     }
 }
 
-/// The next stretch of data at or after a position. A file without holes is data to its end.
+/// Returns the next range of data at or after a position. A file without holes is data to its end.
 fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
     if stat.allocated < stat.size {
         data_at(file, at, stat.size)
@@ -211,7 +212,7 @@ fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// The bytes from `at` on, at most a piece and none at or after `end`.
+/// Reads the bytes from `at` on: at most one piece, and none at or after `end`.
 fn piece<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What lies below the directory now.
+//! Lists the present entries below the directory.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Whether the index has read the file in this state.
+    /// Returns whether the index has read the file in this state.
     pub(super) fn is_as(&self, row: &FileStat) -> bool {
         let now = &self.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (row.ino, row.size.0, row.mtime, row.ctime)
@@ -35,21 +35,21 @@ impl Listed {
 /// A directory's device and inode.
 pub(super) type Identity = (u64, u64);
 
-/// A directory (or a single file) and all that lies below.
+/// A directory (or a single file) with everything below it.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The path as it was asked for.
+    /// The path as requested.
     pub(super) dir: PathBuf,
-    /// From here everything below is reached.
+    /// The descriptor from which everything below is opened.
     pub(super) anchor: Anchor,
     /// Regular files, by raw path.
     pub(super) files: Vec<Listed>,
     /// Everything else but directories.
     pub(super) missing: Vec<MissingRow>,
     pub(super) errors: Vec<SoftError>,
-    /// The directory and those below it.
+    /// The directory itself and all directories below it.
     pub(super) inside: HashSet<Identity>,
-    /// Of a single file: the folder that it lies in, and its name there.
+    /// For a single file: its folder, and its name in it.
     pub(super) single: Option<(Identity, OsString)>,
 }
 
@@ -131,7 +131,7 @@ impl Listing {
             self.lost(path, 0, "directory met twice");
             return Ok(());
         }
-        // What a hung or pseudo file system is mounted on is not even looked at with a stat.
+        // Mount points of hung or pseudo file systems are not even passed to stat.
         let never = mounts.left_out_in(path);
         let passed = RefCell::new(Vec::new());
         let skip = |name: &OsStr| {

@@ -97,7 +97,7 @@ impl Verdicts {
     ///
     /// # Errors
     ///
-    /// As [`covered`].
+    /// Fails like [`covered`].
     pub fn of(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Self, AskError> {
         let listing = Listing::of(request.dir.as_path(), snapshot.stop())?;
         let mut errors = listing.errors.clone();

@@ -1,34 +1,34 @@
-//! Which links of contents can count for directories: what is said before any link is proven.
+//! Decides before any proof which links of contents can count for directories.
 
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node, Share};
 
-/// Which links of contents can count, known before any is.
+/// The data that decides which links can count.
 pub(super) struct Countable<'a> {
     pub(super) forest: &'a Forest,
     pub(super) sizes: &'a [u64],
     pub(super) held: &'a [Held],
-    /// The directories directly with each content.
+    /// The directories that directly hold each content.
     pub(super) holders: Vec<Vec<Node>>,
-    /// What pairs must have in common; `None`: anything.
+    /// The least content that pairs must share; `None`: any.
     pub(super) least: Option<LeastCommon>,
 }
 
-/// The larger containment and the bytes that pairs of directories must have in common.
+/// The larger containment and the bytes that pairs of directories must share.
 pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
-    /// Whether two files that have these contents lie in directories of which neither is, or lies
-    /// in, the other. Most files that resemble each other are beside each other.
+    /// Returns whether the files of two contents lie in directories that are not nested. Most
+    /// similar files share a directory.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
         let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));
         of_a.iter().any(is_apart)
     }
 
-    /// Which of these contents lie in directories that have enough in common if each content lies
-    /// in the other as a whole.
+    /// Returns the links whose directories would share enough if each content were wholly in the
+    /// other.
     pub(super) fn needed(&self, links: &[(u32, u32)]) -> Vec<bool> {
         let Some((min, min_shared)) = self.least else {
             return vec![true; links.len()];

@@ -1,7 +1,7 @@
 //! Finds contents that lie partly in one another, by which near files count.
 //!
-//! They are the links of `groups`, with the same figures, among the contents of the question alone.
-//! Of each content the best [`MOST`] are kept: a file that resembles hundreds says little about
+//! They are the links of `groups`, with the same figures, between the contents of the question.
+//! Each content keeps its best [`MOST`]: a file that resembles hundreds indicates little about
 //! directories.
 
 use std::cmp::Reverse;

@@ -1,15 +1,15 @@
-//! One file's family: every version that is reached from it by links, in order.
+//! The family of a file: all versions that links lead to, in order.
 //!
 //! Groups cannot chain; a family is the chain. A text that was edited for years shares nothing with
-//! its first version any more, but each version with the one before, and that is what somebody
-//! wants who asks for all versions. The members come by time, and the links are the steps: one for
-//! each member but the first, from the member it resembles most on the way (the maximum spanning
-//! tree). Which is the newest is an offer where the times are those of the files: a copy may have
-//! lost its own. If all versions state a date of themselves, it is by these.
+//! its first version, but each version shares text with the one before. A request for all versions
+//! means this chain. Members are sorted by time. The links are the steps: each member but the first
+//! has one, from the member that it resembles most on the way (the maximum spanning tree). File
+//! times only suggest the newest version, because a copy may have lost its own. If all versions
+//! state a date in their content, that date is used.
 //!
-//! A file that lies in another is no version of it: by way of a book, an archive or a mail with
-//! many attachments one family would be a third of a home. So no step leads from a part to its
-//! whole or back, and none between a file and something that holds files.
+//! A part of a file is no version of it: through a book, an archive or a mail one family could
+//! include a third of a home. So no step leads from a part to its whole or back, or between a file
+//! and a container.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,14 +23,14 @@ use super::answer;
 use super::links::{HalfLink, LinkSimilarity};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 
-/// So much of each version lies in the next one: a part of a third one shares less of it.
+/// The least share of each version in the next one: a part of a third file shares less.
 const PARTLY: u32 = (Relation::PARTLY * 1e6) as u32;
 
 /// The links that may be steps from one version to another.
 struct Steps<'a> {
     links: LinkSimilarity<'a>,
     collection: &'a Collection,
-    /// Whether the file that was asked about holds others.
+    /// True if the file in question is a container.
     of_holders: bool,
 }
 
@@ -60,7 +60,7 @@ impl Network for Steps<'_> {
 }
 
 impl Steps<'_> {
-    /// Everything that steps lead to from a content, itself included, ascending.
+    /// Returns all contents that steps reach from a content, itself included, ascending.
     fn reached(&mut self, of: u32) -> Result<Vec<u32>, AskError> {
         let (mut seen, mut next, mut ties) = (HashSet::from([of]), vec![of], Vec::new());
         while let Some(node) = next.pop() {
@@ -73,7 +73,7 @@ impl Steps<'_> {
     }
 }
 
-/// The family of a content as the only cluster; none if nothing is similar to it.
+/// Returns the family of a content as the only cluster; none if nothing is similar to it.
 pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     let (snapshot, collection) = (shown.snapshot, shown.collection);
     let table = &collection.table;

@@ -1,9 +1,9 @@
-//! Links of files that hold members.
+//! Links of containers.
 //!
-//! Samples of all that they hold nominate them, the texts of mails as well. What is shown is
-//! measured on the members ([`Archives`]), one pair after the other: what one file holds is kept
-//! for the next pair, and its links follow each other. What is beyond the work of the question
-//! keeps its estimate.
+//! They are nominated by samples of their entire contents, and by the texts of mails. The figures
+//! are measured on the members ([`Archives`]), one pair at a time. The links of a file are
+//! adjacent, so its contents are reused for the next pair. Pairs beyond the read budget keep their
+//! estimates.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use super::links::{By, HalfLink};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
 
-/// Makes one link of several of one pair of files.
+/// Joins several links of one pair of files.
 pub(super) struct JoinedLinks<'a> {
     snapshot: &'a Snapshot,
     terms: LinkTerms,
@@ -29,7 +29,7 @@ pub(super) struct JoinedLinks<'a> {
     archives: Option<Archives<'a, (&'a Snapshot, &'a ScopedFiles)>>,
     /// Bytes that may still be read.
     left: u64,
-    /// What was measured from the lesser end, until the other one asks: both must say the same.
+    /// Measures from the lesser end, until the other end asks: both must agree.
     measured: HashMap<(u32, u32), Option<HalfLink>>,
 }
 
@@ -51,8 +51,8 @@ impl<'a> JoinedLinks<'a> {
         }
     }
 
-    /// The one link of two files that several pairs of renditions connect, as the lesser end sees
-    /// it. Each pair is asked about twice, once for each end.
+    /// Joins the links of several pairs of renditions into one link of two files, as seen from the
+    /// lesser end. Each pair is joined twice, once for each end.
     pub(super) fn join(&mut self, halves: &[HalfLink]) -> Result<Option<HalfLink>, AskError> {
         let Some(first) = halves.first() else {
             return Ok(None);
@@ -78,7 +78,7 @@ impl<'a> JoinedLinks<'a> {
     ) -> Result<Option<HalfLink>, AskError> {
         self.snapshot.stop().go_on()?;
         let of_wholes = self.terms.of_wholes(halves, self.table);
-        // That both hold the same needs no look.
+        // Equal contents need no reading.
         if of_wholes.is_some_and(|link| !link.is_estimate()) {
             return Ok(of_wholes);
         }
@@ -124,7 +124,7 @@ impl<'a> JoinedLinks<'a> {
     }
 }
 
-/// The best of the links that pairs of renditions make, wholes not counted.
+/// Returns the best link of the pairs of renditions, wholes excluded.
 fn best(halves: &[HalfLink]) -> Option<HalfLink> {
     let links = halves
         .iter()

@@ -1,7 +1,7 @@
-//! What was measured elsewhere, found by the two contents of a pair.
+//! Measures made elsewhere, indexed by the two contents of a pair.
 //!
-//! Pairs are sorted by their contents, in memory or in a scratch file, of which the first pair of
-//! each block stays in memory: to find one takes one look into the file.
+//! Pairs are sorted by their contents, in memory or in a scratch file. The first pair of each block
+//! of the file stays in memory, so a look-up reads one block.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_wor
 
 use super::Room;
 
-/// Pairs in a block of the scratch file.
+/// The number of pairs in a block of the scratch file.
 const BLOCK: u64 = 256;
 
 /// The contents of a pair, the lesser first.
 type MeasuredIds = (u32, u32);
 
-/// What was measured of two contents.
+/// The measures of two contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MeasuredRow {
     key: MeasuredIds,
-    /// [`Proven::to_words`], and whether that is in words.
+    /// [`Proven::to_words`]; `is_in_words` says whether the unit is words.
     words: [u64; 5],
     is_in_words: u32,
 }
@@ -39,7 +39,7 @@ impl MeasuredRow {
         }
     }
 
-    /// What was measured, if it is measures in this unit.
+    /// Returns the measures if they are in this unit.
     fn in_unit(&self, unit: Unit) -> Option<Proven> {
         let is_asked = (unit == Unit::Words) == (self.is_in_words == 1);
         is_asked.then(|| Proven::of_words(self.words, unit))?
@@ -68,7 +68,7 @@ impl Record for MeasuredRow {
     }
 }
 
-/// Pairs that are being put in order.
+/// Sorts pairs as they are added.
 #[derive(Debug)]
 pub(super) struct MeasuredSorter<'a> {
     rows: Sorter<MeasuredRow>,
@@ -76,7 +76,7 @@ pub(super) struct MeasuredSorter<'a> {
     dir: &'a Path,
 }
 
-/// Measures of pairs.
+/// The measures of pairs.
 #[derive(Debug)]
 pub(super) struct MeasuredPairs {
     /// The first pair of each block.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair is found from both ends and in its unit, and no other, in memory and on disk.
+        /// Every pair is found from both ends in its own unit only, in memory and on disk.
         #[test]
         fn pairs_are_found(
             pairs in prop::collection::btree_map((0u32..60, 60u32..90), any::<bool>(), 0..900),

@@ -1,8 +1,8 @@
-//! Sets of contents packed into problems, and where their contents are read from.
+//! Packs sets of contents into problems, and reads the contents of these.
 //!
-//! Small sets go together into problems of a size that fits. Where memory is bounded the contents
-//! of each problem were written to disk in one pass through the index, and are read from there in
-//! one piece; else they are read from the index.
+//! Small sets are packed together into problems of a suitable size. If memory is bounded, one pass
+//! through the index writes the contents of each problem to disk in one piece. Otherwise they are
+//! read from the index.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ use super::Room;
 use super::partition::Partition;
 use super::table::Table;
 
-/// Contents that a thread reads at a time.
+/// The number of contents that a thread reads at a time.
 const BATCH: usize = 256;
 
 /// Sets of contents packed into problems.
 #[derive(Debug)]
 pub(super) struct Problems {
-    /// For each place its problem; [`Self::NONE`] if it has nothing in common with others.
+    /// The problem of each place; [`Self::NONE`] if it has nothing in common with others.
     bin_of: Vec<u32>,
-    /// Bytes of memory that each takes, about.
+    /// The approximate memory of each problem in bytes.
     pub(super) weights: Vec<u64>,
-    /// Contents of each.
+    /// The number of contents in each problem.
     pub(super) sizes: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Problems {
             *contents += 1;
             *weight += table.weight(place);
         }
-        // Sets of one content are left out: they are most of all, and no work.
+        // Sets of one content are left out: they are the most frequent, and need no work.
         let wanted = |set: u32| only.is_none_or(|only| only == set);
         let several: Vec<u32> = (0..sets.len() as u32)
             .filter(|&set| weights[set as usize].0 > 1 && wanted(set))
@@ -68,7 +68,7 @@ impl Problems {
     }
 }
 
-/// Where the contents of the problems are read from.
+/// The source of the problems' contents.
 #[derive(Debug)]
 pub(super) enum ContentSource {
     /// The places of each problem's contents, in the order of their ids.
@@ -77,8 +77,7 @@ pub(super) enum ContentSource {
 }
 
 impl ContentSource {
-    /// Where the contents of all problems can be read: from the index, or from disk if memory is
-    /// bounded.
+    /// Prepares the source of all problems' contents: the index, or a file if memory is bounded.
     pub(super) fn of(
         problems: &Problems,
         (snapshot, table): (&Snapshot, &Table),
@@ -110,7 +109,7 @@ impl ContentSource {
         Ok(Self::Disk(partition))
     }
 
-    /// All contents of a problem and their places.
+    /// Reads all contents of a problem with their places.
     pub(super) fn all(
         &self,
         problem: usize,

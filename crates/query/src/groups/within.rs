@@ -1,9 +1,9 @@
 //! Groups of members of one container: form letters in a mailbox, versions of a document in an
 //! archive.
 //!
-//! They are made as groups of files are, by the same terms, and stand among these with the paths of
-//! the members. Members are no files: nothing here gets into sets of identical files, which plans
-//! are made of.
+//! They follow the terms for groups of files and are listed among these, with the paths of the
+//! members. Members are no files, so they are not in sets of identical files, which plans are made
+//! of.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -77,7 +77,7 @@ pub(super) fn add(
 /// The members of one container with their links.
 struct MemberNetwork<'c> {
     container: &'c SiblingPairs<'c>,
-    /// Of each member, from its side.
+    /// The links of each member, from its side.
     links: Vec<Vec<HalfLink>>,
 }
 
@@ -161,7 +161,7 @@ impl<'c> MemberNetwork<'c> {
         )
     }
 
-    /// One group in words. `members` ascend.
+    /// Builds the cluster of a group. `members` ascend.
     fn cluster(
         &self,
         snapshot: &Snapshot,
@@ -233,7 +233,7 @@ impl<'c> MemberNetwork<'c> {
         })
     }
 
-    /// The least containment of two members, those that are no link among the first few.
+    /// Returns the least containment of two members. Unlinked pairs among the first few count, too.
     fn worst(&self, links: &[HalfLink], members: &[u32]) -> Fraction {
         let linked = |a: u32, b: u32| self.links[a as usize].iter().any(|half| half.to == b);
         let mut worst = links.iter().map(|link| link.tie().containment()).min();

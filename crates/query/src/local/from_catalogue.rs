@@ -1,4 +1,4 @@
-//! A file that only a catalogue has, for a question that somebody else answers.
+//! Reads a file from a catalogue for a question that another process answers.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use resemble_proto::catalogued::{Source, source_of};
 use super::LocalError;
 use crate::find::Incoming;
 
-/// What a catalogue that is not kept knows of the file or member at a path.
+/// Returns the record of the file or member at a path in a catalogue that no index keeps.
 ///
-/// `None`: the path is in no such catalogue, or it has no such file. The whole catalogue is loaded
-/// into memory for it.
+/// `None` if the path is in no such catalogue, or the catalogue has no such file. The entire
+/// catalogue is loaded into memory.
 pub fn read_catalogued(path: &Path, params: &Params) -> Result<Option<Incoming>, LocalError> {
     let Some((Source::File(file), root, _)) = source_of(path) else {
         return Ok(None);

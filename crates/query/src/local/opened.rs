@@ -1,4 +1,4 @@
-//! Opening the index of a command: the cache, one that takes its place, or none.
+//! Opens the index of a command: the cache, a replacement, or one in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use super::{LocalError, LocalOptions};
 /// An index for a command.
 pub(super) struct OpenedIndex {
     pub(super) index: Index,
-    /// Where it is; `None`: in memory.
+    /// The path of the cache; `None`: in memory.
     pub(super) cache: Option<PathBuf>,
-    /// It had outgrown its limit and was begun anew.
+    /// True if the cache exceeded its limit and was replaced.
     pub(super) outgrown: bool,
-    /// Why the cache is not used, or was replaced.
+    /// The reason why the cache is not used or was replaced.
     pub(super) note: Option<String>,
 }
 
 impl OpenedIndex {
-    /// The cache, or an index in memory if that is asked for or the cache cannot be had.
+    /// Opens the cache, or an index in memory on request or if the cache cannot be used.
     pub(super) fn of(options: &LocalOptions) -> Result<Self, LocalError> {
         let Some(path) = &options.cache else {
             return Ok(Self {
@@ -44,7 +44,7 @@ impl OpenedIndex {
         })
     }
 
-    /// The cache, or why it cannot be had.
+    /// Opens the cache, or returns the reason why that fails.
     fn in_file(path: &Path, options: &LocalOptions) -> Result<Self, String> {
         use std::os::unix::fs::DirBuilderExt;
         let folder = path.parent().ok_or("it has no folder")?;
@@ -56,7 +56,7 @@ impl OpenedIndex {
         let outgrown =
             fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > options.cache_bytes);
         if outgrown {
-            // Removing the file of a running command is harmless to it: it keeps its own.
+            // A running command is not harmed by the removal: it keeps its open file.
             fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
         }
         let (index, note) = match usable(path, &options.params) {
@@ -78,19 +78,19 @@ impl OpenedIndex {
     }
 }
 
-/// Why a cache cannot be used.
+/// The reason why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
-    /// Another command has it, or there is no room for one.
+    /// Another command has locked it, or the disk is full.
     #[error("{0}")]
     Now(String),
-    /// Something else is in its place, or it is damaged.
+    /// The file is not a cache, or it is damaged.
     #[error("{0}")]
     AsItIs(String),
 }
 
-/// The index at this path, without what a killed command has left in it of a catalogue that nobody
-/// names now; and a note if it is not the one that was there.
+/// Opens the index at this path and removes leftovers of unnamed catalogues from killed commands.
+/// Returns a note if the index had to be replaced.
 fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
     let opened = Index::open(path, params, &Options::default());
     let (index, aside) = opened.map_err(|error| match error {

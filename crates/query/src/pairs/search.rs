@@ -1,4 +1,4 @@
-//! Finds the pairs of a question: texts by their words, everything else by what the index keeps.
+//! Finds the pairs of a question: texts by their words, everything else by the index data.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -22,27 +22,27 @@ use super::question::Question;
 use super::worker::WorkerPairs;
 use crate::copies;
 
-/// The contents of a question and what is known of them.
+/// The contents of a question with their data.
 #[derive(Clone, Copy)]
 pub(super) struct PairSearch<'a> {
     pub(super) question: Question<'a>,
     pub(super) block: &'a PostingBlock,
     pub(super) texts: &'a Texts,
-    /// What contents have outside of templates, by place; empty: nothing is template.
+    /// The words outside of templates, by place; empty if there are no templates.
     pub(super) outside_templates: &'a [HashSet<u64>],
 }
 
-/// Pairs that were found: measured ones by thread, and those that are still to be measured.
+/// The found pairs: measured ones by thread, and those that are still to be measured.
 pub(super) struct FoundPairs {
     pub(super) by_thread: Vec<WorkerPairs>,
-    /// In the order of their places, each pair once.
+    /// Sorted by place, each pair once.
     pub(super) drafts: Vec<DraftPair>,
-    /// What sorts those drafts that are no texts, if kinship does.
+    /// The sort keys of the drafts that are not texts, if pairs are sorted by kinship.
     pub(super) kinships: HashMap<(usize, usize), Score>,
 }
 
 impl PairSearch<'_> {
-    /// All pairs; `large` are the families of near-copies that their leaders hold together.
+    /// Finds all pairs. `large` are the families of near-copies that are linked by their leaders.
     pub(super) fn found(&self, large: &[(u32, Vec<u32>)]) -> Result<FoundPairs, AskError> {
         let mut by_thread = self.by_words()?;
         by_thread.extend(self.by_samples()?);
@@ -85,8 +85,7 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Two texts have these words in common: that is their figure, unless they are measured in
-    /// bytes.
+    /// Adds two texts by their common words. These give the figure, unless the unit is bytes.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,
@@ -126,8 +125,8 @@ impl PairSearch<'_> {
         self.block.nominees(threads(), WorkerPairs::default, add)
     }
 
-    /// Two contents have samples in common: they are measured if these say more than strangers
-    /// share, and their words do not say it already.
+    /// Adds two contents with common samples. They are measured if they share more than unrelated
+    /// contents do, and their words have not settled the pair.
     fn add_by_samples(
         &self,
         found: &mut WorkerPairs,

@@ -1,4 +1,4 @@
-//! How two files meet: in one way or in several, of which the best is their row.
+//! The ways in which two files meet; the best of several is their row.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
@@ -16,7 +16,7 @@ pub(super) type Pair = ((ContentId, ContentId), Way);
 /// One way in which two files meet.
 pub(super) enum Way {
     Whole(Match),
-    /// By one of the wholes of both: of texts or of all else.
+    /// By one of the wholes of both: all texts, or everything else.
     Part(usize, Estimated),
 }
 
@@ -33,8 +33,8 @@ impl Way {
 }
 
 impl Question<'_> {
-    /// Whether two contents stand for files by their own bytes, and neither is a text: what they
-    /// have in common are windows.
+    /// Returns whether two contents are files' own bytes and neither is a text. Such pairs share
+    /// windows.
     pub(super) fn are_judged_by_windows(&self, pair: (&Kept, &Kept)) -> bool {
         let is_text = |content: &Kept| content.kind == ContentKind::Text;
         let of_files = |(one, other): ((ContentId, Rendition), (ContentId, Rendition))| {
@@ -43,8 +43,8 @@ impl Question<'_> {
         !is_text(pair.0) && !is_text(pair.1) && self.meetings(pair).all(of_files)
     }
 
-    /// The best way in which each pair of files meets, in no order. There may be very many: they
-    /// stay in the same memory, and where they are.
+    /// Returns the best way for each pair of files, unordered. There may be very many pairs, so
+    /// they are not moved or copied.
     pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
         let places = (0u32..).zip(&matched);
         let mut by_owners: Vec<_> = places.map(|(at, &(owners, _))| (owners, at)).collect();
@@ -73,12 +73,12 @@ impl Question<'_> {
         of_best.collect()
     }
 
-    /// Whether two files are compared by what they hold.
+    /// Returns whether two files are compared by their members.
     fn both_hold_members(&self, owners: (ContentId, ContentId)) -> bool {
         owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1)
     }
 
-    /// The best of the ways in which two files meet.
+    /// Returns the best of the ways in which two files meet.
     fn best_way<'w>(
         &self,
         owners: (ContentId, ContentId),

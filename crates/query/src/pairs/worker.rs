@@ -1,4 +1,4 @@
-//! What is found of pairs of contents, kept for all files that these stand for.
+//! Collects the pairs of contents that one worker finds, for all files that they represent.
 
 use std::collections::HashMap;
 
@@ -17,18 +17,18 @@ use resemble_relate::renditions::{Rendition, is_same_text, layer, same_words};
 use super::question::Question;
 use super::ways::{Pair, Way};
 
-/// What one worker found.
+/// The pairs that one worker found.
 #[derive(Default)]
 pub(super) struct WorkerPairs {
     pub(super) matched: Vec<Pair>,
     /// Pairs that are still to be measured.
     pub(super) drafts: Vec<DraftPair>,
-    /// What sorts those of them that are no texts, if kinship does.
+    /// The sort keys of the drafts that are not texts, if pairs are sorted by kinship.
     pub(super) kinships: HashMap<(usize, usize), Score>,
 }
 
 impl WorkerPairs {
-    /// Keeps a pair of texts, with all that they have in common and how rare that is.
+    /// Records a pair of texts with their common words and the rarity of these.
     pub(super) fn texts(
         &mut self,
         question: &Question<'_>,
@@ -52,8 +52,8 @@ impl WorkerPairs {
         self.meet(question, (a, b), &matched);
     }
 
-    /// Keeps a pair of which the contents were measured for one another, or could not be.
-    /// `kinship`: what sorts it, if that was asked for and is known of what is no text.
+    /// Records a pair that was measured for this question or could not be. `kinship` is the sort
+    /// key if kinship was requested and is known for a pair that is not text.
     pub(super) fn others(
         &mut self,
         question: &Question<'_>,
@@ -108,12 +108,12 @@ impl WorkerPairs {
         self.meet(question, (a, b), &matched);
     }
 
-    /// Keeps what was found of two contents for all files that they stand for.
+    /// Records the match of two contents for all files that they represent.
     fn meet(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), found: &Match) {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
-                // Of equal words nothing is unsure.
+                // The shares of equal words are certain, so there is no interval.
                 let interval = found.interval.as_deref().copied();
                 let part = Estimated {
                     measures: found.measures,
@@ -126,7 +126,7 @@ impl WorkerPairs {
                 self.keep(one.0, other.0, Way::Whole(matched));
                 continue;
             }
-            // What is shown nowhere needs no memory.
+            // Matches that are not displayed are not stored.
             if !question.passes(found) {
                 continue;
             }
@@ -142,7 +142,7 @@ impl WorkerPairs {
         }
     }
 
-    /// Keeps a way in which two files meet, the lesser first.
+    /// Records a way in which two files meet, the lesser first.
     fn keep(&mut self, a: ContentId, b: ContentId, way: Way) {
         let pair = if a <= b {
             ((a, b), way)
@@ -152,7 +152,7 @@ impl WorkerPairs {
         self.matched.push(pair);
     }
 
-    /// The files that one and the same content stands for.
+    /// Records the pairs of files that one content represents.
     pub(super) fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
         let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
@@ -181,7 +181,7 @@ impl WorkerPairs {
                     let part = Estimated { measures, interval };
                     Way::Part(usize::from(one.1 == Rendition::WholeBytes), part)
                 } else if is_same_text(one.1, other.1, content.whole) {
-                    // Equal is what they hold, and not the files.
+                    // Their contents are equal, but the files themselves may differ.
                     let measures = all_words(&measures);
                     let same = matched(Relation::SameText, layer(one.1, other.1));
                     Way::Whole(Match { measures, ..same })

@@ -1,4 +1,4 @@
-//! Which members lie directly in the containers of a file, and what each is compared by.
+//! The direct members of the containers in a file, and the contents they are compared by.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,31 +10,30 @@ use resemble_relate::renditions::{Rendition, WholeDigest};
 /// A member of a container.
 #[derive(Debug)]
 pub(super) struct MemberLayout {
-    /// Its number among the parts of the file.
+    /// The number of the member among the parts of the file.
     pub(super) number: u32,
     pub(super) own: ContentRow,
     pub(super) side: MemberSide,
-    /// The contents in it that are taken apart no further: of a single file the one it is compared
-    /// by.
+    /// Its contents that are not unpacked further. For a single file it is the compared content.
     pub(super) leaves: Vec<ContentRow>,
 }
 
-/// What a member is compared by.
+/// The content or contents by which a member is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MemberSide {
-    /// One content, as this.
+    /// One content, in this rendition.
     Alone(Rendition, Faces),
-    /// All that it holds.
+    /// Its entire contents.
     Held([Option<WholeDigest>; 2]),
 }
 
-/// The members of each container in a file, itself one of them, of which it has several.
+/// Returns the members of each container in a file, itself included, that has several.
 pub(super) fn containers_in(
     snapshot: &Snapshot,
     file: ContentId,
 ) -> Result<Vec<Vec<MemberLayout>>, ReadError> {
     let parts = snapshot.parts(file)?;
-    // The nearest member that each part lies in.
+    // The nearest member that contains each part.
     let mut above: Vec<Option<u32>> = Vec::with_capacity(parts.len());
     let mut has_parts = vec![false; parts.len()];
     for part in &parts {
@@ -88,7 +87,7 @@ pub(super) fn containers_in(
     Ok(containers)
 }
 
-/// A member by what stands for it; `None`: nothing that can be compared is in it.
+/// Returns the layout of a member. `None` if it has nothing that can be compared.
 fn member(
     number: u32,
     own: ContentRow,
@@ -111,7 +110,7 @@ fn member(
         let alone = faces.alone();
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
-        // What is taken apart further is not kept while the container is read.
+        // Contents that are unpacked further are not stored while the container is read.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)
@@ -125,8 +124,8 @@ fn member(
 }
 
 impl MemberLayout {
-    /// Whether it and another member are compared by their contents or by all that they hold, and
-    /// not by something that is not kept while the container is read.
+    /// Returns whether it can be compared with another member. Both must be compared by contents
+    /// that are stored while the container is read.
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self.side, other.side) {
             (MemberSide::Alone(one, faces), MemberSide::Alone(another, others)) => {
@@ -136,7 +135,7 @@ impl MemberLayout {
         }
     }
 
-    /// The digests of all that it holds.
+    /// Returns the digests of its entire contents.
     pub(super) fn digests(&self) -> impl Iterator<Item = ContentDigest> {
         self.leaves.iter().map(|leaf| leaf.digest)
     }

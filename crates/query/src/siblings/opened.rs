@@ -1,4 +1,4 @@
-//! A container that is taken apart once for all pairs of its members.
+//! A container that is unpacked once for all pairs of its members.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -26,18 +26,18 @@ pub(super) struct OpenedContainer<'a> {
     held: OnceLock<HashMap<ContentDigest, (ContentKind, Vec<u8>)>>,
 }
 
-/// A member ready to be measured, when it first is.
+/// A member prepared for measuring, on first use.
 #[derive(Debug, Default)]
 pub(super) struct ReadyMember {
     alone: OnceLock<Option<Provable>>,
     members: OnceLock<Option<ProvableMembers>>,
 }
 
-/// A member, and what is ready of it.
+/// A member and its prepared form.
 pub(super) type ReadySide<'m> = (&'m MemberLayout, &'m ReadyMember);
 
 impl<'a> OpenedContainer<'a> {
-    /// The file at a path; without a reader of documents nothing in it is read.
+    /// Refers to the file at a path. Without a part reader no member can be read.
     pub(super) const fn new(
         snapshot: &'a Snapshot,
         part_reader: Option<&'a dyn PartReader>,
@@ -52,7 +52,7 @@ impl<'a> OpenedContainer<'a> {
         }
     }
 
-    /// Measures two members; `None`: one of them cannot be read now.
+    /// Measures two members. `None` if one of them cannot be read now.
     pub(super) fn measure(
         &self,
         (a, b): (ReadySide<'_>, ReadySide<'_>),
@@ -74,7 +74,7 @@ impl<'a> OpenedContainer<'a> {
         Some(judged(found, (one.size(), other.size()), min_shared))
     }
 
-    /// The same of two members that are compared by one content each.
+    /// Measures two members that are each compared by one content.
     fn measure_alone(
         &self,
         (a, b): (ReadySide<'_>, ReadySide<'_>),
@@ -106,7 +106,7 @@ impl<'a> OpenedContainer<'a> {
         ready.members.get_or_init(|| self.all(layout)).as_ref()
     }
 
-    /// All that a member holds.
+    /// Returns the entire contents of a member.
     fn all(&self, layout: &MemberLayout) -> Option<ProvableMembers> {
         let held = layout.digests().map(|digest| {
             let (kind, bytes) = self.held().get(&digest)?;
@@ -117,7 +117,7 @@ impl<'a> OpenedContainer<'a> {
         Some(provable_members(self.snapshot.templates(), held?))
     }
 
-    /// What the file holds now, by digest; nothing if it cannot be read.
+    /// Returns the present contents of the file, by digest; empty if it cannot be read.
     fn held(&self) -> &HashMap<ContentDigest, (ContentKind, Vec<u8>)> {
         self.held.get_or_init(|| {
             let reader = self.part_reader;
@@ -129,7 +129,7 @@ impl<'a> OpenedContainer<'a> {
     }
 }
 
-/// What a member is compared by where the other one holds members.
+/// Returns the side of a member in a comparison with one that holds members.
 fn compared(member: &MemberLayout) -> ComparedSide {
     match member.side {
         MemberSide::Held(wholes) => ComparedSide::Held(wholes),

@@ -1,18 +1,16 @@
-//! Templates: what the user declared to be no evidence.
+//! Templates: content that the user declared to be no evidence.
 //!
-//! The one set of decisions that resemble keeps. Everything else in the state folder is derived
-//! from the files and can be made anew; these cannot, so they are in a small file of their own
-//! ([`file`]), which the daemon and the command read alike: both give the same answers.
+//! They are the only decisions that resemble stores. The rest of the state folder is derived from
+//! the files and can be rebuilt. So templates have a small file of their own ([`file`]). The daemon
+//! and the command read the same file and give the same answers.
 //!
-//! **How it takes effect.** [`Store::current`] gives the pieces of all templates; they travel with
-//! the snapshot ([`crate::Snapshot::with_templates`]) into every question, which takes them out of
-//! chunk lists and signatures as it fetches them ([`resemble_core::similarity::Templates::strip`]).
-//! No file is opened for it and nothing in the index changes, so unmarking restores everything at
-//! once.
+//! **Effect.** [`Store::current`] returns the pieces of all templates, and the snapshot carries
+//! them ([`crate::Snapshot::with_templates`]). Every question removes them from the chunk lists and
+//! signatures that it reads ([`resemble_core::similarity::Templates::strip`]). No file is opened
+//! and the index is unchanged, so unmarking restores everything at once.
 //!
-//! **Marking** looks at contents *without* the templates that are there already: each template has
-//! just what it added, a second one holds what the first revealed, and taking back either leaves
-//! the other whole.
+//! **Marking** reads contents *without* the existing templates, so each template only has the
+//! content that it added. Removing either of two templates leaves the other complete.
 
 mod file;
 mod mark;

@@ -1,11 +1,11 @@
-//! What stands in one cell of a row: whole characters, or bytes in hex.
+//! Formats one cell of a row: whole characters, or bytes in hex.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use crate::why::layout::Stripe;
 
-/// Moves borders between stripes that cut a character in two. A character differs if any of its
+/// Moves borders between stripes that would split a character. A character differs if any of its
 /// bytes does.
 pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Range<u64>) {
     for next in 1..stripes.len() {
@@ -24,7 +24,7 @@ pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Ra
     }
 }
 
-/// The character of more than one byte that reaches over a place, if there is one.
+/// Returns the multi-byte character that spans a place, if there is one.
 fn character_over(bytes: &[u8], place: u64, within: &Range<u64>) -> Option<Range<u64>> {
     let lead = (within.start.max(place.saturating_sub(3))..place)
         .rev()
@@ -42,7 +42,7 @@ fn character_over(bytes: &[u8], place: u64, within: &Range<u64>) -> Option<Range
     is_one.then_some(lead..end)
 }
 
-/// `4d5a9000 03000000  MZ......`: bytes in groups of four, padded to a full row, and as ASCII.
+/// Formats bytes as `4d5a9000 03000000  MZ......`: groups of four padded to a full row, and ASCII.
 pub(super) fn hex(bytes: &[u8], width: usize) -> String {
     let mut text = String::with_capacity(width * 4);
     for at in 0..width {

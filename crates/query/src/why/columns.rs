@@ -20,7 +20,7 @@ pub(super) fn matches(comparison: &Comparison, options: &ViewOptions) -> View {
     built(comparison, options, Some(&ranges))
 }
 
-/// The view of everything, or of these matches alone; without the bytes it has no rows.
+/// Builds the view of everything or of the matches only; without the bytes it has no rows.
 fn built(
     comparison: &Comparison,
     options: &ViewOptions,

@@ -1,12 +1,12 @@
-//! Which line a byte of a text is in.
+//! Maps bytes of a text to lines.
 
 use std::ops::Range;
 
-/// Line numbers of a text, in memory of a five-hundredth of its size: a file of nothing but
-/// newlines must not cost eight bytes for each of its bytes.
+/// The line numbers of a text, in a five-hundredth of its size. A file of newlines must not cost
+/// eight bytes for each byte.
 pub(super) struct Lines<'t> {
     text: &'t [u8],
-    /// Newlines before each block of [`Self::BLOCK`] bytes.
+    /// The number of newlines before each block of [`Self::BLOCK`] bytes.
     before: Vec<u64>,
 }
 
@@ -26,12 +26,12 @@ impl<'t> Lines<'t> {
         Self { text, before }
     }
 
-    /// The line, from 1, of the byte at a position. The end of the text is in the line that a
-    /// further byte would be in.
+    /// Returns the line, from 1, of the byte at a position. The end of the text is on the line that
+    /// a further byte would be on.
     pub(super) fn at(&self, position: u64) -> u64 {
         let at = (position as usize).min(self.text.len());
         let Some(&before) = self.before.get(at / Self::BLOCK) else {
-            // Exactly at the end of a text of whole blocks, or of an empty one.
+            // The position is the end of a text of whole blocks, or of an empty one.
             let last = self.before.len().saturating_sub(1);
             let from = (last * Self::BLOCK).min(self.text.len());
             return self.before.last().unwrap_or(&0) + count_lines(&self.text[from..]) + 1;
@@ -39,13 +39,13 @@ impl<'t> Lines<'t> {
         before + count_lines(&self.text[at / Self::BLOCK * Self::BLOCK..at]) + 1
     }
 
-    /// First and last line, from 1, of a range that is not empty.
+    /// Returns the first and last line, from 1, of a range that is not empty.
     pub(super) fn holding(&self, range: &Range<u64>) -> (u64, u64) {
         (self.at(range.start), self.at(range.end.max(1) - 1))
     }
 }
 
-/// Newlines in some bytes.
+/// Counts the newlines in some bytes.
 pub(super) fn count_lines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }

@@ -226,9 +226,9 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
         .collect()
 }
 
-/// Returns the parts of the runs of b that no range covers yet: what b has more often than a.
-/// (`of_b`: runs of b in a, so their `a` is in b.) The `a` of each is its place in a, and they are
-/// in the order of b.
+/// Returns the parts of the runs of b that no range covers yet: the content that b repeats more
+/// often. `of_b` are runs of b in a, so their `a` is in b. The `a` of each result is its place in
+/// a; the results are in the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();

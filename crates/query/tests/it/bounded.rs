@@ -13,11 +13,11 @@ use crate::scene::Scene;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters as text;
 
-/// Files of a side, more than a bounded question looks up at once.
+/// The number of files on a side, more than a bounded question looks up at once.
 const FILES: u64 = 300;
 
-/// Two trees: of each file of one a later version is in the other, half of them at another path.
-/// One in ten has a header of all, and one in ten quotes another.
+/// Writes two trees: each file of one has a later version in the other, half of them at another
+/// path. One in ten has a common header, and one in ten quotes another.
 fn scene() -> Scene {
     let mut scene = Scene::new();
     let header = text(1, 600);

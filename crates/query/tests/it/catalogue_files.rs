@@ -1,5 +1,5 @@
-//! The files of catalogues: what is written is read again, what is damaged is refused, and a kept
-//! one is replaced whole.
+//! Catalogue files: written ones can be read, damaged ones are refused, and stored ones are
+//! replaced as a whole.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use resemble_proto::catalogued;
 
 use crate::scene::dump_of;
 
-/// Bytes of the digest at the end.
+/// The number of digest bytes at the end.
 const CHECKSUM: usize = 32;
 
 fn details() -> Details {
@@ -36,7 +36,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What becomes of a file with these bytes, and whether anything of it is left in the index.
+/// Loads a file with these bytes, and checks whether the index has anything of it.
 fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("a.cat");
@@ -74,7 +74,7 @@ fn nothing_but_regular_files_is_opened() {
     assert!(!is_catalogue(temp.path()));
 }
 
-/// A small tree, with everything in it.
+/// Returns a small tree with entries of every kind.
 fn tree() -> (Index, PathBuf) {
     let index = Index::in_memory(&Params::default()).expect("an index");
     let root = PathBuf::from("/srv/docs");
@@ -162,7 +162,7 @@ fn a_tree_comes_back_whole() {
         totals
     );
 
-    // Into an index that has nothing else, and into the one that it was made of.
+    // Loads into an empty index, and into the one that it was made of.
     let other = Index::in_memory(&Params::default()).expect("an index");
     let at = catalogued::of_label("disk");
     for index in [&other, &index] {
@@ -174,7 +174,7 @@ fn a_tree_comes_back_whole() {
         let snapshot = index.snapshot().expect("a snapshot");
         assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
         drop(snapshot);
-        // A second time, instead of the first.
+        // The second load replaces the first.
         load(index, &at, open(&file).expect("sound")).expect("loaded");
         unload_stray(index, &[]).expect("gone");
     }
@@ -209,7 +209,7 @@ fn without_names_there_are_none() {
             .any(|window| window == name.as_bytes());
         assert!(!found, "{name}");
     }
-    // Where the files lay makes no difference.
+    // The place of the files makes no difference.
     index
         .apply(vec![Change::Rename {
             from: root.join("a"),
@@ -287,7 +287,7 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
 }
 
 proptest! {
-    /// Any damage is found, wherever it is; and one who mends the digest gets no further than a
+    /// All damage is detected, wherever it is. With a corrected digest, loading still ends with a
     /// clear refusal.
     #[test]
     fn damage_is_found(at: prop::sample::Index, bit in 0..8u32, cut: prop::sample::Index) {
@@ -300,7 +300,7 @@ proptest! {
         let records = bytes.len() - CHECKSUM;
         let mut forged = bytes[..records].to_vec();
         forged[at.index(records)] ^= 1 << bit;
-        // It may be sound by chance (another digit of a digest or a name); `loaded` checks the
+        // It may be valid by chance (another digit of a digest or a name); `loaded` checks the
         // index.
         let _result = loaded(&sealed(forged));
     }

@@ -1,5 +1,5 @@
-//! Catalogues of whole trees, archives and documents among them: what an index says of one is what
-//! it said of the tree.
+//! Catalogues of whole trees, with archives and documents. An index gives the same answers about a
+//! catalogue as about its tree.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn found(snapshot: &Snapshot, subject: &Path, within: &Path, all: bool) -> Vec<F
     answer.expect("an answer").rows
 }
 
-/// Documents, archives in archives, a packed one, and files of the same.
+/// Writes documents, nested archives, a compressed one, and files with the same contents.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let (a, b, c) = (text(1, 20_000), text(2, 9_000), text(3, 15_000));
@@ -122,7 +122,7 @@ fn what_archives_hold_comes_with_them() {
                 .expect("in the catalogue");
             row.path = scene.root().join(below).into();
         }
-        // What is in a catalogue cannot be read: it has estimates.
+        // Files of a catalogue cannot be read, so they are estimated.
         let related = |rows: &[FindRow]| -> Vec<_> {
             let rows = rows.iter().map(|row| (row.path.clone(), row.relation));
             rows.collect()
@@ -130,7 +130,7 @@ fn what_archives_hold_comes_with_them() {
         assert_eq!(related(&here), related(&recorded), "{name}");
         assert!(here.iter().all(|row| !row.estimate), "{here:?}");
     }
-    // Without texts it is files alone.
+    // Without texts it only has files.
     let plain = Index::in_memory(&Params::default()).expect("an index");
     load(&plain, &at, &written(&live, &[scene.root()], false)).expect("loaded");
     let totals = plain
@@ -141,7 +141,7 @@ fn what_archives_hold_comes_with_them() {
     assert_eq!((totals.files, totals.parts), (ours.files, 0));
 }
 
-/// Beside the tree itself: the live files keep what was read of them, whatever the catalogue says.
+/// The tree itself is indexed, too: live files keep their data, whatever the catalogue says.
 #[test]
 fn a_catalogue_changes_nothing_of_what_is_here() {
     let scene = scene();
@@ -163,7 +163,7 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     assert_eq!(found.len(), 1, "{found:?}");
     drop(both);
 
-    // One that lies: another MD5 for a chunk, and a digest that was mended.
+    // The catalogue is forged: it has another MD5 for a chunk, and a corrected digest.
     let live = scene.index.snapshot().expect("a snapshot");
     let plain = live
         .file_at(&scene.path("plain"))
@@ -193,7 +193,7 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     assert_eq!(totals.parts, parts);
 }
 
-/// A live content that nobody looked into stays so: its own file is read when its turn comes.
+/// A live content that was not unpacked yet is unpacked from its own file later.
 #[test]
 fn what_was_not_looked_into_is_looked_into_later() {
     let with_parts = scene();
@@ -202,7 +202,7 @@ fn what_was_not_looked_into_is_looked_into_later() {
         written(&snapshot, &[with_parts.root()], true)
     };
     let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-    // The same files, by their bytes alone.
+    // The same files, only by their bytes.
     let plain = {
         let snapshot = with_parts.index.snapshot().expect("a snapshot");
         written(&snapshot, &[with_parts.root()], false)
@@ -225,15 +225,14 @@ fn what_was_not_looked_into_is_looked_into_later() {
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
 }
 
-/// Files that are edited everywhere have no chunk in common: what is left of the samples finds
-/// them.
+/// Files that are edited everywhere have no common chunk. They are found by the remaining samples.
 #[test]
 fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     let mut scene = Scene::new();
     let mut bytes = 0;
     for file in 0..12 {
         let old = text(file, 16_000);
-        // A word in forty.
+        // Replaces one word in forty.
         let words = old.split(|byte| *byte == b' ').enumerate();
         let edited: Vec<&[u8]> = words
             .map(|(at, word)| if at % 40 == 7 { &b"another"[..] } else { word })

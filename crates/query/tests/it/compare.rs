@@ -1,5 +1,5 @@
-//! `compare` on real trees: the classes of the contract, case by case, against a naive reference,
-//! and the same bytes of answer from an index and from the disk.
+//! `compare` on real trees. Each class is checked case by case and against a naive reference. The
+//! index and the disk must give the same bytes of answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ fn request(scene: &Scene, a: &str, b: &str, options: CompareOptions) -> CompareR
     }
 }
 
-/// The answer, which an index and a look at the disk must agree on.
+/// Returns the answer, after checking that the index and a scan of the disk agree.
 #[track_caller]
 fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let params = Params::default();
@@ -89,7 +89,7 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// Paragraphs of about 400 bytes.
+/// Returns paragraphs of about 400 bytes.
 fn paragraphs(seed: u64, count: u64) -> Vec<Vec<u8>> {
     (0..count).map(|n| text(seed * 1000 + n, 400)).collect()
 }
@@ -165,7 +165,7 @@ fn equals_are_paired_by_name_then_by_path_and_the_rest_are_copies() {
             "moved 3/name 4/name copy"
         ]
     );
-    // Their equals stand in their places: all of them are surplus.
+    // Their equals are in place, so all of them are surplus.
     scene.write("a/4/name", &x);
     scene.write("a/5/last", &x);
     let answer = compared(&mut scene);
@@ -238,8 +238,8 @@ fn swapped_names_are_moves() {
 fn who_stays_with_its_twin_tears_no_other_pair_apart() {
     let mut scene = Scene::new();
     let body = text(1, 8000);
-    // x of B is a little nearer to y of A than to x of A, and the other way round for y; but y is
-    // y.
+    // x of B is a little nearer to y of A than to x of A, and the reverse holds for y. Still y
+    // stays with y.
     scene.write("a/x", joined(&[&body, &text(2, 500)]));
     scene.write("b/x", joined(&[&body, &text(3, 500)]));
     scene.write("a/y", joined(&[&body, &text(3, 400)]));
@@ -464,7 +464,7 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner/x"), ["same x x"]);
     assert_eq!(ask(&mut scene, "a/x", "a/inner/y"), ["edited x y"]);
     assert_eq!(ask(&mut scene, "a", "a").len(), 3);
-    // The inner one is no part of the outer one, or everything would find itself.
+    // The inner tree is excluded from the outer one; otherwise all files would match themselves.
     let expected = ["same x x", "contains x y"];
     assert_eq!(ask(&mut scene, "a", "a/inner"), expected);
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
@@ -505,7 +505,7 @@ fn options_choose_partners_and_rows() {
     });
     assert!(ratio.contains(&"only-a doc.txt -".to_owned()), "{ratio:?}");
     let (min_shared, _) = ask(CompareOptions {
-        // Twice of what they share: of the larger one that is an estimate.
+        // Twice the shared bytes; for the larger file that is an estimate.
         min_shared: Some(8000),
         ..CompareOptions::default()
     });
@@ -538,8 +538,8 @@ fn options_choose_partners_and_rows() {
     assert_eq!(answer.header.looked.expect("said").skipped, 4);
 }
 
-/// Five versions of one file on each side: each pair of them has 80 % in common, and those of one
-/// path nearly all.
+/// Writes five versions of one file on each side. Each pair shares 80 %, and those of one path
+/// nearly all.
 fn family(scene: &mut Scene) {
     let body = text(7, 8000);
     for n in 0..5 {
@@ -574,8 +574,8 @@ fn relatives_of_what_is_settled_at_its_own_path_are_not_looked_for() {
 fn what_is_left_over_is_looked_up_among_what_is_settled() {
     let mut scene = Scene::new();
     family(&mut scene);
-    // Alone in A: its best partner has a twin of its own. And at its own path a file has next to
-    // nothing of itself.
+    // It is alone in A, because its best partner has a twin. The file at its own path shares almost
+    // nothing.
     let of_family = joined(&[&text(7, 8000), &text(300, 2000)]);
     scene.write("a/alone", &of_family);
     scene.write("a/5", joined(&[&of_family, b" once more"]));
@@ -593,7 +593,7 @@ fn what_is_left_over_is_looked_up_among_what_is_settled() {
     assert_eq!((alone.class, alone.others.len()), (Class::Contained, 4));
     let unlike = row("5");
     assert_eq!((unlike.class, unlike.others.len()), (Class::Edited, 5));
-    // Most of A's bytes are found, those of the two included.
+    // Most of A's bytes are found, including those of the two.
     let summary = &answer.body.summary;
     assert!(summary.bytes_a_in_b as f64 > 0.9 * summary.bytes_a as f64 - 4000.0);
 }

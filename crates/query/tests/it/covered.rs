@@ -32,7 +32,7 @@ fn coverage(scene: &Scene, dir: &str, by: &[&str]) -> Coverage {
     answer.body
 }
 
-/// What holds for every answer.
+/// Checks the properties of every answer.
 fn check(body: &Coverage) {
     assert_eq!(body.covered, body.missing.is_empty());
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_copy_with_three_changed_one_missing_and_one_linked() {
         scene.write(&format!("old/{dir}{n}.txt"), text(n as u64, 4000 + n));
         scene.write(&format!("new/{dir}{n}.txt"), text(n as u64, 4000 + n));
     }
-    // Three changed a little, one is gone, of one only a hard link is left.
+    // Three are slightly changed, one is gone, and one only has a hard link left.
     for n in [3, 6, 9] {
         let mut bytes = text(n, 4000 + n as usize);
         bytes[100] = b'!';
@@ -164,7 +164,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         );
     }
     scene.scan();
-    // For the index everything has settled.
+    // Makes all files count as settled for the index.
     let mut later = scene.later();
     let root = scene.root();
     later
@@ -175,7 +175,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         .expect("looked at again");
     assert!(coverage(&scene, "old", &["new"]).covered);
 
-    // One byte of a copy, its size and times as before.
+    // Changes one byte of a copy and keeps its size and times.
     let change = |name: &str| {
         let path = scene.path(name);
         let file = fs::File::options().write(true).open(&path).expect("a file");
@@ -184,7 +184,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         file.set_modified(times).expect("set");
     };
     change("new/a");
-    // A file of the directory itself, and one that the index does not know.
+    // A file of the directory itself, and one that is not indexed.
     change("old/b");
     scene.write("old/d", text(99, 700));
     fs::remove_file(scene.path("new/c")).expect("gone");
@@ -198,7 +198,7 @@ fn the_bytes_decide_whatever_the_index_says() {
             two("old/d", "no equal file"),
         ]
     );
-    // A stale index does no harm where the bytes agree.
+    // A stale index does no harm if the bytes agree.
     fs::copy(scene.path("new/b"), scene.path("old/b")).expect("copied");
     fs::copy(scene.path("new/b"), scene.path("old/d")).expect("copied");
     let body = coverage(&scene, "old", &["new"]);
@@ -213,7 +213,7 @@ fn a_directory_inside_a_root_is_covered_by_what_is_outside_of_it() {
     let mut scene = Scene::new();
     scene.write("docs/report", text(1, 2000));
     scene.write("docs/backup/report", text(1, 2000));
-    // Twice in the directory, and nowhere else.
+    // It is in the directory twice, and nowhere else.
     scene.write("docs/backup/draft", text(2, 2000));
     scene.write("docs/backup/draft 2", text(2, 2000));
     fs::hard_link(
@@ -231,7 +231,7 @@ fn a_directory_inside_a_root_is_covered_by_what_is_outside_of_it() {
     assert_eq!((body.files, body.bytes), (4, 6000), "hard links once");
     assert!(body.near.is_empty() && body.linked.is_empty());
 
-    // A root in the directory does not count, and that is said.
+    // A root in the directory does not count, and the answer says so.
     fs::create_dir(scene.path("docs/backup/inner")).expect("a folder");
     fs::copy(
         scene.path("docs/backup/draft"),
@@ -299,7 +299,7 @@ fn what_is_no_regular_file_is_not_covered() {
         [two("old/empty", "new/empty"), two("old/file", "new/file")]
     );
     drop(socket);
-    // Without them it may go, empty directories and all.
+    // Without them the directory is covered, including its empty directories.
     fs::remove_dir_all(scene.path("old/.snapshot")).expect("gone");
     for name in ["link", "pipe", "socket"] {
         fs::remove_file(scene.path("old").join(name)).expect("gone");
@@ -340,7 +340,7 @@ fn what_cannot_be_read_is_not_covered() {
     );
     assert_eq!(answer.errors.len(), 3);
     assert_eq!(answer.header.looked.expect("looked").unreadable, 3);
-    // An equal that cannot be read proves nothing.
+    // An equal file that cannot be read proves nothing.
     lock("old/secret", 0o600);
     lock("new/file", 0);
     let answer = ask(&scene, &scene.path("old/secret"), &[scene.path("new")]);
@@ -348,7 +348,7 @@ fn what_cannot_be_read_is_not_covered() {
     assert_eq!(scene.missing(&answer.body), [two("old/secret", reason)]);
 }
 
-/// A bind mount shows the directory under another path: that is no other place.
+/// A bind mount shows the directory under another path, which is no other place.
 #[test]
 fn the_same_directory_by_another_way_does_not_count() {
     let mut scene = Scene::new();
@@ -401,7 +401,7 @@ fn hostile_names_and_sizes() {
             fs::write(path, text(n as u64, 300)).expect("a file");
         }
     }
-    // A hole of a terabyte, and one with a byte in it.
+    // A hole of a terabyte, and a file with one byte in such a hole.
     let root = scene.root();
     let sparse = |name: &str, at: Option<u64>| {
         let file = fs::File::create(root.join(name)).expect("a file");
@@ -462,7 +462,7 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     other
         .ingest
         .set_roots(vec![resemble_scan::ingest::RootOptions::new(&root)]);
-    // The same files in another order of coming.
+    // The same files in another order of scanning.
     for part in ["new/4", "old", "new/0", ""] {
         let at = root.join(part);
         other.look(&[resemble_scan::ingest::Target::subtree(at)]);
@@ -473,8 +473,8 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     assert!(first.body.covered);
 }
 
-/// Of several partners the one that holds most of a file is named, even if the one at its own path
-/// holds most of it too; what is listed nowhere else is no near copy here.
+/// The partner that contains most of a file is named, even if another at its own path contains most
+/// of it, too. Partners outside the listing are no near copies here.
 #[test]
 fn the_near_copy_is_the_file_in_which_most_lies() {
     let mut scene = Scene::new();
@@ -504,7 +504,7 @@ fn the_near_copy_is_the_file_in_which_most_lies() {
     assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
-/// A text and data have no samples in common: chunks alone say how much of the text is there.
+/// A text and data have no common samples, so only chunks show the share of the text.
 #[test]
 fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
     let mut scene = Scene::new();

@@ -1,5 +1,5 @@
-//! Large files that change in their middle are digested where they differ, and the index is that of
-//! a fresh scan.
+//! Large files that change in the middle are digested only where they differ. The index equals that
+//! of a fresh scan.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::scene::Scene;
 
 const MIB: usize = 1 << 20;
 
-/// Bytes that are digested at least, when any differ.
+/// The least number of bytes that are digested when any differ.
 const STRETCH: u64 = 8 << 20;
 
 fn changed(scene: &Scene, name: &str) -> Target {
@@ -28,7 +28,7 @@ fn overwrite(scene: &Scene, name: &str, bytes: &[u8], at: usize) {
     file.write_all_at(bytes, at as u64).expect("written");
 }
 
-/// No text, and no program.
+/// Returns bytes that are neither a text nor a program.
 fn binary(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = noise(seed, len);
     bytes[0] = 0;
@@ -50,7 +50,7 @@ fn what_is_written_in_place_is_all_that_is_digested() {
             scene.assert_as_fresh("written in place");
             scene.assert_posted("image");
         }
-        // All as it was, or as it was before.
+        // The file is unchanged, or restored to an earlier state.
         let now = fs::read(scene.path("image")).expect("read");
         fs::write(scene.path("image"), &now).expect("written");
         let report = scene.look(&[changed(&scene, "image")]);
@@ -69,7 +69,7 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
     let mut scene = Scene::of(&[("draft", bytes.clone())]);
     for n in 0..2 {
         bytes[13 * MIB + n..][..4].copy_from_slice(b"else");
-        // And it has grown, which is no append to another file.
+        // It has also grown, but that is no append to another file.
         bytes.extend(b"the end");
         fs::write(scene.path("draft~"), &bytes).expect("written");
         fs::rename(scene.path("draft~"), scene.path("draft")).expect("renamed over");
@@ -77,7 +77,7 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
         let last = bytes.len() as u64 % STRETCH;
         assert_eq!(
             report.progress.bytes_read,
-            // The last stretch is longer than it was, so it is not even compared.
+            // The last stretch is longer than before, so it is not even compared.
             bytes.len() as u64 + STRETCH,
             "{last}"
         );
@@ -136,7 +136,7 @@ fn a_file_is_compared_in_turns() {
     scene.assert_as_fresh("compared in turns");
 }
 
-/// Anything that happens to a file.
+/// Changes a file in any way.
 fn change(scene: &Scene, random: &mut Random) {
     let path = scene.path("file");
     let mut bytes = fs::read(&path).expect("read");
@@ -168,7 +168,7 @@ fn change(scene: &Scene, random: &mut Random) {
             .expect("longer"),
         8 => file.set_len(at.max(bytes.len() / 2) as u64).expect("cut"),
         _ => {
-            // Saved as editors do.
+            // Saves like editors do.
             let end = end(some.len());
             bytes[at..end].copy_from_slice(&some[..end - at]);
             fs::write(scene.path("file~"), &bytes).expect("written");
@@ -180,7 +180,7 @@ fn change(scene: &Scene, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
-    /// Several changes between two looks, of files from small to large.
+    /// Makes several changes between two scans, to files from small to large.
     #[test]
     fn whatever_is_edited_is_the_index_of_a_fresh_scan(seed: u64) {
         let mut random = Random::new(seed);

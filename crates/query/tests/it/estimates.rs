@@ -1,4 +1,4 @@
-//! What cannot be read is an estimate: one figure and one interval in every verb.
+//! Unreadable files are estimated, with the same figure and interval in every verb.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,10 +19,10 @@ use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member};
 
-/// The shares of the file below `a` and of its counterpart below `b`, and where they lie.
+/// The shares of the file below `a` and of its counterpart below `b`, and their intervals.
 type Figures = ([Fraction; 2], Option<[[Fraction; 2]; 2]>);
 
-/// What the verbs say of each file below `a` and its counterpart.
+/// The figures of the verbs for each file below `a` and its counterpart.
 type Answers = BTreeMap<String, Vec<(&'static str, Figures)>>;
 
 fn figures(a: Fraction, b: Fraction, interval: Option<EstimateInterval>) -> Figures {
@@ -48,7 +48,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// What every verb says.
+/// Asks every verb.
 fn ask(scene: &Scene) -> Answers {
     let mut said = Answers::new();
     let name = |path: &PathText| {
@@ -146,7 +146,7 @@ fn ask(scene: &Scene) -> Answers {
 
 #[test]
 fn what_is_gone_has_one_estimate_and_one_interval_in_every_verb() {
-    // Of what was measured once no verb says anything else.
+    // Measured pairs keep their figures in every verb.
     let proven = ask(&scene());
     let scene = scene();
     for name in ["text", "archive.zip"] {

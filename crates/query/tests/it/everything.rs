@@ -1,4 +1,4 @@
-//! A question about a directory that holds all that the index has is one about the index.
+//! A question about a directory that holds the entire index is one about the index.
 
 use std::sync::Arc;
 

@@ -131,7 +131,7 @@ fn copies_do_not_multiply_links() {
             assert!(asked.name(&member.path).starts_with("one/"));
         }
     }
-    // What it would be without: every pair of files.
+    // Without clusters, every pair of files would be linked.
     let options = PairsRequest {
         scope: asked.request().scope,
         ..PairsRequest::default()
@@ -226,7 +226,7 @@ fn kinds_and_order() {
     assert_eq!(
         kinds,
         [
-            // It holds texts as a book holds chapters, and is no archive.
+            // It contains texts like a book contains chapters, and is no archive.
             (ClusterKind::Contains, 7),
             (ClusterKind::Contains, 2),
             (ClusterKind::Pair, 2)
@@ -241,7 +241,7 @@ fn kinds_and_order() {
             .all(|part| part.a_in_b > part.b_in_a)
     );
     assert_eq!(archive.worst, Fraction::ZERO, "two letters share nothing");
-    // Cut after sorting.
+    // The list is cut after sorting.
     let top = asked.whole(&GroupsRequest {
         top: Some(1),
         ..asked.request()
@@ -265,7 +265,7 @@ fn kinds_and_order() {
 #[test]
 fn what_too_many_have_is_ignored_and_counted() {
     let scene = Scene::new();
-    // Of half of each, which five others have too, it is left to chance whether it is kin.
+    // Half of each is shared with five others, so kinship may or may not hold.
     let header = text(1, 3600);
     for at in 0..6 {
         scene.write(
@@ -293,7 +293,7 @@ fn what_too_many_have_is_ignored_and_counted() {
     assert_eq!((six.summary.links, six.summary.ignored), (15, 0));
 }
 
-/// Near-copies are one cluster however many they are, and what a family shares is no boilerplate.
+/// Near-copies are one cluster, however many, and the common text of a family is no boilerplate.
 #[test]
 fn near_copies_are_one_cluster() {
     for copies in [60, 300, 1200] {
@@ -317,7 +317,7 @@ fn near_copies_are_one_cluster() {
     }
 }
 
-/// A licence of 60 percent makes no family: those below it that are relatives are found.
+/// A licence of 60 percent makes no family, but relatives below it are found.
 #[test]
 fn relatives_under_one_header_are_found_and_nobody_else() {
     let scene = Scene::new();
@@ -458,7 +458,7 @@ fn without_a_place_to_work_the_answer_is_one_sentence() {
     };
     let failed = groups(&asked.snapshot, &bounded, nowhere).expect_err("no folder");
     assert!(matches!(failed, AskError::Scratch { .. }), "{failed}");
-    // In memory nothing is written.
+    // An unbounded question writes nothing.
     groups(&asked.snapshot, &asked.request(), nowhere).expect("an answer");
 }
 

@@ -1,4 +1,4 @@
-//! Trees that nobody would make on purpose, or only on purpose.
+//! Unusual and malicious trees.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -218,7 +218,8 @@ fn names_of_any_bytes_are_kept_to_the_byte() {
 #[test]
 fn a_tree_deeper_than_a_path_may_be_long() {
     const DEPTH: usize = 1500;
-    /// What the standard library removes with a descriptor a level, `rm` does with one.
+    /// Removes a tree with `rm`, which needs one descriptor; the standard library needs one per
+    /// level.
     struct Removed(PathBuf);
     impl Drop for Removed {
         fn drop(&mut self) {
@@ -279,7 +280,7 @@ fn excluded_paths_and_snapshots_are_never_part_of_it() {
         assert!(!there(name), "{name}");
     }
     drop(snapshot);
-    // What is excluded later goes.
+    // Files that are excluded later are removed from the index.
     scene.ingest.set_exclude(vec![scene.path("a")]);
     scene.scan();
     assert_eq!(scene.state("a/state2/x"), None);
@@ -356,7 +357,7 @@ fn a_root_that_is_not_mounted_keeps_its_entries() {
     let report = scene.scan();
     assert_eq!(report.unavailable, [scene.root()]);
     assert_eq!(scene.dump(), before);
-    // An event of a name in it changes nothing either.
+    // An event that names an entry in it changes nothing either.
     scene.look(&[Target::entry(scene.path("file"), Cause::Unknown)]);
     assert_eq!(scene.dump(), before);
 }

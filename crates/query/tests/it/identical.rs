@@ -53,7 +53,7 @@ fn paths_of(request: &GroupsRequest) -> Vec<PathBuf> {
     paths.map(|path| path.as_path().to_owned()).collect()
 }
 
-/// As a command answers from its index: with what could not be listed.
+/// Answers like a command from its index, including the entries that could not be listed.
 fn indexed(request: &GroupsRequest) -> Whole<Groups> {
     let mut local = index(None);
     let report: Report = local
@@ -83,7 +83,7 @@ fn sets(answer: &Whole<Groups>) -> Vec<(u64, Vec<PathBuf>)> {
     .collect()
 }
 
-/// By the words of the definition: every file is read, and all bytes are compared.
+/// Applies the definition: reads every file and compares all bytes.
 fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     let mut least: BTreeMap<(u64, u64), Vec<u8>> = BTreeMap::new();
     let mut dirs: Vec<PathBuf> = roots.iter().map(|root| (*root).to_owned()).collect();
@@ -129,7 +129,7 @@ fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     sets
 }
 
-/// Contents of which some are equal in size, at their beginnings, at their ends, or wholly.
+/// Writes contents that may be equal in size, at the beginning, at the end, or entirely.
 fn write(path: &Path, kind: usize) {
     let long = |middle: u8| {
         let mut bytes = noise(1, 200_000);
@@ -154,7 +154,7 @@ fn write(path: &Path, kind: usize) {
         9 => huge(600_000),
         10 => huge((1 << 20) + 69_999),
         11 => vec![0; 300_000],
-        // The same with holes, and with other bytes in them.
+        // The same size with holes, and with other bytes in them.
         12 | 13 => {
             let file = fs::File::create(path).expect("a file");
             file.set_len(300_000).expect("a length");
@@ -225,7 +225,8 @@ fn build(tree: &TempTree, made: &[(usize, usize, Made)]) {
             }
             Made::Link(at) => {
                 if let Some(target) = files.get(at % files.len().max(1)) {
-                    // Another user's protected hard links allow no links to what may not be read.
+                    // Protected hard links forbid other users links to files that they may not
+                    // read.
                     fs::hard_link(target, &path).ok();
                 }
             }
@@ -253,7 +254,7 @@ proptest! {
         let answer = direct(&question);
         prop_assert_eq!(&answer, &indexed(&question));
         prop_assert_eq!(sets(&answer), by_definition(&[root]));
-        // Roots in any order and inside one another; patterns; sizes; the first rows.
+        // Roots in any order and nested; patterns; sizes; the first rows.
         question.scope.within = ["a", "", "a/b", "a.b"].iter()
             .map(|name| PathText::from(tree.path(name).components().collect::<PathBuf>().as_path()))
             .collect();
@@ -278,14 +279,14 @@ proptest! {
 
 #[test]
 fn the_trees_the_index_and_the_definition_agree() {
-    // No permission stops root.
+    // Permissions do not apply to root.
     let name = "identical::the_trees_the_index_and_the_definition_agree";
     if !in_a_process_of_its_own(name, true) {
         all_ways_agree();
     }
 }
 
-/// One name of it was looked at in each round, and the rounds end: a scan knew four of these names.
+/// Each round reads one of its names, and the rounds end: one scan knew four of these names.
 #[test]
 fn every_name_of_an_unreadable_file_is_known() {
     let name = "identical::every_name_of_an_unreadable_file_is_known";
@@ -307,7 +308,7 @@ fn every_name_of_an_unreadable_file_is_known() {
     assert_eq!(direct(&question), answer);
 }
 
-/// Equal in size, at the beginning and at the end.
+/// The files are equal in size, at the beginning and at the end.
 #[test]
 fn another_middle_is_another_file() {
     let tree = TempTree::new();
@@ -345,7 +346,7 @@ impl Observer for Meddler {
     }
 }
 
-/// It is in no set, and the answer says that it is not fresh.
+/// It is in no set, and the answer is marked as not fresh.
 #[test]
 fn a_file_that_changes_is_not_claimed_to_be_identical() {
     let tree = TempTree::new();
@@ -388,7 +389,7 @@ fn what_is_asked_about_must_be_among_the_files() {
         (answer.body.identical.len(), kinds.collect::<Vec<_>>())
     };
     assert_eq!(found("in/a"), (1, vec![]));
-    // A name of a file that takes part by another.
+    // It is another name of a selected file.
     assert_eq!(found("out/b"), (1, vec![]));
     assert_eq!(found("in/empty"), (0, vec![]));
     assert_eq!(found("out/c"), (0, vec![SoftErrorKind::NotFound]));
@@ -424,7 +425,7 @@ fn only_what_is_asked_for_is_made() {
     );
 }
 
-/// A cache that was asked nothing else is as it was made.
+/// A cache that was asked nothing else is unchanged.
 #[test]
 fn nothing_is_kept() {
     let tree = TempTree::with_folders(&["docs"]);
@@ -443,7 +444,7 @@ fn nothing_is_kept() {
         .expect("totals");
     assert_eq!((totals.files, totals.contents), (0, 0));
     assert!(!local.knows(&docs));
-    // Our own folder takes no part, whatever is named.
+    // Our own folder is left out, even if it is named.
     for (named, files) in [(tree.root(), 2), (&tree.path("cache"), 0)] {
         let answer = local.identical(&request(&[named]), &mut Unobserved);
         assert_eq!(answer.expect("an answer").body.summary.files, files);

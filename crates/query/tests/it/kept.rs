@@ -1,4 +1,4 @@
-//! What was measured is kept, and a question that was asked before reads no file.
+//! Measures are stored, and a repeated question reads no file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use resemble_testutil::random::noise;
 use crate::plain::compare;
 use crate::scene::Scene;
 
-/// Two subjects, one of them no text, ten versions of each, enough for a second thread, and five
-/// files that have a little of the first: a passage, too little for a relation.
+/// Returns ten versions each of two subjects, one of which is not a text: enough for a second
+/// thread. Five further files share a passage with the first, too little for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -63,8 +63,8 @@ fn found(snapshot: &Snapshot, path: &Path) -> Vec<FindRow> {
     answer.expect("an answer").rows
 }
 
-/// A file of the index that is gone when it is to be read is an error of the answer, whatever the
-/// budget is; its row stays an estimate.
+/// A file that vanished before it could be read is an error of the answer, whatever the budget. Its
+/// row stays an estimate.
 #[test]
 fn what_has_vanished_since_is_said() {
     let text = prose(1, 20_000);
@@ -93,13 +93,13 @@ fn listed(snapshot: &Snapshot, path: &Path) -> Vec<Similar> {
     listed.expect("an answer").0
 }
 
-/// Rows without the folder that they are in.
+/// Returns the rows without their folder.
 fn named(rows: Vec<Similar>) -> Vec<Similar> {
     let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
     let named = rows.into_iter().map(|row| Similar {
         path: name(&row.path),
         shown: name(&row.shown),
-        // The files of each scene are written anew.
+        // The files of each scene are newly written.
         changed: 0,
         ..row
     });
@@ -122,7 +122,7 @@ fn a_second_question_reads_no_file() {
     let measures = sizes.iter().find(|(name, _)| name == "measures");
     assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
-    // Asked the other way round, it is the same pair.
+    // The reverse question is about the same pair.
     let back = found(&snapshot(), &scene.path("text01"));
     fs::remove_dir_all(scene.root()).expect("no tree any more");
     let again = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
@@ -134,7 +134,7 @@ fn a_second_question_reads_no_file() {
     };
     let (there, back) = (pair(&rows[0], "text01"), pair(&back, "text"));
     assert_eq!((there.a_in_b, there.b_in_a), (back.b_in_a, back.a_in_b));
-    // What was not measured before is an estimate now: the first question did read the files.
+    // Unmeasured pairs are estimates now, so the first question did read the files.
     let unknown = found(&snapshot(), &scene.path("text02"));
     let known = PathText::from(scene.path("text"));
     for row in unknown {
@@ -156,8 +156,8 @@ fn threads_change_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// Once each listing measured another 16 MiB, until all was measured: it took as long as the first
-/// one, and had other figures.
+/// Once each listing measured another 16 MiB until all was measured. So it was as slow as the first
+/// one, and its figures changed.
 #[test]
 fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let text = prose(3, 4 << 20);
@@ -169,7 +169,7 @@ fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let estimates = first.iter().filter(|row| row.is_estimate).count();
     assert_eq!((first.len(), estimates), (5, 2), "{first:?}");
     assert_eq!(listed(&snapshot(), &scene.path("text")), first);
-    // What another question has measured is known to all.
+    // Measures of one question are available to all others.
     let all = found(&snapshot(), &scene.path("text"));
     assert!(all.iter().all(|row| !row.estimate));
     let later = listed(&snapshot(), &scene.path("text"));
@@ -211,7 +211,7 @@ fn the_next_command_reads_no_file_either() {
     let local = open();
     let others = ask(&local, "other");
     assert!(!others.is_empty() && others.iter().all(|row| !row.estimate));
-    // A command that was killed.
+    // Simulates a killed command.
     drop(local);
     fs::remove_dir_all(&tree).expect("no tree any more");
     let local = open();
@@ -220,7 +220,7 @@ fn the_next_command_reads_no_file_either() {
     local.close();
 }
 
-/// Two trees of the same files, each of them edited.
+/// Passes two trees of the same files, all of them edited, to `write`.
 fn two_trees(write: impl Fn(String, Vec<u8>)) {
     for (name, bytes) in versions(20_000) {
         write(format!("b/{name}"), overwritten(&bytes, 4000));
@@ -244,7 +244,7 @@ fn a_second_comparison_reads_no_file() {
     let request = request(scene.path("a"), scene.path("b"));
     let ask = |index: &resemble_index::Index| {
         let snapshot = index.snapshot().expect("a snapshot");
-        // Nothing is known of the answer as a whole.
+        // No answer is cached as a whole.
         compare(&snapshot, &request, &MemoryCache::default()).expect("an answer")
     };
     let first = ask(&scene.index);
@@ -294,8 +294,8 @@ fn the_next_command_compares_by_what_this_one_measured() {
     assert_eq!(second, compared(None).0);
 }
 
-/// Files that share a phrase with hundreds of others are no relatives, and a listing reads few of
-/// them to see that; `find --all` reads all.
+/// Files that share a phrase with hundreds of others are unrelated. A listing reads few of them to
+/// find that out; `find --all` reads all.
 #[test]
 fn a_listing_reads_nothing_that_it_cannot_list() {
     let phrase = prose(9, 700);

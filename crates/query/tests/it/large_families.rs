@@ -1,5 +1,6 @@
-//! More near-copies than may have what nominates, in `pairs` of what is not read at once: binaries,
-//! and texts beyond its memory (as with `--estimate`, which reads nothing).
+//! Families of near-copies larger than the nomination limit, in `pairs` of contents that are not
+//! read at once. These are binaries and texts beyond its memory, as with `--estimate`, which reads
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use resemble_testutil::random::noise;
 use crate::plain::pairs;
 use crate::scene::Scene;
 
-/// What more contents have is boilerplate, if they are otherwise different.
+/// Pieces of more contents than this are boilerplate, if the contents are otherwise different.
 const COPIES: usize = 1040;
 
 fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
@@ -31,14 +32,15 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Each copy has a row with the first and with its neighbours, and no other file has one.
+/// Checks that each copy has a row with the first and with its neighbours, and no other file has
+/// one.
 fn are_held_together(answer: &Answer<PairRow>) {
     assert_eq!(answer.header.near_copies, Some(COPIES as u64));
     let rows = &answer.rows;
     assert!(rows.len() < 12 * COPIES, "{} rows", rows.len());
     let is_of_copies = |row: &PairRow| !name(&row.b).starts_with('x');
     assert!(rows.iter().all(is_of_copies));
-    // One of them leads.
+    // One of them is the leader.
     let mut of_each = BTreeMap::new();
     for path in rows.iter().flat_map(|row| [&row.a, &row.b]) {
         *of_each.entry(name(path)).or_insert(0) += 1;
@@ -81,7 +83,7 @@ fn near_copies_of_a_text_are_held_together_by_the_first() {
     are_held_together(&asked(&scene, true));
 }
 
-/// Otherwise different texts under one header are no family, and share boilerplate alone.
+/// Different texts under one header are no family, and share only boilerplate.
 #[test]
 fn texts_under_one_header_are_no_near_copies() {
     let mut scene = Scene::new();
@@ -98,7 +100,7 @@ fn texts_under_one_header_are_no_near_copies() {
     assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
 }
 
-/// Of near-copies that are as good as each other some are looked at: which, does not depend on the
+/// Only some of several equally good near-copies are compared. The choice does not depend on the
 /// order of scans.
 #[test]
 fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {

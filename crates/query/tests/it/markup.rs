@@ -1,5 +1,6 @@
-//! What is full of markup: drawings, templates, configurations, notebooks, minified scripts. A part
-//! of one, or one inside a text, is found whatever side of the line between text and data it is on.
+//! Files full of markup: drawings, templates, configurations, notebooks, minified scripts. A part
+//! of such a file, alone or inside a text, is found. Its classification as text or data makes no
+//! difference.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -34,7 +35,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What `find --all` shows of a file.
+/// Returns the files that `find --all` shows for a file.
 fn found(scene: &Scene, asked: &str) -> BTreeSet<String> {
     rows(scene, asked)
         .iter()
@@ -59,7 +60,7 @@ fn are_paired(scene: &Scene, a: &str, b: &str) -> bool {
     paired(scene).contains(&(a.to_owned(), b.to_owned()))
 }
 
-/// A drawing: lines of numbers and names, and next to no words.
+/// Returns a drawing: lines of numbers and names with almost no words.
 fn drawing(seed: u64, shapes: usize) -> String {
     let mut random = Random::new(seed);
     let mut drawing =
@@ -82,7 +83,7 @@ fn drawing(seed: u64, shapes: usize) -> String {
     drawing + "</svg>\n"
 }
 
-/// A page of forms: many tags with attributes, and labels of a word or two.
+/// Returns a page of forms: many tags with attributes, and labels of a word or two.
 fn template(seed: u64, fields: usize) -> String {
     let mut random = Random::new(seed);
     let of = paragraphs(seed, 40);
@@ -111,7 +112,7 @@ fn template(seed: u64, fields: usize) -> String {
     page + "</body>\n</html>\n"
 }
 
-/// A part of some text, from one share of it to another, at ends of lines.
+/// Returns the part of a text between two shares of its length, cut at line ends.
 fn part(text: &str, from: f64, to: f64) -> &str {
     let at = |share: f64| {
         let at = (text.len() as f64 * share) as usize;
@@ -151,7 +152,7 @@ fn a_part_of_a_drawing_inside_a_text_is_found() {
     }
 }
 
-/// Without its first lines nothing shows that it is a drawing.
+/// Without its first lines the file is not recognisable as a drawing.
 #[test]
 fn a_drawing_without_its_beginning_is_listed() {
     let drawing = drawing(7, 40);
@@ -170,7 +171,7 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// More prose makes a text of it: words are a fifth of that, and of the drawing none.
+/// More prose makes it a text: a fifth of the prose is words, and none of the drawing.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);
@@ -194,7 +195,7 @@ fn a_drawing_with_prose_in_it_is_found() {
     assert_eq!(found(&scene, "with"), only("drawing"));
 }
 
-/// The middle half of each, with nothing of its beginning.
+/// The middle half of each, without its beginning.
 #[test]
 fn a_part_of_a_configuration_a_notebook_or_a_script_is_found() {
     let mut random = Random::new(5);

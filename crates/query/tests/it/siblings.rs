@@ -1,4 +1,4 @@
-//! Members of one container that resemble each other have rows, each pair one.
+//! Similar members of one container have rows, one for each pair.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,14 +58,15 @@ fn named(scene: &Scene, rows: &[PairRow]) -> Vec<(String, String)> {
     rows.iter().map(both).collect()
 }
 
-/// A letter and what is said in it after somebody worked on it.
+/// Returns a letter and its edited version.
 fn versions() -> [String; 2] {
     let text = sentences(7100, 40);
     let edited = text.replacen(' ', " somebody added this ", 2);
     [text, edited]
 }
 
-/// Two versions of a letter, a stranger and a mail with an attachment of which there is another.
+/// Returns two versions of a letter, an unrelated one, and a mail with an attachment that occurs
+/// twice.
 fn container(key: u64) -> Vec<u8> {
     let [first, second] = versions();
     let mail = |number: usize, change: &str| -> Vec<Record> {
@@ -151,8 +152,8 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
         );
         assert_eq!(said, told, "find {row:?}");
     }
-    // A group of members is one like those of files, but copies of a member are no set: what plans
-    // are made of are files.
+    // A group of members is like a group of files. Copies of a member are no set, because plans are
+    // made of files.
     let clusters = clusters(&scene);
     for link in clusters.iter().flat_map(|cluster| &cluster.links) {
         let row = rows
@@ -177,7 +178,7 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
     assert_eq!(members.collect::<BTreeSet<_>>(), BTreeSet::from(expected));
 }
 
-/// An archive that was added to may have two members of one name, which leads to the first.
+/// An appended archive may have two members of one name, which refers to the first.
 #[test]
 fn a_name_is_no_relative_of_itself() {
     let mut scene = Scene::with_parts();
@@ -217,7 +218,7 @@ fn no_pair_of_members_has_two_rows() {
             .iter()
             .all(|(a, b)| a.starts_with("a/") && b.starts_with("a/"))
     );
-    // What files say of themselves is not said of their copies in an archive.
+    // A date stated by a file does not apply to its copies in an archive.
     scene.write("first.txt", first);
     scene.write("second.txt", second);
     scene.scan();
@@ -229,7 +230,7 @@ fn no_pair_of_members_has_two_rows() {
     assert!(files.contains(&("first.txt".to_owned(), "second.txt".to_owned())));
 }
 
-/// What all mails of a list end with makes none of them relatives of each other.
+/// A footer that all mails of a list share does not make them similar.
 #[test]
 fn what_all_members_have_makes_no_rows() {
     let mut scene = Scene::with_parts();
@@ -247,7 +248,7 @@ fn what_all_members_have_makes_no_rows() {
     assert_eq!(found, [expected]);
 }
 
-/// Form letters are near-copies, however many they are, and no boilerplate.
+/// Form letters are near-copies and no boilerplate, however many they are.
 #[test]
 fn form_letters_of_a_mailbox_are_one_group() {
     let mut scene = Scene::with_parts();

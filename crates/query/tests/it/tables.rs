@@ -1,5 +1,5 @@
-//! Tables and encoded data: `pairs` and `find` find rows in any order and lines of any width, and
-//! neither says that dumps of one shape are similar.
+//! Tables and encoded data: `pairs` and `find` find rows in any order and lines of any width.
+//! Neither reports dumps of the same shape as similar.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use resemble_testutil::random::{Random, noise};
 use crate::plain::pairs;
 use crate::scene::Scene;
 
-/// Shares of a pair by names: a in b, b in a.
+/// The shares of a pair by names: a in b, b in a.
 type Shares = BTreeMap<(String, String), (f64, f64)>;
 
 fn share(fraction: Fraction) -> f64 {
@@ -68,7 +68,7 @@ fn shuffled(rows: &[String], seed: u64) -> Vec<String> {
     rows
 }
 
-/// Both verbs say the same of tables whose rows stand in another order, and are fewer.
+/// Both verbs agree on tables whose rows are reordered and fewer.
 fn rows_are_found(rows: impl Fn(u64) -> Vec<String>) {
     let mut scene = Scene::new();
     let all = rows(1);

@@ -57,13 +57,13 @@ impl Collection {
         }
     }
 
-    /// Pages of a process that puts the same `frame` in front of each, two of which are versions
-    /// of one text.
+    /// Returns pages of a process that puts the same `frame` in front of each. Two of them are
+    /// versions of one text.
     fn pages(frame: usize) -> Self {
         Self::pages_of(letters, frame)
     }
 
-    /// The same, made of this.
+    /// Does the same with pages from this function.
     fn pages_of(made: fn(u64, usize) -> Vec<u8>, frame: usize) -> Self {
         let frame = made(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
@@ -89,7 +89,7 @@ impl Collection {
         self.find_also(path, within, false)
     }
 
-    /// With `all` also what is similar by common text alone.
+    /// With `all`, includes files that are similar only by common text.
     fn find_also(&self, path: &str, within: Option<&str>, all: bool) -> Answer<FindRow> {
         let snapshot = self.snapshot();
         let subject = Subject::remembered(&snapshot, Path::new(path)).expect("readable");
@@ -148,7 +148,7 @@ fn a_template_is_no_evidence_in_any_question() {
     for within in [None, Some("/t")] {
         let rows = pages.find("/t/page-0.html", within).rows;
         assert_eq!(names(&rows), ["/t/page-0a.html"]);
-        // Of the payload, not of the file: 1,900 and 2,000 bytes of 5,000 are the same.
+        // The share is of the payload, not the file: 1,900 and 2,000 bytes of 5,000 are equal.
         let share = rows[0].a_in_b.score().expect("judged").get();
         assert!((0.9..1.0).contains(&share), "{share}");
         assert!(rows[0].shared_bytes < 5_500);
@@ -178,7 +178,7 @@ fn a_template_is_no_evidence_in_any_question() {
     assert_eq!(pages.pairs(), everything, "as if nothing had been");
 }
 
-/// Of the words of two pages that are no frame each has half.
+/// Each of two pages has half of the other's words outside the frame.
 #[test]
 fn half_of_their_own_words_is_half() {
     let frame = words(0, 120);
@@ -191,7 +191,7 @@ fn half_of_their_own_words_is_half() {
         ("b.txt", page(&[(1000, 100), (3000, 100)])),
         ("c.txt", page(&[(4000, 200)])),
         ("d.txt", page(&[(5000, 200)])),
-        // The frame once more, and too little of its own.
+        // The frame again, with too little text of its own.
         ("few.txt", page(&[(0, 120), (6000, 20)])),
     ]);
     let found = |scene: &Scene| {
@@ -212,15 +212,15 @@ fn half_of_their_own_words_is_half() {
     let before = found(&scene);
     assert_eq!(before.len(), 4);
     let share = |share: f64| Fraction::from(Score::new(share));
-    // Of 220 words 100, and the frame.
+    // It shares 100 of 220 words, and the frame.
     let version = before.iter().find(|row| row.0 == "b.txt");
     assert_eq!(version.expect("a row").1.0, share(220.0 / 320.0));
 
     let marked = scene.mark(&["c.txt", "d.txt"]);
     assert_eq!(marked.shingles, 116);
-    // Words of eight bytes.
+    // All words have eight bytes.
     assert_eq!(marked.template, share((120.0 * 8.0 - 1.0) / (320.0 * 8.0)));
-    // Of the runs of five that are not in the frame alone.
+    // Only runs of five words that are not entirely in the frame count.
     let shared = (share(0.5), share(0.5), share(100.0 / 300.0), 800);
     assert_eq!(found(&scene), [("b.txt".to_owned(), shared, false)]);
     let request = PairsRequest {
@@ -235,7 +235,7 @@ fn half_of_their_own_words_is_half() {
     assert_eq!((row.resemblance, row.shared_bytes), (shared.2, shared.3));
 }
 
-/// What was marked before there were runs of words has its chunks and samples alone.
+/// Templates marked before word runs existed only have chunks and samples.
 #[test]
 fn a_file_of_the_first_format_is_understood() {
     let pages = Collection::pages(9_000);
@@ -253,9 +253,9 @@ fn a_file_of_the_first_format_is_understood() {
     assert_eq!(pages.find("/t/page-0.html", None).rows, rows);
 }
 
-/// A frame that is shorter than a chunk leaves no common chunk; its samples are enough. It is text:
-/// files of data that share no more than ten others have as well are strangers without it. The
-/// pages share .18, and by the estimate some .25: a relation, by common text alone.
+/// A frame shorter than a chunk leaves no common chunk, so its samples must suffice. It is text:
+/// data files that share no more than ten others have are unrelated. The pages share .18 and are
+/// estimated at .25: a relation by common text alone.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);
@@ -296,7 +296,7 @@ fn a_second_iteration_marks_what_the_first_revealed() {
         .mark(&["/t/0", "/t/2", "/t/4"], Some("half"))
         .expect("marked");
     assert_eq!(pages.find("/t/0", None).rows.len(), 0);
-    // Each has just what it added.
+    // Each template only has the content that it added.
     pages.store.unmark("all").expect("taken back");
     let rows = pages.find("/t/1", None).rows;
     assert_eq!(rows.len(), 7, "{:?}", names(&rows));
@@ -391,7 +391,7 @@ fn the_file_is_private_and_survives_bad_orders() {
         "{other:?}"
     );
 
-    // A store of another process sees it, and sees it change.
+    // The store of another process sees the template and its changes.
     let second = Store::new(file.parent().expect("a folder"), &Params::default());
     let (current, news) = second.current();
     assert!(news && !current.templates.is_empty());
@@ -474,7 +474,7 @@ fn a_fifo_in_its_place_hangs_nobody() {
     assert!(pages.store.current().0.trouble.is_some());
 }
 
-/// Two hundred texts share a header of which nothing is boilerplate yet.
+/// Two hundred texts share a header that is not boilerplate yet.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
     let header = prose(1, 3_000);
@@ -511,7 +511,7 @@ fn common_text_is_discounted_and_the_reason_given() {
             "{reason}"
         );
         assert!(reason.contains(" % raw, "), "{reason}");
-        // Most of the version is in the file, common or not.
+        // Most of the version is in the file, whether common or not.
         let kept = first.discount.discounted.score().expect("discounted").get();
         assert!(kept > 0.8, "{kept}");
     }

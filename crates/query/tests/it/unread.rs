@@ -1,4 +1,4 @@
-//! What could not be read of documents, in answers by texts.
+//! Unreadable parts of documents are named in answers about texts.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     let mut large = groups(scene.scope());
     large.scope.min_size = 1 << 30;
     assert_eq!(of(large), []);
-    // Questions about bytes have no such trouble.
+    // Questions about bytes report none.
     for by_bytes in [
         GroupsRequest {
             only: OnlyGroups::Identical,
@@ -134,7 +134,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
         ..CoveredRequest::default()
     };
     assert_eq!(asked(&scene, &Request::Covered(covered)), []);
-    // `pairs` looks into archives only if that is asked for.
+    // `pairs` unpacks archives only on request.
     let mut pairs = PairsRequest {
         scope: scene.scope(),
         text: true,
@@ -145,7 +145,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert!(without.iter().all(|(name, ..)| name != "a/nested.zip"));
     pairs.archives = true;
     assert_eq!(asked(&scene, &Request::Pairs(pairs)), all);
-    // The file that is asked about is named, wherever it lies.
+    // The subject is named, wherever it lies.
     let find = |name: &str, scope: Scope| {
         let request = FindRequest {
             subject: Subject::File(scene.path(name).into()),
@@ -163,7 +163,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert_eq!(find("b/whole.doc", within(&scene, &["b/whole.doc"])), []);
 }
 
-/// From an index, from a look at both trees, and from the inventories that this one has kept.
+/// The index, a scan of both trees and its stored inventories give the same errors.
 #[test]
 fn a_comparison_says_the_same_from_an_index_and_without() {
     let scene = scene();

@@ -1,4 +1,4 @@
-//! What is said of two files is true of their bytes.
+//! The answer about two files agrees with their bytes.
 
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ fn what_one_file_has_twice_is_again() {
     assert_eq!(shared.differing_bytes(), (0, 0));
 }
 
-/// A line that occurs often is matched where it stands, not with the first of its kind.
+/// A line that occurs often is matched in its place, not with its first occurrence.
 #[test]
 fn common_text_stays_in_its_place() {
     let common = format!("{}\n", "=".repeat(70));
@@ -118,7 +118,7 @@ fn common_text_stays_in_its_place() {
     }
 }
 
-/// Rows of a number, a word of four and an amount.
+/// Returns rows of a number, a word of four, and an amount.
 fn rows(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random::new(seed);
     let row = |_| {
@@ -141,7 +141,7 @@ fn shuffled(mut rows: Vec<String>, seed: u64) -> Vec<String> {
     rows
 }
 
-/// What the ranges cover of a and of b, and what the measures say.
+/// Returns the shares of a and b that the ranges cover, and those that the measures state.
 fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
     let shared = compared(a, b).shared;
     for range in shared.ranges.iter().chain(&shared.repeats) {
@@ -167,7 +167,7 @@ fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
     ]
 }
 
-/// The ranges of two tables cover what their measures say, whatever the order of the rows.
+/// The ranges of two tables cover the measured shares, whatever the order of the rows.
 #[test]
 fn rows_are_shown_in_any_order() {
     let all = rows(1, 600);
@@ -200,7 +200,7 @@ fn rows_are_shown_in_any_order() {
             let [of_a, of_b] = covered_and_told(&a, &b);
             for ((covered, told), least) in [(of_a, in_b), (of_b, in_a)] {
                 assert!((told - least).abs() < 0.03, "{at}: {told}");
-                // A line end that is another one is no word.
+                // The kind of line end is not a word.
                 let most = if end == "\n" { 0.02 } else { 0.12 };
                 assert!((covered - told).abs() < most, "{at}: {covered} but {told}");
             }
@@ -208,7 +208,7 @@ fn rows_are_shown_in_any_order() {
     }
 }
 
-/// A file that has some of the other's blocks in another order, changed, twice, or not at all.
+/// A file that has some blocks of the other: reordered, changed, repeated or missing.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..6usize, 0..500usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..9);
@@ -234,7 +234,7 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// The same bytes as ranges that do not overlap.
+/// Merges ranges that overlap.
 fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut end = 0;
@@ -273,8 +273,8 @@ proptest! {
         for range in all {
             prop_assert_eq!(slice(&a, &range.a), slice(&b, &range.b));
         }
-        // a is tiled by ranges and what differs; b by ranges, which may overlap, repeats and what
-        // differs.
+        // a is tiled by ranges and differing parts. b is covered by ranges, which may overlap, by
+        // repeats and by differing parts.
         let of_a = shared.ranges.iter().map(|r| r.a.clone());
         let of_a = of_a.chain(shared.differs_a.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_a, a.len()));
@@ -282,7 +282,7 @@ proptest! {
         let of_b = ranges.into_iter().chain(shared.repeats.iter().map(|r| r.b.clone()));
         let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_b, b.len()));
-        // What differs is what the containments lack.
+        // The differing bytes are the ones that the containments lack.
         let (in_a, in_b) = runs::cover(&a, &b);
         let (only_a, only_b) = shared.differing_bytes();
         let lacking = |score: Score, size: usize| {
@@ -292,7 +292,7 @@ proptest! {
             prop_assert_eq!(only_a, lacking(in_a, a.len()));
             prop_assert_eq!(only_b, lacking(in_b, b.len()));
         }
-        // In order means in order.
+        // Ranges in order must be ascending.
         let in_order = shared.ranges.iter().filter(|r| r.placing == Placing::InOrder);
         let mut last = None;
         for range in in_order {
@@ -328,7 +328,7 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
         }
-        // Whatever differs is only in one file; so are pieces too short to be seen elsewhere.
+        // Differing bytes are in one file only; so are pieces too short to be shown elsewhere.
         let only = |kind| -> u64 {
             blocks
                 .iter()
@@ -370,7 +370,7 @@ proptest! {
             (&a, sides(|row| &row.left), view.rest.map(|rest| (rest.lines_a, rest.bytes_a))),
             (&b, sides(|row| &row.right), view.rest.map(|rest| (rest.lines_b, rest.bytes_b))),
         ] {
-            // The number that comes next.
+            // The number of the next line.
             let mut next = u64::from(view.text);
             for side in &sides {
                 match side {
@@ -434,7 +434,7 @@ fn long_equal_stretches_are_folded() {
 
 #[test]
 fn a_character_differs_if_any_byte_of_it_does() {
-    // ä and ö have their first byte in common, é and e nothing.
+    // ä and ö share their first byte; é and e share none.
     let (one, two) = ("x".repeat(70), "y".repeat(70));
     let a = format!("{one}ä{two}\n");
     let b = format!("{one}ö{two}\n");
@@ -476,7 +476,7 @@ fn matches_show_shared_text_only() {
             _ => None,
         })
         .collect();
-    // The newline before each block is shared with the one before it in the other file, or is not.
+    // The newline before each block may or may not be shared with the one in the other file.
     assert!(
         numbers.ends_with(&[(7, 1), (8, 2), (9, 3), (10, 4), (11, 5)]),
         "{numbers:?}"

@@ -1,4 +1,4 @@
-//! Texts that are equal, or nearly, as words: said as such, and measured.
+//! Texts with equal or nearly equal words are reported as such, and measured.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, text_of};
 use resemble_testutil::prose::sentences;
 
-/// The same in capitals, on lines of their own, as a page.
+/// Returns the text in capitals, on other lines, as a page.
 fn page(text: &str) -> String {
     let lines = text.to_uppercase().replace(' ', "\n<p>");
     format!("<!DOCTYPE html><html><body><p>{lines}</body></html>")
@@ -58,13 +58,13 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
             let row = only(&rows);
             assert_eq!(row.relation, Some(Relation::SameText), "{name} {exact}");
             assert_eq!(row.layer, Layer::Text);
-            // Equal bytes would come first.
+            // Files of equal bytes would be listed first.
             let all = Fraction::from_millionths(999_999);
             assert_eq!((row.a_in_b, row.b_in_a), (all, all));
             assert_eq!(row.interval, None, "it is known");
         }
     }
-    // They are texts of their own: no layer is needed for that.
+    // Both are plain texts, so no layer is needed.
     for exact in [false, true] {
         let relation = only(&rows(&scene, "plain.txt", exact, false)).relation;
         assert_eq!(relation, Some(Relation::SameText), "{exact}");
@@ -77,7 +77,7 @@ fn one_word_makes_another_text() {
     let text = sentences(1, 40);
     scene.write("a.txt", &text);
     scene.write("b.txt", text.replacen("end", "fin", 1));
-    // Fewer words than are judged, however large the files.
+    // Fewer words than the least that is judged, however large the files.
     let few = "a few words alone and nothing else";
     scene.write(
         "c.html",
@@ -104,7 +104,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     let mut scene = Scene::with_parts();
     let (text, more) = (sentences(1, 60), sentences(2, 20));
     scene.write("a.docx", fake(1, &[text_of(&text)]));
-    // A quarter of it is new, and no line ends where it did.
+    // A quarter of it is new, and all line ends have moved.
     scene.write(
         "b.pdf",
         fake(
@@ -123,7 +123,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     assert_eq!(row.a_in_b, Fraction::from_millionths(999_999));
     let share = row.b_in_a.score().expect("judged").get();
     assert!((share - 0.75).abs() < 0.02, "{share}");
-    // What explains it says the same.
+    // The explanation agrees.
     let comparison = compare_with_parts(
         &scene.path("a.docx"),
         &scene.path("b.pdf"),
@@ -183,7 +183,7 @@ fn the_explanation_says_what_layout_hides() {
     assert!(line.is_some_and(|(_, line)| line == "99% of its words"));
 }
 
-/// Pairs of the words of a tree: the names and the larger containment.
+/// Returns the pairs of a tree by words: the names and the larger containment.
 fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = PairsRequest {
@@ -205,8 +205,8 @@ fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
 #[test]
 fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
-    // Two sentences of each small text are in the large one: six words of them are sampled, or
-    // five, or none.
+    // Two sentences of each small text are in the large one. Six, five or none of their words are
+    // sampled.
     let large = sentences(1, 12);
     let lines: Vec<&str> = large.lines().collect();
     for at in 0..11 {
@@ -221,7 +221,7 @@ fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let found = pairs_of_words(&scene);
     let with_large = found.iter().filter(|(a, _, _)| a == "large");
     for (_, small, share) in with_large.clone() {
-        // One more where the word before or behind is the same.
+        // One more word is shared if the words before or after it are equal.
         let shared = (share * 52.0).round();
         assert!((26..=28).contains(&(shared as u32)), "{small}: {share}");
     }

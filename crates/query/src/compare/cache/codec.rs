@@ -1,9 +1,9 @@
-//! The bytes of an inventory: postcard.
+//! Encodes inventories, in postcard format.
 //!
-//! A head says of which tree the inventory is and which pools it needs; the files are a record of
-//! their own. They come in the order of their paths, each without what it shares with the path
-//! before. Nothing that is read is trusted: lengths are bounded by what is there before anything is
-//! allocated, and a number out of range makes the whole unreadable.
+//! A head names the tree and the pools that the inventory needs. The files are a separate record,
+//! in path order, each without the prefix shared with the previous path. The input is not trusted:
+//! lengths are checked against the available bytes before allocation. A number out of range makes
+//! the whole record unreadable.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -24,15 +24,15 @@ use crate::compare::sides::Content;
 /// A head of another version is treated as missing.
 const VERSION: u64 = 5;
 
-/// Says which tree an inventory describes, and which pools it needs.
+/// The head of an inventory: its tree, and the pools that it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InventoryHead {
     version: u64,
     params: String,
-    /// What took files apart; empty: nothing did.
+    /// The version name of the part reader; empty if nothing was unpacked.
     formats: String,
     root: Vec<u8>,
-    /// Names of the records with the packed pieces.
+    /// The names of the records with the packed pieces.
     pub(super) pools: Vec<String>,
 }
 
@@ -73,32 +73,32 @@ struct PackedContent {
     digest: [u8; 32],
     size: u64,
     kind: u8,
-    /// Its index in the head's list of pools.
+    /// The index of its pool in the head's list.
     pool: u32,
     from: u64,
     length: u32,
-    /// What stands for it: which rendition, and its index among the contents.
+    /// Its renditions: the kind, and the index among the contents.
     stand_ins: Vec<(u8, u32)>,
-    /// What was skipped when it was taken apart: where, and why.
+    /// The parts that were skipped while unpacking it: the place and the reason.
     skipped: Vec<(Vec<u8>, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct PackedFile<'a> {
-    /// Bytes that its path shares with the one before.
+    /// The number of bytes that its path shares with the previous one.
     shared: u64,
     rest: &'a [u8],
-    /// Its index among the file systems.
+    /// The index of its file system.
     fs: u32,
     ino: u64,
     mtime: (i64, u32),
-    /// The seconds are those of `ctime` minus those of `mtime`.
+    /// The seconds are `ctime` minus `mtime`.
     ctime: (i64, u32),
     content: u32,
 }
 
-/// Encodes the files of an inventory, which must come in the order of their paths. Each of
-/// `contents` comes with the index of its pool in the head's list.
+/// Encodes the files of an inventory, which must be in path order. Each of `contents` has the index
+/// of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
     (contents, apart, skipped): (&[(Content, u32, PackedPlace)], &KnownApart, &KnownSkipped),
@@ -148,8 +148,8 @@ pub(super) fn encode_files<'a>(
     })
 }
 
-/// Reads what [`encode_files`] wrote. `pools` has, for each pool of the head, its number in
-/// `names`.
+/// Decodes the output of [`encode_files`]. `pools` has the number in `names` for each pool of the
+/// head.
 pub(super) fn decode_files(
     record: &[u8],
     pools: &[u32],

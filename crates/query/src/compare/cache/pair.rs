@@ -1,7 +1,6 @@
 //! Reading two files of one path side by side.
 //!
-//! Of two equal files one digest is enough, and comparing bytes is ten times as fast as digesting
-//! them.
+//! Two equal files need only one digest, and comparing bytes is ten times as fast as digesting.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::SystemTime;
@@ -20,7 +19,7 @@ const PIECE: usize = 1 << 18;
 /// An open file and its stat.
 pub(super) type Opened = (OwnedFd, Stat);
 
-/// What reading both files side by side showed.
+/// The result of reading both files side by side.
 pub(super) enum PairLook {
     /// They are equal to the byte, and neither changed meanwhile.
     Equal { digest: Digest, at: SystemTime },

@@ -1,15 +1,14 @@
-//! Keeping what was looked at: two small records a tree, and pools of packed pieces.
+//! Stores scan results: two small records per tree, and pools of packed pieces.
 //!
-//! 1. **Pools are shared.** The pieces that a look has packed go into pools as they are, one for
-//!    each thread; the inventories of both trees name them, and go on naming those that they named
-//!    before. So what two trees have in common is kept once, and a look that finds ten new files
-//!    writes ten files' pieces.
-//! 2. **A pool that nobody names goes** with the transaction that drops the last inventory naming
-//!    it. The list of all pools and who names them is in a record of its own, because asking the
-//!    store for all names would read all values.
+//! 1. **Pools are shared.** The pieces of a scan are stored in one pool per thread. The inventories
+//! of both trees name these pools and keep naming their earlier ones. So content common to two
+//! trees is stored once. A scan that finds ten new files writes the pieces of ten files.
+//! 2. **An unnamed pool is removed** in the transaction that drops the last inventory naming it.
+//! One record lists all pools and their users, because listing the names in the store would read
+//! all values.
 //! 3. **Nothing is written if nothing is new.**
-//! 4. **Bounded.** If the file would outgrow its limit, the inventories of other trees go first; if
-//!    it still would, nothing is kept.
+//! 4. **The size is bounded.** If the file would exceed its limit, the inventories of other trees
+//! are dropped first. If that is not enough, nothing is stored.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,22 +31,22 @@ use super::{Packed, TreeCache};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
-/// An inventory that would name more pools gets one that holds everything.
+/// An inventory that would name more pools is replaced by one that holds everything.
 const MOST_POOLS: usize = 24;
 
-/// The record that lists all pools, and which inventories name them.
+/// The record that lists all pools and the inventories that name them.
 const REGISTER: &str = "catalogue.register";
 
 fn key(root: &Path) -> String {
     digest(root.as_os_str().as_bytes()).to_string()
 }
 
-/// The name of the record with the head of a tree's inventory.
+/// Returns the name of the record with the head of a tree's inventory.
 pub(super) fn head_name(root: &Path) -> String {
     head_of(&key(root))
 }
 
-/// The name of the record with its files.
+/// Returns the name of the record with the files of a tree's inventory.
 pub(super) fn files_name(root: &Path) -> String {
     files_of(&key(root))
 }
@@ -68,8 +67,8 @@ fn pool<'a>(pieces: impl Into<Cow<'a, [u8]>>) -> NewPool<'a> {
     (format!("catalogue.pieces/{}", digest(&pieces)), pieces)
 }
 
-/// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
-/// decode, or was made with other parameters or readers of documents, is treated as missing.
+/// Loads the inventory of a tree and adds its names to `names`. An inventory is treated as missing
+/// if it does not decode, or was made with other parameters or document readers.
 pub(super) fn load(
     snapshot: &Snapshot,
     (params, formats): (&Params, &str),
@@ -97,7 +96,7 @@ pub(super) enum CacheError {
     Apply(#[from] ApplyError),
 }
 
-/// The sizes of inventories and the names of their pools, by their keys.
+/// The sizes of inventories and the names of their pools, by key.
 type Inventories = BTreeMap<String, (u64, Vec<String>)>;
 
 /// The sizes of pools by name, and the inventories that name them.
@@ -108,13 +107,13 @@ struct Register {
 }
 
 impl Register {
-    /// Whether an inventory names a pool.
+    /// Returns whether an inventory names a pool.
     fn names(&self, pool: &String) -> bool {
         let mut all = self.inventories.values();
         all.any(|(_, pools)| pools.contains(pool))
     }
 
-    /// Takes out the pools that no inventory names.
+    /// Removes the pools that no inventory names, and returns their names.
     fn drop_unnamed(&mut self) -> Vec<String> {
         let all = self.pools.keys();
         let unnamed: Vec<String> = all.filter(|pool| !self.names(pool)).cloned().collect();
@@ -128,7 +127,7 @@ impl Register {
     }
 }
 
-/// What is to be kept of one scan.
+/// The results of one scan that are to be stored.
 pub(super) struct NewInventories<'a> {
     pub(super) tree_cache: &'a TreeCache<'a>,
     pub(super) request: &'a CompareRequest,
@@ -146,10 +145,10 @@ struct Written {
 }
 
 impl NewInventories<'_> {
-    /// Writes what is new.
+    /// Writes the changes.
     pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
-        // What could not be taken apart now may be the next time.
+        // Files that could not be unpacked now are tried again next time, so nothing is stored.
         let news = [0, 1].map(|side| !self.scanned.again && self.is_new(side));
         if news == [false, false] {
             return Ok(());
@@ -211,7 +210,7 @@ impl NewInventories<'_> {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Whether there is anything that the tree's inventory does not have, or should not.
+    /// Returns whether the tree's inventory lacks a scanned file or has a surplus one.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {
@@ -229,13 +228,13 @@ impl NewInventories<'_> {
         !self.is_filtered() && still < known.files.len()
     }
 
-    /// Whether the look left out files of the trees.
+    /// Returns whether the scan left out files of the trees.
     fn is_filtered(&self) -> bool {
         let scope = &self.request.options.scope;
         !scope.include.is_empty() || !scope.exclude.is_empty() || scope.min_size > 0
     }
 
-    /// The number in the list of a content that was scanned; what stands for it is listed, too.
+    /// Returns the number of a scanned content in the list. Its renditions are listed, too.
     fn listed(&self, list: &mut List, content: u32) -> u32 {
         let of_scan = |content: u32| {
             let at = content as usize;
@@ -263,7 +262,7 @@ impl NewInventories<'_> {
     ) -> Option<Written> {
         let of = self.side(side);
         let mut list = List::default();
-        // Of each file the path, the stamp, and the number of its content in the list.
+        // Each file is its path, its stamp, and the number of its content in the list.
         let mut files = Vec::new();
         for (entry, stamp) in of.entries.iter().zip(&self.scanned.stamps[side]) {
             if let (Some(stamp), Some(number)) = (stamp, entry.what.content()) {
@@ -271,7 +270,7 @@ impl NewInventories<'_> {
             }
         }
         if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
-            // Files that the patterns left out of this scan are kept as they were recorded.
+            // Files that the patterns excluded from this scan keep their records.
             let rules = Rules::new(root, &self.request.options.scope).ok()?;
             let seen: BTreeSet<&[u8]> = of.entries.iter().map(|entry| &*entry.path).collect();
             for (path, file) in &known.files {
@@ -356,7 +355,7 @@ impl List {
         number
     }
 
-    /// Adds what stands for a content, once.
+    /// Adds a rendition of a content, once.
     fn add(&mut self, of: u32, stand_in: (Rendition, u32)) {
         let stand_ins = self.apart.entry(of).or_default();
         if !stand_ins.contains(&stand_in) {

@@ -9,7 +9,7 @@ use resemble_proto::message::{CompareOptions, FiguresTold};
 use crate::compare::partners::Link;
 use crate::compare::sides::{Entry, Holders, Sides};
 
-/// The measures of two files, and what they are.
+/// The measures of two files and their figures.
 pub(in crate::compare) type Figures = (Measures, FiguresTold);
 
 /// The links of each content, best first.
@@ -22,7 +22,7 @@ impl Adjacent {
     }
 }
 
-/// What the rows need to name further partners.
+/// The data from which further partners are named.
 pub(in crate::compare) struct Known<'a> {
     pub(super) sides: &'a Sides,
     pub(super) holders: [&'a Holders; 2],
@@ -32,20 +32,20 @@ pub(in crate::compare) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether a content resembles any of the other side, equal ones aside.
+    /// Returns whether a content resembles any unequal content of the other side.
     pub(in crate::compare) fn has_links(&self, side: usize, content: u32) -> bool {
         !self.by[side].of(content).is_empty()
     }
 
-    /// How much of a content lies in the one that has most of it.
+    /// Returns the share of a content in the one that contains most of it.
     pub(in crate::compare) fn most_inside(&self, side: usize, content: u32) -> Score {
         let links = self.by[side].of(content).iter();
         let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// The further partners of a file, best first: the file of the other side, and the figures with
-    /// the file as a (`None`: equal). At most `most`.
+    /// Returns at most `most` further partners of a file, best first. Each is a file of the other
+    /// side with the figures, which have this file as a (`None`: equal).
     pub(in crate::compare) fn further(
         &self,
         side: usize,
@@ -75,7 +75,7 @@ impl Known<'_> {
         let mut links: Vec<Link> = links
             .map(|&at| self.links[at as usize].seen(side))
             .collect();
-        // They come as ranked from A. Of those with one score the share of this file counts first.
+        // The links are ranked from A. Among links of one score the share of this file decides.
         links.sort_by(rank);
         for link in links {
             add(link.b, Some((link.measures, link.told)));
@@ -85,7 +85,7 @@ impl Known<'_> {
 }
 
 impl Link {
-    /// The link as a side sees it, whose content is then a.
+    /// Returns the link as seen from a side: its content becomes a.
     pub(in crate::compare) fn seen(self, side: usize) -> Self {
         if side == 0 {
             return self;
@@ -99,7 +99,7 @@ impl Link {
     }
 }
 
-/// The order of answers, without paths.
+/// Compares links in the order of answers, without paths.
 pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
     let key = |link: &Link| {
         (
@@ -111,7 +111,7 @@ pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
     key(y).cmp(&key(x))
 }
 
-/// The smaller containment of a link.
+/// Returns the smaller containment of a link.
 pub(super) fn least_inside(link: &Link) -> Score {
     link.measures
         .a_in_b
@@ -119,7 +119,7 @@ pub(super) fn least_inside(link: &Link) -> Score {
         .unwrap_or(Score::ZERO)
 }
 
-/// How much of the content on this side of a link lies in the other.
+/// Returns the share of this side's content that lies in the other.
 pub(super) fn inside(link: &Link, side: usize) -> f64 {
     let score = link.seen(side).measures.a_in_b;
     score.map_or(0.0, Score::get)
@@ -129,13 +129,13 @@ pub(super) fn may_be_partners(options: &CompareOptions, a: &Entry, b: &Entry) ->
     !options.same_suffix || suffix(&a.path) == suffix(&b.path)
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 pub(in crate::compare) fn file_name(path: &[u8]) -> &[u8] {
     let slash = path.iter().rposition(|&byte| byte == b'/');
     slash.map_or(path, |slash| &path[slash + 1..])
 }
 
-/// The file name from its last dot on; empty without one. A dot in front makes no suffix.
+/// Returns the file name from its last dot on; empty without one. A leading dot makes no suffix.
 pub(super) fn suffix(path: &[u8]) -> &[u8] {
     let name = file_name(path);
     match name.iter().rposition(|&byte| byte == b'.') {

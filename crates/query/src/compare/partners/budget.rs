@@ -1,9 +1,9 @@
-//! How much a comparison reads.
+//! Bounds the bytes that a comparison reads.
 //!
-//! Nearly every comparison reads all that it wants to measure. Where that is more than
-//! [`PartnerQuestion::work`] bytes the best pairs by their estimates come first, and the rest keep
-//! their estimates; pairs of one path come before all others. Which these are depends on the
-//! contents alone, and neither on threads nor on what was measured before.
+//! Most comparisons read everything that they want to measure. If that exceeds
+//! [`PartnerQuestion::work`] bytes, pairs of one path come first, then the best pairs by their
+//! estimates. The rest keep their estimates. The choice depends only on the contents, not on
+//! threads or earlier measures.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -24,11 +24,11 @@ use crate::compare::files::FilesMeet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum CostlyPair {
     Contents(u32, u32),
-    /// Two files by all that they hold.
+    /// Two files, by their entire contents.
     Files(u32, u32),
 }
 
-/// The pairs that keep their estimates, because they are beyond what a comparison reads.
+/// The pairs that keep their estimates because they exceed the read budget.
 #[derive(Debug, Default)]
 pub(super) struct BeyondBudget(HashSet<CostlyPair>);
 
@@ -39,7 +39,7 @@ impl BeyondBudget {
 }
 
 impl PartnerQuestion<'_> {
-    /// The pairs of one path, as they are measured.
+    /// Returns the pairs of one path, in the form in which they are measured.
     pub(super) fn of_twins(&self, twins: &[(u32, u32)]) -> Vec<CostlyPair> {
         let pairs = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
             FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
@@ -48,7 +48,7 @@ impl PartnerQuestion<'_> {
         pairs.collect()
     }
 
-    /// The other pairs.
+    /// Returns the other pairs.
     pub(super) fn of_candidates(
         candidates: &[Candidate],
         of_members: &[(u32, u32)],
@@ -59,7 +59,7 @@ impl PartnerQuestion<'_> {
         contents.chain(files).collect()
     }
 
-    /// Those of these pairs that are beyond what is left of the budget.
+    /// Returns the pairs that exceed the rest of the budget.
     pub(super) fn beyond_budget(
         &self,
         budget: &mut ReadBudget,
@@ -89,7 +89,8 @@ impl PartnerQuestion<'_> {
         Ok(BeyondBudget(beyond.collect()))
     }
 
-    /// Whether a pair is measured as well. What is too large to be read costs nothing.
+    /// Returns whether the budget allows a pair. Contents that are too large to be read cost
+    /// nothing.
     fn takes(&self, budget: &mut ReadBudget, pair: CostlyPair) -> bool {
         let size = |content: u32| self.content(content).size;
         let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;
@@ -108,7 +109,7 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// What reading a content costs: what stands for a file is taken out of it.
+    /// Returns the cost of reading a content. A rendition costs the bytes of its file.
     fn reading(&self, content: u32) -> u64 {
         let size = self.content(content).size;
         if self.holders.iter().any(|holders| holders.has(content)) {

@@ -1,8 +1,7 @@
-//! How much of a content lies in all its partners together.
+//! Measures the share of a content that lies in all its partners together.
 //!
-//! Of two partners the greater share is not the sum: what both have counts once. So it is noted
-//! which pieces of the content any of them has, and the content is measured against these as if
-//! they were one file.
+//! Shares of several partners do not add up, because common pieces would count twice. So the pieces
+//! that any partner has are recorded, and measured as if they were one file.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
@@ -12,18 +11,18 @@ use resemble_relate::nominate::evidence::Kept;
 
 use super::ready::Ready;
 
-/// Which pieces of a subject any of its partners has.
+/// The pieces of a subject that any of its partners has.
 #[derive(Default)]
 pub(super) struct Cover {
     pub(super) partners: u32,
-    /// The greatest level of any of the signatures: below it, absence says nothing.
+    /// The greatest level of the signatures. Fingerprints below it may be missing from a sample.
     level: u8,
     fingerprints: BitSet,
     chunks: BitSet,
 }
 
 impl Cover {
-    /// Boilerplate may be noted or not: the score leaves it out.
+    /// Adds a partner. Boilerplate may be included, because the score ignores it.
     pub(super) fn add(&mut self, subject: &Kept, partner: &Ready) {
         self.partners += 1;
         self.level = self.level.max(partner.kept.signature.level);
@@ -50,7 +49,7 @@ impl Cover {
         }
     }
 
-    /// How much of the subject lies in its partners: as if they were one file.
+    /// Returns the share of the subject in its partners, as if they were one file.
     pub(super) fn score(&self, subject: &Kept, boilerplate: &dyn Boilerplate) -> Score {
         let level = self.level.max(subject.signature.level);
         let found = (0..).zip(&subject.signature.fingerprints);

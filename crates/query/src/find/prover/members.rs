@@ -1,4 +1,4 @@
-//! Proof of pairs of which one side holds members.
+//! Proves pairs with at least one container.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -22,9 +22,9 @@ use super::{Prover, matched};
 use crate::find::{SentBytes, holders};
 
 impl Prover<'_> {
-    /// Measures all that the subject holds against all that a place holds; of a side that holds no
-    /// members its one content stands for them. `None`: one of them cannot be read, or it is beyond
-    /// the budget, which what is kept takes its part of as well.
+    /// Measures the subject's entire contents against those of a place. A side without members is
+    /// represented by its one content. `None` if one of them cannot be read or exceeds the budget.
+    /// Stored measures use the budget, too.
     pub(in crate::find) fn measure_members(
         &mut self,
         ours: &ComparedSide,
@@ -55,7 +55,7 @@ impl Prover<'_> {
             let read = self.read_ours(ours)?;
             self.held = OnceLock::from(read);
         }
-        // Nothing of the other file is read for a subject that is not here.
+        // If the subject cannot be read, the other file is not read.
         if self.held.get().is_none_or(Option::is_none) {
             return Ok(None);
         }
@@ -92,7 +92,7 @@ impl Prover<'_> {
         Ok(Some(matched(proven, Layer::Text)))
     }
 
-    /// What the subject is compared by with what holds members.
+    /// Reads the subject's contents for a comparison with containers.
     fn read_ours(&mut self, ours: &ComparedSide) -> Result<Option<ProvableMembers>, AskError> {
         match ours {
             ComparedSide::Alone(alone) => {
@@ -118,7 +118,7 @@ impl Prover<'_> {
         }
     }
 
-    /// What the file or member at a path holds, if that is what the index has.
+    /// Reads the contents of the file or member at a path, if they are those of the index.
     fn members_at(
         &mut self,
         path: &Path,

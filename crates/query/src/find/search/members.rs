@@ -1,4 +1,4 @@
-//! Which pairs of a search are compared by members, and what is known of them.
+//! Selects the pairs of a search that are compared by members, with their evidence.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use super::{Meeting, Search};
 use crate::find::held::HeldNominee;
 
 impl Search<'_> {
-    /// How this rendition of the subject and this one of the place are compared, if they are. `row`
-    /// is that of the content; equal contents say something whatever renditions they are.
+    /// Returns how a rendition of the subject is compared with one of the place, if it is. `row` is
+    /// that of the content. Equal contents always count, whatever their renditions.
     pub(super) fn meeting(
         &self,
         rendition: Rendition,
@@ -34,7 +34,7 @@ impl Search<'_> {
         if rendition.is_whole() {
             return Ok(Some(Meeting::Members));
         }
-        // Nearly every nominee is a file that nothing else stands for: no look into the index.
+        // Nearly every nominee is a file without renditions, which needs no index look-up.
         let other = if occurrence.number.is_none() && row.parts == 0 {
             Some(Faces::of(row.kind, []))
         } else {
@@ -49,7 +49,7 @@ impl Search<'_> {
             let is_compared = is_equal || self.faces.meeting(other) == met;
             return Ok(is_compared.then_some(Meeting::Contents));
         }
-        // Of what holds members the text of a mail nominates as well.
+        // A container that is a mail is nominated by its text, too.
         let nominates = |faces: Faces, rendition: Rendition| {
             let by = if faces.holds_members() {
                 Rendition::Text
@@ -66,7 +66,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Makes drafts of what is compared by members.
+    /// Makes drafts of the pairs that are compared by members.
     pub(super) fn combine(&mut self, others: &[(Rendition, Arc<Digest>)]) -> Result<(), AskError> {
         let of = |rendition| {
             let own = (rendition == Rendition::Own).then_some(&*self.subject.digest);
@@ -107,7 +107,7 @@ impl Search<'_> {
             };
             let unit = self.options.unit.into();
             let estimate = nominee.estimate(&ours, &theirs, unit, self.min_shared);
-            // That the same is in both needs no look.
+            // Equal members need no reading.
             if estimate.relation == Some(Relation::SameText) {
                 let is_estimate = false;
                 let found = Match {
@@ -130,7 +130,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The wholes of a place that was nominated.
+    /// Returns the wholes of a nominated place.
     fn wholes_of(
         &self,
         place: Place,
@@ -149,8 +149,7 @@ impl Search<'_> {
         Ok(wholes)
     }
 
-    /// What is known of what holds members and of what it is compared with, if one of them is not
-    /// read; `None`: it is known by their wholes.
+    /// Estimates a pair of a container and another file if one of them is not read.
     pub(super) fn shown_of_members(
         &self,
         place: Place,
@@ -189,13 +188,12 @@ impl Search<'_> {
         }
     }
 
-    /// Nominates the files that are equal to a member of the subject or have much in common with
-    /// its members.
+    /// Nominates the files that equal a member of the subject or share much with its members.
     fn nominate_members(&mut self) -> Result<(), AskError> {
         self.members = match (&self.subject.held, self.own_place) {
             (None, None) => return Ok(()),
             (None, Some(own)) => HeldMembers::in_place(self.snapshot, own)?,
-            // The index may have its bytes as those of a member alone.
+            // The index may have the bytes only as those of a member.
             (Some(held), _) => held.clone(),
         };
         let mut members = Vec::new();

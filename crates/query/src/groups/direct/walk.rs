@@ -1,4 +1,4 @@
-//! Which files there are.
+//! Walks trees to list their files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,13 +20,13 @@ use crate::unindexed::{DirChain, DirListing, Unindexed};
 
 /// One name of a file.
 pub(super) struct WalkedFile {
-    /// Absolute.
+    /// The absolute path.
     pub(super) path: Box<[u8]>,
     /// The root that it lies below.
     pub(super) root: u32,
     pub(super) inode: (u64, u64),
     pub(super) size: u64,
-    /// In seconds since 1970.
+    /// The modification time in seconds since 1970.
     pub(super) mtime: i64,
 }
 
@@ -35,22 +35,22 @@ impl WalkedFile {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Whether a file that was opened is this one, as it was.
+    /// Returns whether an opened file is this one, unchanged.
     pub(super) fn is_as(&self, stat: &Stat) -> bool {
         let is_file = (stat.dev, stat.ino) == self.inode;
         is_file && (stat.size, stat.mtime.secs) == (self.size, self.mtime)
     }
 }
 
-/// What was found.
+/// The result of a walk.
 #[derive(Default)]
 pub(super) struct Walked {
     pub(super) roots: Vec<Anchor>,
-    /// All names of files that take part, sorted by their bytes.
+    /// All names of the selected files, sorted by bytes.
     pub(super) files: Vec<WalkedFile>,
-    /// What could not be listed.
+    /// The paths that could not be listed.
     pub(super) errors: Vec<SoftError>,
-    /// Names that a pattern or the least size left out.
+    /// The number of names excluded by a pattern or the least size.
     pub(super) skipped: u64,
     pub(super) progress: Progress,
 }
@@ -68,7 +68,7 @@ impl Walked {
     }
 }
 
-/// A directory, below the chain of those above it.
+/// A directory to list, below the chain of its parents.
 struct WalkTask {
     root: u32,
     path: PathBuf,
@@ -77,7 +77,7 @@ struct WalkTask {
 
 struct Walk<'a> {
     roots: Vec<Anchor>,
-    /// A path of the scope and what is wanted below it. They may lie inside one another.
+    /// The paths of the scope, each with the rules below it. They may be nested.
     bases: Vec<(PathBuf, Rules)>,
     min_size: u64,
     unindexed: Unindexed<'a>,
@@ -86,7 +86,7 @@ struct Walk<'a> {
     files: AtomicU64,
 }
 
-/// Looks at everything below the paths of a scope.
+/// Walks everything below the paths of a scope.
 pub(super) fn walk(
     scope: &Scope,
     exclude: &[PathBuf],
@@ -120,7 +120,7 @@ pub(super) fn walk(
 }
 
 impl Walk<'_> {
-    /// Opens the roots, which lie in no other. One that is a file is taken in.
+    /// Opens the roots that lie in no other root. A root that is a file is added itself.
     fn begin(&mut self) -> Walked {
         let mut walked = Walked::default();
         let mut paths: Vec<PathBuf> = self.bases.iter().map(|(base, _)| base.clone()).collect();
@@ -226,7 +226,7 @@ impl Walk<'_> {
     }
 }
 
-/// The directory of a file, and what the file is.
+/// Returns the directory and the stat of a file.
 pub(super) fn file_at(path: &Path) -> Option<(Anchor, Stat)> {
     let anchor = Anchor::open(path.parent()?).ok()?;
     let stat = anchor.stat_at(path).ok()?;

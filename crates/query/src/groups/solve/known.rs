@@ -7,8 +7,7 @@
 //! Drafts that were measured and rejected, which are most, are left out: they would be rejected
 //! again.
 //!
-//! Drafts are not stored if they were made without template removal, under a memory bound, or
-//! beyond the read budget. Neither are those of a caller who does not see everything, because
+//! Drafts are not stored if templates are marked, if memory is bounded, or beyond the read budget. Neither are those of a caller who does not see everything, because
 //! commonness depends on all visible files.
 
 use resemble_core::hash::content::digest;

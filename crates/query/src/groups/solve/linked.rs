@@ -1,8 +1,8 @@
-//! Drafts of pairs that were given: what [`super`] does with those that it finds itself.
+//! Solves drafts of given pairs, as [`super`] solves those that it finds itself.
 //!
-//! Where memory is not bounded, problems are solved as ever, except that a block is not searched
-//! for pairs. So the numbers of a pair are added up in the same order. Where it is bounded the two
-//! contents of each pair are read from the index, which needs next to none.
+//! If memory is unbounded, problems are solved as usual, but a block is not searched for pairs. So
+//! the numbers of a pair are added in the same order. If it is bounded, the two contents of each
+//! pair are read from the index, which takes almost no memory.
 
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::Common;
@@ -16,7 +16,7 @@ use super::{Sinks, Solver, stripped};
 use crate::groups::pair_lists::PairLists;
 
 impl Solver<'_> {
-    /// Drafts pairs that may be links, one after the other. `sets` and `only` as in
+    /// Drafts the pairs that may be links, one at a time. `sets` and `only` are as in
     /// [`Solver::solve`].
     pub(super) fn given_pairs(
         &self,
@@ -32,7 +32,7 @@ impl Solver<'_> {
             let place = place as u32;
             let mut greater = Vec::new();
             given.read(place, &mut greater)?;
-            // What is in another set has only pieces in common that are ignored.
+            // Contents of another set only share ignored pieces.
             greater.retain(|&other| sets[other as usize] == set);
             if greater.is_empty() {
                 return Ok(());
@@ -55,7 +55,7 @@ impl Solver<'_> {
                     (place, (&kept, &ignored[..])),
                     (other, (&content, &of_it[..])),
                 ];
-                // As a block has them: in the order of ids.
+                // A block has them in the order of ids.
                 let [a, b] = if kept.id <= content.id {
                     ends
                 } else {

@@ -1,4 +1,4 @@
-//! Drafts of which no link comes that is asked for.
+//! Filters out drafts that cannot become a requested link.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use resemble_relate::sort::SortedRun;
 use super::Solver;
 use super::drafts::LinkDraft;
 
-/// Says which of some links are asked for, by their contents.
+/// Selects the requested links by their contents.
 pub(crate) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<bool> + Sync);
 
-/// The links that are asked for, by their contents.
+/// The requested links, by their contents.
 pub(super) type NeededPairs = HashSet<(ContentId, ContentId)>;
 
 impl Solver<'_> {
-    /// The links that are asked for, of all that may come of these drafts; `None`: all.
+    /// Returns the requested links among those these drafts may become. `None`: all.
     pub(super) fn needed(
         &self,
         drafts: &[SortedRun<LinkDraft>],
@@ -28,7 +28,7 @@ impl Solver<'_> {
         for run in drafts {
             run.each(|draft| links.extend(self.between(draft.a, draft.b)))?;
         }
-        // What has one text is linked without a draft.
+        // Contents of one text are linked without a draft.
         let same = self.table.stand_ins().into_iter();
         links.extend(same.flat_map(|place| self.between(place, place)));
         let needed = links.iter().zip(needed(&links));
@@ -36,7 +36,7 @@ impl Solver<'_> {
         Ok(Some(needed.collect()))
     }
 
-    /// Whether a link may come of a draft that is among these.
+    /// Returns whether a draft may become a needed link.
     pub(super) fn is_needed(&self, draft: &LinkDraft, needed: Option<&NeededPairs>) -> bool {
         needed.is_none_or(|needed| {
             let mut links = self.between(draft.a, draft.b);
@@ -44,7 +44,7 @@ impl Solver<'_> {
         })
     }
 
-    /// The files that two contents stand for, by the contents of these.
+    /// Returns the files that two contents represent, by the contents of the files.
     fn between(&self, a: u32, b: u32) -> impl Iterator<Item = (ContentId, ContentId)> {
         let table = self.table;
         let ends = table

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An index of files that were never on a disk, put in by this order.
+/// Returns an index of files that were never on a disk, added in this order.
 fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {
     let index = Index::in_memory(&Params::default()).expect("an index in memory");
     let files: Vec<_> = files.iter().collect();
@@ -33,7 +33,8 @@ fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {
     index.snapshot().expect("a snapshot")
 }
 
-/// Families of versions, quotations between families, a header of many, copies and strangers.
+/// Returns families of versions, quotations between families, a shared header, copies and unrelated
+/// files.
 fn collection(seed: u64, files: usize) -> BTreeMap<String, Vec<u8>> {
     let mut random = Random::new(seed);
     let mut random = |below| random.below(below);
@@ -75,7 +76,7 @@ fn answer(snapshot: &Snapshot, request: &GroupsRequest) -> (String, Vec<String>)
         0,
         "nothing is left"
     );
-    // How it was done may be said, what was found must be the same.
+    // The notes may differ, the results must not.
     let notes = std::mem::take(&mut whole.body.summary.notes);
     let header = serde_json::to_string(&whole.header).expect("JSON");
     let rows: Vec<String> = whole
@@ -115,7 +116,7 @@ proptest! {
 
 #[test]
 fn a_component_larger_than_memory_is_solved_in_pieces_and_said_so() {
-    // All of one text: one component whatever is done.
+    // All have one text: they are always one component.
     let base = text(1, 6000);
     let files: BTreeMap<String, Vec<u8>> = (0..400)
         .map(|at| (format!("/r/{at:03}"), edited(&base, 400 + 13 * at)))

@@ -1,8 +1,8 @@
-//! Versions that drift: what is cut into groups, what follows whom in time, what none takes.
+//! Versions that drift: their groups, their order in time, and the ones left over.
 
 use super::*;
 
-/// Versions that drift: each keeps three quarters of the one before.
+/// Returns versions that drift: each keeps three quarters of the one before.
 fn drifting(count: usize) -> Vec<Vec<u8>> {
     let pages: Vec<Vec<u8>> = (0..count as u64 + 8)
         .map(|page| text(100 + page, 2000))
@@ -99,7 +99,7 @@ fn a_family_follows_the_chain_by_time() {
     assert!(alone.clusters.is_empty() && alone.identical.is_empty());
 }
 
-/// A book that holds a version, and what else lies in that book, are no versions of it.
+/// A book that contains a version, and its other parts, are no versions.
 #[test]
 fn a_family_steps_from_no_part_to_its_whole() {
     let scene = Scene::new();
@@ -120,7 +120,7 @@ fn a_family_steps_from_no_part_to_its_whole() {
     };
     let versions: Vec<String> = (0..14).map(|at| format!("v{at:02}")).collect();
     assert_eq!(members("v05"), versions);
-    // The chapter is most of the book: one is a version of the other.
+    // The chapter is most of the book, so one is a version of the other.
     assert_eq!(members("chapter"), ["book", "chapter"]);
 }
 
@@ -199,7 +199,7 @@ fn versions_come_by_time_and_the_newest_is_marked() {
     );
     assert!(cluster.members.is_sorted_by_key(|member| member.mtime));
 
-    // Nothing is newest where two are as young.
+    // No version is newest if two have the same time.
     let scene = asked.scene;
     age(&scene, "d", 3);
     let asked = Asked::of(scene);

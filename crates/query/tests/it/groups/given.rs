@@ -367,7 +367,7 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// A sample that only small texts have kept is boilerplate at home before it is to the engine.
+/// Here a sample that only small texts keep is boilerplate; to the engine it is not yet.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();
@@ -394,7 +394,7 @@ fn a_piece_of_just_so_many_contents_is_not_common() {
     let at_limit = assert_same(&scene, &request(&scene, Some(12)));
     let beyond = assert_same(&scene, &request(&scene, Some(11)));
     assert!(at_limit.summary.links > beyond.summary.links);
-    // An engine that leaves out one content too early is refused.
+    // An engine that excludes one content too early is refused.
     let mut early = Engine::of(&scene.snapshot(), 11);
     early.degree = 12;
     let refused = of_pairs(&scene, &request(&scene, Some(12)), &early);
@@ -421,7 +421,7 @@ fn versions() -> Scene {
     scene
 }
 
-/// The answer is the same although nothing can be read, but not without the measures.
+/// Without readable files the answer is the same, but only with the measures.
 #[test]
 fn what_was_measured_elsewhere_is_not_read() {
     let scene = versions();
@@ -460,7 +460,7 @@ fn other_figures_make_no_answer() {
     assert!(is_refused, "{refused:?}");
 }
 
-/// A file that was replaced by now, or is gone, is not measured.
+/// A file that is gone or was replaced is not measured.
 #[test]
 fn listed_files_are_what_they_were() {
     let scene = versions();

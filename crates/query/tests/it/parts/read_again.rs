@@ -1,4 +1,4 @@
-//! When a file is taken apart again, and when it is not.
+//! Files are unpacked again only when that is necessary.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_layer_can_be_switched_on_later() {
     let text = sentences(1, 30);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("a.txt", &text);
-    // Settled at once, so that only the switch makes anybody read them.
+    // The files are settled, so only the switch causes them to be read.
     let mut off = scene.later();
     let target = [Target::subtree(scene.root())];
     off.reconcile(&target, &mut Unobserved).expect("scanned");
@@ -51,7 +51,7 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
-/// Takes files apart in another way.
+/// Unpacks files in another way.
 #[derive(Debug)]
 struct Other(Fake);
 
@@ -119,7 +119,7 @@ fn copies_and_renames_take_nothing_apart_again() {
     fs::rename(scene.path("a.zip"), scene.path("moved.zip")).expect("renamed");
     scene.scan();
     assert_eq!(parts(&scene), 3);
-    // The parts go with the last of the files.
+    // The parts are removed with the last of the files.
     for name in [
         "moved.zip",
         "copy0.zip",
@@ -192,8 +192,8 @@ fn what_could_not_be_run_is_tried_again_and_nothing_else_is() {
 #[test]
 fn an_archive_that_holds_itself_comes_to_an_end() {
     let mut scene = Scene::with_parts();
-    // As near as a made-up archive comes: a member with the bytes of another file that holds the
-    // first.
+    // An invented archive cannot hold itself. This comes closest: a member with the bytes of
+    // another file that holds the first.
     let inner = fake(1, &[member("a.txt", sentences(1, 20))]);
     let outer = fake(
         2,
@@ -210,7 +210,7 @@ fn an_archive_that_holds_itself_comes_to_an_end() {
         found_by(&scene, "inner.fake"),
         [at("outer.fake!inner.fake")]
     );
-    // The inner one stays as a part, without parts of its own: the outer one has them.
+    // The inner archive stays as a part, without parts of its own, because the outer one has them.
     fs::remove_file(scene.path("inner.fake")).expect("removed");
     scene.write("a.txt", sentences(1, 20));
     scene.scan();
@@ -297,7 +297,7 @@ fn parts_have_roles_names_and_parents() {
     );
 }
 
-/// Writes to the file that it takes apart, the first time.
+/// Writes to the file while unpacking it, the first time.
 #[derive(Debug)]
 struct Meddler {
     path: PathBuf,
@@ -350,6 +350,6 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
         found_by(&scene, "new.txt"),
         [row("a.docx", Relation::SameText, Layer::Text)]
     );
-    // Nothing of the first reading is left.
+    // Nothing of the first reading remains.
     assert_eq!((scene.totals().parts, scene.totals().skipped), (1, 1));
 }

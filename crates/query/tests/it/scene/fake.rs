@@ -1,7 +1,6 @@
-//! Made-up archives and documents, and what takes them apart.
+//! Invented archives and documents, and their reader.
 //!
-//! Everything in them is scrambled, so that their own bytes have nothing in common with what they
-//! hold.
+//! Their contents are scrambled, so that their own bytes share nothing with their members.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,7 +10,7 @@ use resemble_testutil::random::noise;
 
 const MAGIC: &[u8] = b"\0FAKE";
 
-/// One record of a made-up file.
+/// One record of an invented file.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     Part {
@@ -20,15 +19,15 @@ pub(crate) enum Record {
         name: Vec<u8>,
         bytes: Vec<u8>,
     },
-    /// A part that broke off.
+    /// A truncated part.
     Broken { parent: Option<u32>, name: Vec<u8> },
-    /// Something skipped within.
+    /// A skipped part within.
     Skip(Vec<u8>),
     /// Text that is left out on purpose.
     Hide,
-    /// Nothing of the file is of use.
+    /// The whole file is unreadable.
     Fail,
-    /// What reads it is not there.
+    /// The reader is not installed.
     NotRun,
 }
 
@@ -53,7 +52,8 @@ pub(crate) fn part(role: Role, parent: Option<u32>, name: &str, bytes: impl AsRe
     }
 }
 
-/// The bytes of a made-up file. `key` scrambles it: files with other keys have nothing in common.
+/// Returns the bytes of an invented file, scrambled by `key`. Files with different keys share
+/// nothing.
 pub(crate) fn fake(key: u64, records: &[Record]) -> Vec<u8> {
     let mut plain = Vec::new();
     let number = |plain: &mut Vec<u8>, n: usize| plain.extend_from_slice(&(n as u32).to_le_bytes());
@@ -101,7 +101,7 @@ fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Takes made-up files apart, and any file called `*.conv`: that is its own text in capitals.
+/// Unpacks invented files, and any file called `*.conv`: its text is its own in capitals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake;
 

@@ -1,4 +1,4 @@
-//! What stands for a file that was taken apart just now: as the index has it
+//! Returns the renditions of a file that was just unpacked, by the rule of the index
 //! (`renditions::owners`).
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use resemble_core::similarity::too_small;
 use resemble_relate::renditions::{MOST_MEMBERS, Rendition, held_among, renditions_among};
 use resemble_scan::parts::DigestedParts;
 
-/// The contents that stand for a file, and as what.
+/// Returns the contents that represent a file, each with its rendition.
 pub(super) fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {
     let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
     let digest = |at: usize| parts.pieces[at].digest.as_deref();

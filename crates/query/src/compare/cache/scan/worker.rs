@@ -1,4 +1,4 @@
-//! One thread of a look: lists directories, reads files, notes what is there.
+//! One thread of a scan: lists directories, reads files and records them.
 
 use std::cmp::Ordering as CmpOrdering;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 use crate::unindexed::{DirChain, DirListing};
 
-/// Where a file is: its side, its path, and its file system if that is known.
+/// The place of a file: its side, its path, and its file system if known.
 #[derive(Clone, Copy)]
 struct At<'a> {
     side: usize,
@@ -43,7 +43,7 @@ pub(super) struct Worker<'s, 'a> {
     notes: Notes,
 }
 
-/// A file that can be taken apart: its first bytes, and it itself.
+/// The first bytes and the descriptor of a file that can be unpacked.
 type TakenApart = (Vec<u8>, OwnedFd);
 
 impl<'s, 'a> Worker<'s, 'a> {
@@ -164,7 +164,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 files.push(TwinNames { name, stats });
             }
         }
-        // Files go on top: their directory is open.
+        // Files are pushed last, because their directory is still open.
         let mut tasks = below_tasks;
         let mut batches = batches(files);
         let own = batches.pop();
@@ -178,7 +178,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Opens and lists a directory, unless it is not to be entered.
+    /// Opens and lists a directory, unless it must not be entered.
     fn list(
         &mut self,
         side: usize,
@@ -301,7 +301,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Whether an earlier look has the file, or another name of it was read in this one.
+    /// Returns whether an earlier scan has the file, or another name of it was read in this one.
     fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
         let inventory = self.shared.known[at.side].as_ref();
         if let (Some(inventory), Some(fs)) = (inventory, at.fs)
@@ -348,7 +348,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         };
         if (a.1.dev, a.1.ino) == (b.1.dev, b.1.ino) {
-            // One file under both paths.
+            // Both paths lead to one file.
             let stat_b = b.1;
             if let Some((number, stamp)) = self.read_one(files[0].0, files[0].1, Ok(a)) {
                 self.file(files[1].0, &stat_b, What::File(number), stamp);
@@ -374,7 +374,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.look_into(number, files[side].0.path, opened);
                 (number, at)
             }),
-            // One of them failed. Read alone, each reports its own failure.
+            // One of them failed. Read one by one, each reports its own failure.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
@@ -423,7 +423,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // Something else may be there now.
+            // The path may now be another file.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let is_single = self.shared.roots[at.side].single;
                 self.vanished(at.side, if is_single { b"" } else { at.path });
@@ -437,7 +437,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // No content is ever in flight in a scan, or edited. If it were, it would be known.
+            // A scan never has contents in flight or edited ones. If it had, they would be known.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
             read::Content::Edited(edited) => {
                 let table = self.shared.table.lock();
@@ -450,7 +450,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
 
-    /// The first bytes of a file that can be taken apart.
+    /// Returns the first bytes of a file that can be unpacked.
     fn head_of(&self, path: &[u8], file: &OwnedFd) -> Option<Vec<u8>> {
         let part_reader = self.shared.part_reader?;
         let head = read_prefix(file, HEAD).ok()?;
@@ -459,7 +459,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             .then_some(head)
     }
 
-    /// Takes a file apart that was read, if that can be done.
+    /// Unpacks a file that was read, if that is possible.
     fn look_into(&mut self, number: u32, path: &[u8], (file, stat): &Opened) {
         if let Some(head) = self.head_of(path, file)
             && let Ok(file) = file.try_clone()
@@ -468,7 +468,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Takes a file of this content apart, unless that was done.
+    /// Unpacks a file of this content, unless that was already done.
     fn take_apart(&mut self, number: u32, path: &[u8], (head, file): &TakenApart, stat: &Stat) {
         let Some(part_reader) = self.shared.part_reader else {
             return;
@@ -479,7 +479,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let (digester, params) = (&mut self.digester, self.params);
         let (name, fd) = (name_of(path), file.as_fd());
         let parts = DigestedParts::of(part_reader, name, head, fd, digester, &params);
-        // If it has changed meanwhile, these are not the parts of this content.
+        // If the file has changed meanwhile, these are not the parts of this content.
         if !Stat::of(fd).is_ok_and(|now| now.unchanged_since(stat)) {
             self.notes.again = true;
             return;
@@ -519,7 +519,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         stamp
     }
 
-    /// Packs a content with what the index keeps of its sample, unless it is known.
+    /// Packs a content with its indexed sample, unless it is known.
     fn keep(&mut self, digest: &Digest) -> u32 {
         let content = Content {
             digest: digest.content,
@@ -543,14 +543,14 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         });
         if !new {
-            // Another thread was faster.
+            // Another thread has packed it meanwhile.
             arena.truncate(from);
         }
         number
     }
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
