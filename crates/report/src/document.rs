@@ -1,4 +1,4 @@
-//! The documents that are printed, and what a page or a workbook holds in addition.
+//! The documents that are printed, and the additional content of a page or a workbook.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,19 +17,19 @@ use crate::evidence::Evidence;
 pub enum Report<'a> {
     /// Two directories by content.
     Compare(&'a CompareDocument),
-    /// Whether a directory can go.
+    /// The cover of a directory.
     Covered(&'a CoveredDocument),
     /// Similar directories.
     Dirs(&'a DirsDocument),
     /// Identical sets and clusters.
     Groups(&'a GroupsDocument),
-    /// Files similar to some.
+    /// Files similar to given ones.
     Find(&'a FindDocument),
     /// Pairs of similar files.
     Pairs(&'a PairsDocument),
 }
 
-/// What a page or a workbook holds in addition to its document.
+/// The content of a page or a workbook in addition to its document.
 #[derive(Clone, Debug, Default)]
 pub struct Extras<'a> {
     /// For `groups`: the similar directories of the same files.
@@ -38,11 +38,11 @@ pub struct Extras<'a> {
     pub evidence: Vec<Evidence>,
     /// The directory that relative names start from. Without it they cannot be links.
     pub base: Option<PathText>,
-    /// The saved report that this one is made from.
+    /// The saved report that this one was made from.
     pub saved: Option<&'a Path>,
 }
 
-/// What all documents have in common.
+/// The common fields of all documents.
 pub(crate) struct Common<'a> {
     pub(crate) version: &'a str,
     pub(crate) header: &'a Header,
@@ -50,7 +50,7 @@ pub(crate) struct Common<'a> {
     pub(crate) parameters: Value,
 }
 
-/// Does the same with the document of any verb.
+/// Applies an expression to the document of any verb.
 macro_rules! with_document {
     ($report:expr, $document:ident => $then:expr) => {
         match $report {

@@ -1,15 +1,15 @@
 //! Names and messages escaped for people's eyes, where neither a shell nor a terminal reads them.
 //!
-//! The page and the workbook show a name as it is, except for what would not be seen or would
-//! change what is seen. Bytes that are no UTF-8 become `\xff`, controls `\n` or `\x1b`, invisible
-//! and direction-changing characters `\u{202e}`. [`crate::quote`] escapes the same characters, and
-//! so does `page.js` for what the browser shows.
+//! The page and the workbook escape only characters of a name that are hidden or change the display
+//! of others. Bytes that are no UTF-8 become `\xff`, and controls `\n` or `\x1b`. Invisible and
+//! direction-changing characters become `\u{202e}`. [`crate::quote`] and `page.js` escape the same
+//! characters.
 
 use std::fmt::Write as _;
 
 use resemble_core::printable::is_printable;
 
-/// The name with an escape for everything hidden.
+/// Returns the name with an escape for everything hidden.
 pub(crate) fn visible(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -35,7 +35,7 @@ fn push(text: &mut String, c: char) {
     }
 }
 
-/// Text for the body or an attribute of a page.
+/// Escapes text for the body or an attribute of a page.
 pub(crate) fn for_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {

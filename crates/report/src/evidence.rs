@@ -1,10 +1,10 @@
 //! Pairs of files side by side, for the page.
 //!
-//! People believe a score when they see the shared text. So the files of the best pairs of a report
-//! are read once more and laid out in two columns, as in Forman et al. 2005, figure 4, and by the
-//! layout of `resemble why`. The caller reads them ([`Show`]). Files may have changed since the
-//! answer: the page shows what they hold now, and a pair that can no longer be read says so in
-//! place of its text.
+//! The shared text of two files is more convincing than a score. So the files of a report's best
+//! pairs are read again and shown in two columns. The layout is that of `resemble why` and of
+//! Forman et al. 2005, figure 4. The caller reads the files ([`Show`]). They may have changed since
+//! the answer, and the page shows their present content. A pair that can no longer be read has a
+//! note instead of its text.
 
 use std::collections::HashSet;
 
@@ -23,17 +23,17 @@ pub struct Evidence {
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// How much of a is in b, by the report.
+    /// The share of a that is in b, by the report.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// The share of b that is in a.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
-    /// The rows are lines of text; otherwise they are rows of bytes with their offsets.
+    /// True if the rows are lines of text, false for rows of bytes with their offsets.
     pub text: bool,
-    /// What is on the left and on the right of each row.
+    /// The left and the right side of each row.
     pub rows: Vec<(Option<Half>, Option<Half>)>,
-    /// A sentence about what the rows do not show.
+    /// A sentence about omitted content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -46,24 +46,24 @@ pub enum Half {
     Line {
         /// The number of the line, counted from 1, or the offset of the bytes.
         n: u64,
-        /// Its pieces: the number of the shared run (0 for what only this side has) and the text.
+        /// Its pieces: the number of the shared run (0: only on this side) and the text.
         s: Vec<(u32, String)>,
     },
-    /// A stretch that is left out.
+    /// An omitted stretch.
     Cut {
-        /// What was left out, in words.
+        /// A description of the omitted part.
         cut: String,
     },
 }
 
-/// What two files hold now: the part of [`Evidence`] that must be read from them.
+/// The present content of two files: the part of [`Evidence`] that is read from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideBySide {
-    /// As [`Evidence::text`].
+    /// See [`Evidence::text`].
     pub text: bool,
-    /// As [`Evidence::rows`].
+    /// See [`Evidence::rows`].
     pub rows: Vec<(Option<Half>, Option<Half>)>,
-    /// As [`Evidence::note`].
+    /// See [`Evidence::note`].
     pub note: Option<String>,
 }
 
@@ -80,10 +80,10 @@ struct Pair<'a> {
     shared_bytes: u64,
 }
 
-/// The best `count` links of a report of `groups`, at most three of each cluster.
+/// Returns the best `count` links of a report of `groups`, at most three per cluster.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
-        // A few links show what a large cluster is about.
+        // A few links are representative of a large cluster.
         cluster.links.iter().take(3).map(|link| Pair {
             a: &link.a,
             b: &link.b,
@@ -96,7 +96,7 @@ pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec
     side_by_side(&pairs, show)
 }
 
-/// The best `count` rows of a comparison that have two files with different bytes.
+/// Returns the best `count` rows of a comparison that have two different files.
 pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let rows = document.body.entries.iter().filter_map(|row| {
         if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
@@ -114,7 +114,7 @@ pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> V
     side_by_side(&pairs, show)
 }
 
-/// The pairs that share the most bytes, each once.
+/// Returns the pairs that share the most bytes, each once.
 fn best(mut pairs: Vec<Pair<'_>>, count: usize) -> Vec<Pair<'_>> {
     pairs.sort_by(|x, y| {
         let by = |p: &Pair<'_>| (p.shared_bytes, p.a_in_b.max(p.b_in_a));

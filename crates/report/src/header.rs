@@ -1,6 +1,6 @@
-//! The header of a report: what it is about, its totals, and what a reader must know about it.
+//! The header of a report: its subject, its totals, and the limits that a reader must know.
 //!
-//! The page and the workbook show the same header, so it is made once, as plain text.
+//! The page and the workbook show the same header, so it is made here as plain text.
 
 use std::path::Path;
 
@@ -23,23 +23,23 @@ use crate::quote::{harmless, quoted};
 /// The header of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReportHeader {
-    /// What kind of report it is.
+    /// The kind of the report.
     pub title: String,
-    /// What it is about: directories and files, as they were named.
+    /// The subject: directories and files, as they were named.
     pub about: String,
-    /// Whether the asked-for state holds, and the answer in a sentence.
+    /// The answer in a sentence, and whether it is positive.
     pub verdict: Option<(bool, String)>,
-    /// Totals: each figure with what it counts.
+    /// The totals: each figure with what it counts.
     pub figures: Vec<(String, String)>,
-    /// What a reader must heed because it limits the report, one sentence each.
+    /// The limits of the report, one sentence each.
     pub warnings: Vec<String>,
-    /// What a reader may want to know about how the answer came about, one sentence each.
+    /// Facts about the making of the answer, one sentence each.
     pub notes: Vec<String>,
-    /// Who made the report, when and from what: keys and values.
+    /// The program, the time and the parameters of the report: keys and values.
     pub made: Vec<(String, String)>,
 }
 
-/// The header of a report made at `now`, in seconds since 1970.
+/// Returns the header of a report made at `now`, in seconds since 1970.
 pub(crate) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> ReportHeader {
     let common = report.common();
     let mut header = match report {
@@ -79,7 +79,7 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// Makes a note a sentence: with a capital letter and a full stop.
+/// Makes a sentence of a note: with a capital letter and a full stop.
 fn sentence(note: &str) -> String {
     let note = harmless(note);
     let mut chars = note.chars();
@@ -91,7 +91,7 @@ fn sentence(note: &str) -> String {
     sentence
 }
 
-/// A share of bytes in percent with one decimal, rounded down; 100 % only if it is all of them.
+/// Formats a share of bytes in percent with one decimal, rounded down; 100 % only for all.
 fn part(part: u64, whole: u64) -> String {
     if whole == 0 || part >= whole {
         return "100 %".to_owned();
@@ -286,7 +286,7 @@ fn pairs(document: &PairsDocument) -> ReportHeader {
     }
 }
 
-/// The figures of a report that is one list.
+/// Returns the figures of a report that is one list.
 fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, String)> {
     let mut figures = vec![
         figure(header.total, what),
@@ -298,7 +298,7 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
-/// What the roots of the daemon leave out of an answer, in one line; `None`: nothing.
+/// Summarizes the exclusions of the daemon's roots in one line; `None` if there are none.
 pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     if left_out.is_empty() {
         return None;
@@ -322,7 +322,7 @@ pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     ))
 }
 
-/// The warnings: what a reader would otherwise assume about the answer.
+/// Returns the warnings, which prevent wrong assumptions about the answer.
 fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let Header {
@@ -421,7 +421,7 @@ fn made(common: &Common<'_>, saved: Option<&Path>, now: u64) -> Vec<(String, Str
     rows
 }
 
-/// The value of a parameter as people read it.
+/// Formats the value of a parameter for people.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),

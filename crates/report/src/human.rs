@@ -2,7 +2,7 @@
 
 use resemble_core::date::civil;
 
-/// A number of bytes for people: `999 B`, `1.2 KiB`, `34 MiB`.
+/// Formats a number of bytes for people: `999 B`, `1.2 KiB`, `34 MiB`.
 pub fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -21,7 +21,7 @@ pub fn human_size(bytes: u64) -> String {
     }
 }
 
-/// A count for people: `12,345`.
+/// Formats a count for people: `12,345`.
 pub fn human_count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -34,19 +34,19 @@ pub fn human_count(count: u64) -> String {
     text
 }
 
-/// `1 file`, `12,345 files`.
+/// Formats a counted noun: `1 file`, `12,345 files`.
 pub fn counted(count: u64, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {what}{s}", human_count(count))
 }
 
-/// `12 files, 3.4 MiB`.
+/// Formats `12 files, 3.4 MiB`.
 pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
-/// How much of an overhead frees nothing because it is in blocks that files share already; empty
-/// if nothing is.
+/// Describes the part of an overhead that frees nothing because files already share its blocks;
+/// empty if there is none.
 pub(crate) fn shared_blocks(bytes: u64) -> String {
     if bytes == 0 {
         return String::new();
@@ -55,13 +55,13 @@ pub(crate) fn shared_blocks(bytes: u64) -> String {
     format!(", {size} of it in blocks that are shared already: removing that frees nothing")
 }
 
-/// The percent of a share with one decimal, rounded down: `97.3`.
+/// Formats a share in percent with one decimal, rounded down: `97.3`.
 pub(crate) fn tenths_of_percent(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 1000 / u128::from(whole);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// The day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before that.
+/// Formats the day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before that.
 pub fn day(seconds: i64) -> String {
     match u64::try_from(seconds) {
         Ok(seconds) => utc(seconds).split('T').next().unwrap_or("-").to_owned(),
@@ -69,7 +69,7 @@ pub fn day(seconds: i64) -> String {
     }
 }
 
-/// Seconds since 1970 as `2026-09-01T12:34:56Z`.
+/// Formats seconds since 1970 as `2026-09-01T12:34:56Z`.
 pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days.cast_signed());

@@ -1,4 +1,5 @@
-//! Near-copies of what is about to be written: sentences for people, SARIF, annotations of GitHub.
+//! Near-copies of content that is about to be written: sentences for people, SARIF, annotations of
+//! GitHub.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ pub struct CheckRow {
     /// Both files and their figures.
     #[serde(flatten)]
     pub found: FindRow,
-    /// The larger share, common text left out.
+    /// The larger share, without common text.
     pub score: Fraction,
     /// The digests of both contents, if there is a baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,9 +46,9 @@ list_body! {
 pub struct CheckParameters {
     /// The files, as the user named them.
     pub files: Vec<PathText>,
-    /// Whether the staged files of git are checked.
+    /// True if the staged files of git are checked.
     pub staged: bool,
-    /// `--in`, as the user named it; empty: the work tree, or where `find` looks.
+    /// `--in`, as the user named it; empty: the work tree, or the default scope of `find`.
     #[serde(rename = "in")]
     pub within: Vec<PathText>,
     /// The least score.
@@ -59,7 +60,7 @@ pub struct CheckParameters {
 }
 
 impl CheckRow {
-    /// The row of what was found.
+    /// Returns the row for a match.
     pub fn of(found: FindRow) -> Self {
         let discounted = found.discount.discounted;
         let score = if discounted.is_none() {
@@ -74,7 +75,7 @@ impl CheckRow {
         }
     }
 
-    /// What is the matter, and what to do: `97% of it is in old.rs; reuse that file`.
+    /// Returns the finding and its remedy: `97% of it is in old.rs; reuse that file`.
     pub fn sentence(&self) -> String {
         let row = &self.found;
         let path = quoted(row.path.as_path());
@@ -118,14 +119,14 @@ pub fn write_github(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
     })
 }
 
-/// Text of a workflow command: it ends at the line.
+/// Escapes the text of a workflow command, which ends at the line end.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// A property of a workflow command: a comma begins the next one, two colons the text.
+/// Escapes a property of a workflow command: a comma begins the next one, two colons the text.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -187,7 +188,7 @@ fn location(path: &PathText) -> Value {
     json!({ "physicalLocation": { "artifactLocation": { "uri": uri(path) } } })
 }
 
-/// A path as the reference of RFC 3986 that leads to it.
+/// Returns the RFC 3986 reference of a path.
 fn uri(path: &PathText) -> String {
     let bytes = path.as_bytes();
     let mut text = if bytes.starts_with(b"/") {

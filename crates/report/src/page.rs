@@ -1,4 +1,4 @@
-//! A report: sections with words, tables and plots, as one page of Markdown and files beside it.
+//! A report: sections with text, tables and plots, as one page of Markdown and separate files.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,16 @@ pub use table::Table;
 
 /// A plot of a page.
 pub trait Drawing {
-    /// The name of its files, without the suffix.
+    /// Returns the name of its files, without the suffix.
     fn name(&self) -> &str;
 
-    /// The title above it.
+    /// Returns the title above it.
     fn title(&self) -> &str;
 
-    /// The plot as an SVG file.
+    /// Returns the plot as an SVG file.
     fn to_svg(&self) -> String;
 
-    /// The values as a table: curve, x, y.
+    /// Returns the values as a table: curve, x, y.
     fn to_table(&self) -> Table;
 }
 
@@ -30,7 +30,7 @@ pub trait Drawing {
 pub struct Section<P = Plot> {
     /// Its heading.
     pub heading: String,
-    /// Its words, as Markdown.
+    /// The text, as Markdown.
     pub text: String,
     /// The tables, which follow the plots.
     pub tables: Vec<Table>,
@@ -39,7 +39,7 @@ pub struct Section<P = Plot> {
 }
 
 impl<P> Section<P> {
-    /// A section of these words, without tables and plots.
+    /// Creates a section of this text, without tables and plots.
     pub fn new(heading: &str, text: impl Into<String>) -> Self {
         Self {
             heading: heading.to_owned(),
@@ -49,14 +49,14 @@ impl<P> Section<P> {
         }
     }
 
-    /// The section with one more table.
+    /// Adds a table to the section.
     #[must_use]
     pub fn table(mut self, table: Table) -> Self {
         self.tables.push(table);
         self
     }
 
-    /// The section with one more plot.
+    /// Adds a plot to the section.
     #[must_use]
     pub fn plot(mut self, plot: P) -> Self {
         self.plots.push(plot);
@@ -64,7 +64,7 @@ impl<P> Section<P> {
     }
 }
 
-/// A report of several sections: what became of files from sweep to sweep, or the result of an
+/// A report of several sections: the changes of files from sweep to sweep, or the result of an
 /// experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page<P = Plot> {
@@ -72,7 +72,7 @@ pub struct Page<P = Plot> {
     pub name: String,
     /// The title of the page.
     pub title: String,
-    /// The paragraph below the title: what the report is about, and what it was made from.
+    /// The paragraph below the title: the subject of the report, and its source.
     pub about: String,
     /// The sections, in order.
     pub sections: Vec<Section<P>>,
@@ -84,8 +84,8 @@ pub struct Page<P = Plot> {
 const SHOWN: usize = 60;
 
 impl<P: Drawing> Page<P> {
-    /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each
-    /// plot.
+    /// Returns all files of the report: the page, a CSV file for each table and plot, and an SVG
+    /// file for each plot.
     pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
         let page = (format!("{}.md", self.name), self.page(1, "").into_bytes());
         let mut files = std::mem::take(&mut self.files);
@@ -103,8 +103,8 @@ impl<P: Drawing> Page<P> {
         files
     }
 
-    /// The page as Markdown. Its title is a heading of this level; `folder` is the way from the
-    /// page to the other files, with a slash at its end.
+    /// Returns the page as Markdown. Its title is a heading of this level. `folder` is the path
+    /// from the page to the other files, with a final slash.
     pub fn page(&self, level: usize, folder: &str) -> String {
         let mark = "#".repeat(level);
         let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);

@@ -1,31 +1,30 @@
-//! Plans: the shell script that `--plan` prints, for a person to read and then to run, or not.
+//! Plans: the shell script that `--plan` prints, for a person to read and perhaps run.
 //!
-//! resemble changes nothing itself; the most it does is to write down what could be done. A plan
-//! may be run minutes or weeks later, as root, on files that have changed in the meantime and among
-//! names that were made to do harm. Therefore:
+//! resemble changes no files itself; at most it writes down what could be done. A plan may be run
+//! weeks later, as root, on changed files and among malicious names. Therefore:
 //!
-//! 1. **Dry by default.** The script only prints what it would do; it acts with `--do-it`.
-//! 2. **Nothing is trusted.** Before each step the script looks at the files again. They must be
-//!    regular files (a link is not followed, nor a folder that has become one) with the same
-//!    device, inode, size and time of last status change to the nanosecond, and their bytes are
-//!    compared. Whatever does not fit is skipped and counted.
-//! 3. **One copy always stays.** No step of the plan touches the file that stays, and a step that
-//!    does not find it unchanged does nothing.
-//! 4. **All or nothing.** A new entry is made under a temporary name in the same folder and renamed
-//!    after a last look. Nothing is overwritten but a copy that becomes a link.
-//! 5. **Each step is logged** before and after, with the identities of its files: the log is how a
-//!    second run knows what is done, and what `--undo` reverses.
-//! 6. **Near copies appear only when asked for**, and only with steps that can be undone. Their
-//!    bytes differ, so the script checks the digests of both files.
-//! 7. **Steps that gain nothing are left out**, with the reason in the script: names of the file
-//!    that stays, files with a name outside of the plan, whose blocks would stay in use, and files
-//!    that share their blocks already. What is freed is counted in blocks, not in apparent sizes.
-//! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'` in which every byte
-//!    that a shell, a terminal or a reader could misread is written `\0ooo`. So the script is
-//!    printable text in any POSIX shell, whatever the names are, and what it prints is harmless
-//!    too.
+//! 1. **Dry by default.** The script only prints its steps; it acts with `--do-it`.
+//! 2. **Nothing is trusted.** The script checks the files again before each step. They must be
+//! regular files; links are not followed, nor a folder that has become one. Device, inode, size and
+//! time of last status change (to the nanosecond) must be the same, and the bytes are compared. A
+//! step that does not match is skipped and counted.
+//! 3. **One copy always stays.** No step of the plan changes the file that stays. A step that finds
+//! it changed does nothing.
+//! 4. **All or nothing.** A new entry gets a temporary name in the same folder and is renamed after
+//! a last check. The only thing that is overwritten is a copy that becomes a link.
+//! 5. **Each step is logged** before and after, with the identities of its files. By the log a
+//! second run skips finished steps, and `--undo` reverses them.
+//! 6. **Near copies are included only on request**, and only with steps that can be undone. Their
+//! bytes differ, so the script checks the digests of both files.
+//! 7. **Steps without gain are left out**, and the script gives the reason. Examples are other
+//! names of the file that stays, and files that already share their blocks. So are files with a
+//! name outside the plan, whose blocks would stay in use. The gain is counted in blocks, not in
+//! apparent sizes.
+//! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`. Every byte that a
+//! shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable text
+//! in any POSIX shell, whatever the names, and its output is harmless, too.
 //!
-//! A [`Plan`] is a list of typed steps. Its script is the only thing that carries them out.
+//! A [`Plan`] is a list of typed steps. Only its script carries them out.
 
 mod keep;
 mod pairs;
@@ -62,22 +61,22 @@ pub enum Treatment {
     Symlink,
     /// A copy becomes a hard link: one file of several names.
     Hardlink,
-    /// A copy becomes a file of its own that shares its blocks with the one that stays.
+    /// A copy becomes a separate file that shares its blocks with the one that stays.
     Reflink,
-    /// A copy goes to the trash of its file system.
+    /// A copy is moved to the trash of its file system.
     Trash,
     /// A copy is removed.
     Remove,
-    /// A copy goes into this directory, with its path below its root.
+    /// A copy is moved into this directory, with its path below its root.
     Move(PathBuf),
-    /// What is missing is copied into this directory, with its path below the covered one.
+    /// A missing file is copied into this directory, with its path below the covered one.
     Copy(PathBuf),
-    /// What was moved in one tree is renamed in the other.
+    /// A file that was moved in one tree is renamed in the other.
     Rename,
 }
 
 impl Treatment {
-    /// The word on the command line and in the script.
+    /// Returns the word on the command line and in the script.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Symlink => "symlink",
@@ -91,12 +90,12 @@ impl Treatment {
         }
     }
 
-    /// Whether a copy gives way to something that leads to the file that stays.
+    /// Returns whether a copy is replaced by a link to the file that stays.
     const fn makes_links(&self) -> bool {
         matches!(self, Self::Symlink | Self::Hardlink | Self::Reflink)
     }
 
-    /// The one that the command line calls so: `trash`, `move=DIR`.
+    /// Parses the form of the command line: `trash`, `move=DIR`.
     pub fn of_text(text: &str) -> Option<Self> {
         Some(match text.split_once('=') {
             Some(("move", dir)) if !dir.is_empty() => Self::Move(dir.into()),
@@ -116,7 +115,7 @@ impl Treatment {
         })
     }
 
-    /// The directory that files are moved or copied into.
+    /// Returns the directory that files are moved or copied into.
     pub fn target(&self) -> Option<&Path> {
         match self {
             Self::Move(dir) | Self::Copy(dir) => Some(dir),
@@ -125,11 +124,11 @@ impl Treatment {
     }
 }
 
-/// The steps of a script, and what was left out with the reason.
+/// The steps of a script, and the steps left out with their reasons.
 #[derive(Debug)]
 pub struct Plan {
     kind: Treatment,
-    /// The question that it was made for: the head of the script names it.
+    /// The question of the plan, named in the head of the script.
     about: String,
     rules: Vec<KeepRule>,
     entries: Vec<Entry>,
@@ -139,7 +138,7 @@ pub struct Plan {
     targets: HashSet<PathBuf>,
 }
 
-/// A step, or one that is left out.
+/// A step, a step left out, or a remark.
 #[derive(Debug)]
 enum Entry {
     ToDo(Box<PlanStep>),
@@ -147,7 +146,7 @@ enum Entry {
         path: PathBuf,
         why: String,
     },
-    /// Says something of the steps that follow.
+    /// A remark on the steps that follow.
     Remark(String),
 }
 
@@ -157,7 +156,7 @@ impl Entry {
     }
 }
 
-/// What the script does at once.
+/// A step that the script carries out as one.
 #[derive(Debug)]
 enum PlanStep {
     /// Treats a copy of a file that stays.
@@ -167,50 +166,50 @@ enum PlanStep {
         target: Option<PathBuf>,
         /// Another name of the same file, which a later step treats.
         twin: Option<PathBuf>,
-        /// What a near copy loses; of equal files the bytes are compared instead.
+        /// The proof for a near copy; the bytes of equal files are compared instead.
         near: Option<Box<NearProof>>,
     },
     /// Copies a file.
     Copy { from: FileState, to: PathBuf },
     /// Renames a file or a folder.
     Rename(renames::Renaming),
-    /// Removes a folder if renaming has emptied it.
+    /// Removes a folder if the renames have emptied it.
     Vacate(PathBuf),
 }
 
-/// Looks at a file and says in which state it is now, or why it cannot be part of a plan.
+/// Returns the present state of a file, or the reason why it cannot be in a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
-/// Which names an inode has among the files that a plan may treat, if it has more than one.
+/// Returns the names that an inode has among the treated files, if there are several.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
-/// What a plan is made with.
+/// The inputs of a plan in addition to its report.
 #[allow(missing_debug_implementations)] // it is made of functions
 pub struct Means<'a> {
-    /// What is done.
+    /// The treatment of the files.
     pub kind: Treatment,
-    /// Which copy stays, in this order; then the one with most hard links, the oldest, the one with
-    /// the least path.
+    /// The rules for the copy that stays, in this order. Then the one with most hard links stays,
+    /// the oldest, or the one with the least path.
     pub rules: Vec<KeepRule>,
     /// The latest date that counts, in seconds since 1970. A later one lies in the future: it is
     /// unknown.
     pub latest: i64,
     /// The real paths of the directories that were asked about.
     pub roots: Vec<PathBuf>,
-    /// Looks at a file.
+    /// Checks a file.
     pub look: Look<'a>,
-    /// The path of a file that only a catalogue knows, with `@` for the top of its disk.
+    /// Returns the path of a file in a catalogue, with `@` for the top of its disk.
     pub away: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// Finds the names of a file.
     pub names: NamesOf<'a>,
-    /// Whether two files of one device have all their blocks in common.
+    /// Returns whether two files of one device share all their blocks.
     pub share_blocks: &'a dyn Fn(&Path, &Path) -> bool,
-    /// Near copies go too, if the file that stays supersedes them.
+    /// Treats near copies, too, if the file that stays supersedes them.
     pub superseded: Option<Superseding<'a>>,
 }
 
 impl Plan {
-    /// The plan for the identical sets of a collection, and for near copies if they are asked for.
+    /// Returns the plan for the identical sets of a collection, and for near copies on request.
     pub fn of_groups(document: &GroupsDocument, means: &Means<'_>) -> Self {
         let roots = document.parameters.roots.iter().map(path_for_printf);
         let asked = means.superseded.as_ref().map(Superseding::option);
@@ -240,7 +239,7 @@ impl Plan {
         plan
     }
 
-    /// A file of an answer as it is now, if it is what the answer is about.
+    /// Returns the present state of a file of an answer, if the answer still applies to it.
     fn found(
         &mut self,
         path: &PathText,
@@ -252,7 +251,7 @@ impl Plan {
             let seconds = time.unwrap_or_default();
             return Some(FileState::away(away, number, size, seconds));
         }
-        // The date that a document states is that of its bytes then.
+        // A document's stated date is that of its former bytes.
         let is_as_old = |file: &FileState| {
             means.superseded.is_none() || time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -279,8 +278,8 @@ impl Plan {
         }
     }
 
-    /// The plan for the covered files of a directory: files in it are treated, and their equals
-    /// elsewhere stay. If the plan is to copy, it is about the files that are missing.
+    /// Returns the plan for the covered files of a directory. Files in it are treated, and their
+    /// equals elsewhere stay. A plan that copies treats the missing files.
     pub fn of_covered(document: &CoveredDocument, means: &Means<'_>) -> Self {
         let parameters = &document.parameters;
         let by: Vec<String> = parameters.by.iter().map(path_for_printf).collect();
@@ -304,7 +303,7 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        // Bytes are compared when the script runs, also with those of a disk that is away.
+        // The script compares the bytes, also with those of an absent disk.
         let equals = document.body.copies.iter().chain(&document.body.recorded);
         for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
@@ -338,7 +337,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // The names of one file stand together, where its first one is.
+            // The names of one file are together, at the place of its first one.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }
@@ -371,9 +370,8 @@ impl Plan {
         });
     }
 
-    /// Adds the steps for a set of equal files; the first one stays. Hard links do not cross
-    /// devices, so in a plan of hard links one file on each device stays. A file of several names
-    /// is among them under each; names of one file stay or go together.
+    /// Adds the steps for a set of equal files; the first one stays. Hard links cannot cross
+    /// devices, so in a plan of hard links one file per device stays.
     fn set(&mut self, files: Vec<FileState>, means: &Means<'_>) {
         let mut kept: Vec<FileState> = Vec::new();
         let mut treated = HashSet::new();
@@ -494,7 +492,7 @@ impl Plan {
         }
     }
 
-    /// The number of steps and the bytes that they free, move or copy.
+    /// Returns the number of steps and the bytes that they free, move or copy.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {
@@ -507,7 +505,7 @@ impl Plan {
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
 
-    /// Whether the script needs the disk of a catalogue.
+    /// Returns whether the script needs the disk of a catalogue.
     fn is_away(&self) -> bool {
         self.steps().any(|step| match step {
             PlanStep::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
@@ -515,7 +513,7 @@ impl Plan {
         })
     }
 
-    /// How many steps treat near copies: the script needs the program for these.
+    /// Counts the steps that treat near copies, for which the script needs the program.
     fn near(&self) -> u64 {
         let is_near = |step: &&PlanStep| matches!(step, PlanStep::Treat { near: Some(_), .. });
         self.steps().filter(is_near).count() as u64
@@ -528,7 +526,7 @@ impl Plan {
         })
     }
 
-    /// Says what the steps amount to, for people: `3 steps, 28 KiB to be freed`.
+    /// Summarizes the steps for people: `3 steps, 28 KiB to be freed`.
     pub fn summary(&self) -> String {
         let (steps, bytes) = self.gain();
         let near = match self.near() {

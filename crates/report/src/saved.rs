@@ -1,21 +1,19 @@
 //! `--from`: a saved report, filtered again and printed in any format.
 //!
-//! The files, the daemon and the index may be long gone; the document is all there is. So a filter
-//! can only take rows away, and the parameters say afterwards what it was.
+//! The files, the daemon and the index may no longer exist; only the document is available. So a
+//! filter can only remove rows, and the parameters record it.
 //!
-//! 1. What can be read is what was written: `--format json`, or a page, which carries the same
-//!    bytes.
-//! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. Others
-//!    stay those of the whole answer: files looked at, bytes of a comparison, whether a directory
-//!    is covered.
-//! 3. A cluster that loses members or links is grouped again by the rules that made it. Members of
-//!    a container stay or go with it.
-//! 4. A report that is not byte for byte what was written is refused: it ends with a digest
-//!    ([`resemble_proto::seal`]). So is one without a digest.
-//! 5. What a page saves of its marks is no report: it names files, and which of them stay
-//!    ([`SavedMarks`]).
-//! 6. Anything but a report of this verb in a layout that this program knows is refused in one
-//!    sentence.
+//! 1. Readable reports are those of `--format json`, or pages, which contain the same bytes.
+//! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. The
+//! others stay those of the whole answer: files read, bytes of a comparison, whether a directory is
+//! covered.
+//! 3. A cluster that loses members or links is grouped again by the same rules. Members of a
+//! container are kept or removed with it.
+//! 4. A report ends with a digest ([`resemble_proto::seal`]). Without a digest, or with any byte
+//! changed, it is refused.
+//! 5. The marks saved by a page are no report: they name files, and which of them stay
+//! ([`SavedMarks`]).
+//! 6. A report of another verb, or in an unknown layout, is refused in one sentence.
 
 mod clusters;
 mod marks;
@@ -43,7 +41,7 @@ use crate::quote::harmless;
 
 pub use marks::SavedMarks;
 
-/// A report that was read back, or is about to be printed.
+/// A report that was read, or is about to be printed.
 #[derive(Clone, Debug)]
 pub struct Saved<B: Body> {
     /// The report.
@@ -56,29 +54,29 @@ pub struct Saved<B: Body> {
     pub base: Option<PathText>,
 }
 
-/// What is kept of a saved report. A field that is absent or empty keeps everything.
+/// The parts of a saved report to keep. An absent or empty field keeps everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked {
-    /// Only files that match one of these patterns, which are those of .gitignore.
+    /// Keeps files that match one of these patterns, which are those of .gitignore.
     pub include: Vec<String>,
-    /// No files that match one of these patterns.
+    /// Drops files that match one of these patterns.
     pub exclude: Vec<String>,
     /// The least score of a row, which is its larger containment.
     pub min: Option<Fraction>,
-    /// The least number of shared bytes of a row. Identical files stay in any case.
+    /// The least number of shared bytes of a row. Identical files are always kept.
     pub min_shared: Option<u64>,
     /// The least size of a file.
     pub min_size: Option<u64>,
-    /// Only this many rows, the first ones.
+    /// Keeps only this many rows, the first ones.
     pub top: Option<u64>,
-    /// Only these classes of a comparison.
+    /// Keeps only these classes of a comparison.
     pub classes: Vec<CompareClass>,
-    /// Only these groups.
+    /// Keeps only these groups.
     pub only: OnlyGroups,
 }
 
 impl Picked {
-    /// Whether it takes rows out of the middle of a list.
+    /// Returns whether it removes rows from the middle of a list.
     fn is_filter(&self) -> bool {
         let (top, only) = (self.top, self.only);
         *self
@@ -90,7 +88,7 @@ impl Picked {
     }
 }
 
-/// The fields by which a report is recognized.
+/// The fields that identify a report.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     schema: u32,
@@ -108,27 +106,27 @@ struct PageExtra {
     evidence: Vec<Evidence>,
 }
 
-/// Why a file cannot be read as a saved report. The text continues a sentence that begins with the
-/// name of the file.
+/// The reason why a file cannot be read as a saved report. The text continues a sentence that
+/// begins with the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// The file is something else: a letter, an archive, a workbook, a page or JSON of another
+    /// The file is no report: a letter, an archive, a workbook, or a page or JSON of another
     /// program.
     #[error(
         "is not a saved report of resemble; `resemble {verb} … -o FILE` with --format json or html \
          makes one"
     )]
     NotSaved {
-        /// The verb that the report should be of.
+        /// The expected verb.
         verb: &'static str,
     },
-    /// A report that was cut short or changed, in the words of the JSON parser, made harmless.
+    /// A truncated or changed report, with the escaped message of the JSON parser.
     #[error("is damaged: {0}")]
     Damaged(String),
     /// A report without a digest.
     #[error("has no digest at its end: it was cut short, or an earlier version wrote it")]
     NoDigest,
-    /// A report that is not what was written.
+    /// A report that was changed after it was written.
     #[error("was changed after it was written: its digest is another")]
     Changed,
     /// A report of `--format jsonl`.
@@ -137,9 +135,9 @@ pub enum SavedError {
     /// The report of another verb.
     #[error("is a report of `{found}`, not of `{expected}`")]
     OtherVerb {
-        /// The verb that it is of, made harmless.
+        /// The verb of the report, escaped.
         found: String,
-        /// The verb that it should be of.
+        /// The expected verb.
         expected: &'static str,
     },
     /// A layout that this program does not know.
@@ -158,7 +156,7 @@ impl<B: SavedBody> Saved<B> {
     ///
     /// # Errors
     ///
-    /// The bytes are not such a report.
+    /// Fails if the bytes are no such report.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let (report, seal) = Self::read(bytes)?;
         match seal.check(bytes) {
@@ -168,7 +166,7 @@ impl<B: SavedBody> Saved<B> {
         }
     }
 
-    /// The report in these bytes, and how they should be sealed.
+    /// Returns the report in these bytes, and its expected seal.
     fn read(bytes: &[u8]) -> Result<(Self, Seal), SavedError> {
         let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         match start {
@@ -198,7 +196,7 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// The data block of a page. It ends at the next tag, because it cannot contain a `<`.
+/// Returns the data block of a page. It ends at the next tag, because it cannot contain a `<`.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();
@@ -226,11 +224,11 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(not_saved::<B>()),
-        // One whole object, and then a second line.
+        // One complete object, followed by a second line.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
-        // The file begins with a brace, but nothing says that it is a document of resemble.
+        // The file begins with a brace, but does not claim to be a document of resemble.
         Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
             return Err(not_saved::<B>());
         }
@@ -253,10 +251,11 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     json(bytes)
 }
 
-/// Decides which names stay.
+/// Decides which names are kept.
 struct Names {
     patterns: Patterns,
-    /// The directories that the question named. Patterns see what is below these, as they did then.
+    /// The directories that the question named. Patterns match the paths below these, as in the
+    /// question.
     roots: Vec<PathText>,
 }
 
@@ -268,7 +267,7 @@ impl Names {
         })
     }
 
-    /// Whether a file of this name is kept.
+    /// Returns whether a file of this name is kept.
     fn admit(&self, path: &PathText) -> bool {
         let path = path.as_path();
         let roots = self.roots.iter();
@@ -288,7 +287,7 @@ impl Names {
     }
 }
 
-/// Notes in the parameters what was picked.
+/// Records the filter in the parameters.
 fn record(parameters: &mut CommonParameters, picked: &Picked) {
     parameters.include.extend(picked.include.iter().cloned());
     parameters.exclude.extend(picked.exclude.iter().cloned());
@@ -320,11 +319,11 @@ fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
     errors.retain(|error| names.admit(&error.path));
 }
 
-/// Keeps what is picked of a report of `groups`.
+/// Filters a report of `groups`.
 ///
 /// # Errors
 ///
-/// One of the patterns is not valid.
+/// Fails if one of the patterns is not valid.
 pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document,
@@ -339,7 +338,7 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
-    // Before the sets go: a copy stands in for a member that goes.
+    // This precedes the removal of sets: a copy replaces a member that is removed.
     if picked.is_filter() {
         filter_groups(&mut document.body, picked, &names);
     }
@@ -361,7 +360,7 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     Ok(())
 }
 
-/// Makes of an answer what it is if only these groups are asked for.
+/// Reduces an answer to these groups.
 fn pick_only(body: &mut Groups, only: OnlyGroups) {
     let all = std::mem::take(&mut body.summary);
     body.summary = if only == OnlyGroups::Identical {
@@ -416,7 +415,7 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     body.identical
         .retain(|set| files(set) > 1 && set.size >= min_size);
     body.identical.sort_by_key(|set| Reverse(set.overhead()));
-    // As an answer has them: those within containers behind those of files.
+    // Sorted like in an answer: clusters of files, then those within containers.
     body.clusters.sort_by(|a, b| {
         let key = |cluster: &Cluster| (Reverse(cluster.bytes), cluster.container.is_some());
         key(a).cmp(&key(b)).then_with(|| a.center.cmp(&b.center))
@@ -433,11 +432,11 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     summary.links = body.clusters.iter().map(|c| c.links.len() as u64).sum();
 }
 
-/// Keeps what is picked of a report of `compare`. The totals stay those of all rows.
+/// Filters a report of `compare`. The totals stay those of all rows.
 ///
 /// # Errors
 ///
-/// One of the patterns is not valid.
+/// Fails if one of the patterns is not valid.
 pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document, evidence, ..
@@ -482,12 +481,12 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
     Ok(())
 }
 
-/// Keeps what is picked of a report of `covered`. Whether the directory can go stays the answer
-/// about everything in it.
+/// Filters a report of `covered`. The statement that the directory can be deleted stays the one
+/// about all its files.
 ///
 /// # Errors
 ///
-/// One of the patterns is not valid.
+/// Fails if one of the patterns is not valid.
 pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), BadPattern> {
     let document = &mut saved.document;
     let parameters = &mut document.parameters;
@@ -506,7 +505,7 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
-        // A near copy has no size in the report; it stays with its row among the missing.
+        // A near copy has no size in the report, so it is kept with its row among the missing.
         body.missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = body.missing.iter().map(|row| &row.path).collect();
         body.near.retain(|row| stays.contains(&row.path));
@@ -524,17 +523,17 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     Ok(())
 }
 
-/// The number of rows of all lists.
+/// Returns the number of rows of all lists.
 fn rows_of(body: &Coverage) -> u64 {
     let pairs = body.linked.len() + body.copies.len() + body.recorded.len();
     (body.missing.len() + body.near.len() + pairs) as u64
 }
 
-/// Keeps what is picked of a report of `dirs`.
+/// Filters a report of `dirs`.
 ///
 /// # Errors
 ///
-/// One of the patterns is not valid.
+/// Fails if one of the patterns is not valid.
 pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> Result<(), BadPattern> {
     let names = Names::new(picked, &saved.document.parameters.roots)?;
     pick_pairs(&mut saved.document, picked, &names);

@@ -1,9 +1,9 @@
 //! The columns of the rows of reports.
 //!
 //! A report is a few lists of rows. Its tables and its worksheets have the same columns, with one
-//! exception: a worksheet leaves a cell empty if the row above says it already. Such a column is
-//! written as two, one with a name for tables and one with a title for worksheets. The columns of
-//! `find` and `pairs`, which are printed as lists too, are in [`crate::rows`].
+//! exception: a worksheet leaves a cell empty if the row above has its value. Such a column is
+//! defined twice: with a name for tables and with a title for worksheets. The columns of `find` and
+//! `pairs`, which are also printed as lists, are in [`crate::rows`].
 
 use resemble_proto::message::{
     Cluster, CompareClass, CompareRow, CoverPair, DirRow, Groups, IdenticalSet, Link, Member,
@@ -13,7 +13,7 @@ use resemble_proto::number::Fraction;
 
 use crate::columns;
 
-/// Whether both files of a row have equal bytes.
+/// Returns whether both files of a row have equal bytes.
 pub(crate) const fn is_equal(row: &CompareRow) -> bool {
     matches!(row.class, CompareClass::Same | CompareClass::Moved)
 }
@@ -81,12 +81,12 @@ pub(crate) struct SetFile<'a> {
     /// The number of the set.
     number: u64,
     set: &'a IdenticalSet,
-    /// The place of the file in the set.
+    /// The index of the file in the set.
     pub(crate) at: usize,
 }
 
 impl SetFile<'_> {
-    /// A figure of the set, which the worksheet has in the first row alone.
+    /// Returns a figure of the set for the first row; other rows have none in worksheets.
     fn once(&self, figure: u64) -> Option<u64> {
         (self.at == 0).then_some(figure)
     }
@@ -107,7 +107,7 @@ columns! { SetFile<'_>: file =>
     "a" ["File", 90] name(file.set.paths.get(file.at));
 }
 
-/// The files of all sets.
+/// Returns the files of all sets.
 pub(crate) fn set_files(groups: &Groups) -> impl Iterator<Item = SetFile<'_>> {
     let sets = (1..).zip(&groups.identical);
     sets.flat_map(|(number, set)| (0..set.paths.len()).map(move |at| SetFile { number, set, at }))
@@ -124,7 +124,7 @@ impl ClusterMember<'_> {
         self.member.path == self.cluster.center
     }
 
-    /// A share of what the member and the centre have in common, in the rows of other members.
+    /// Returns a share of the member and the centre; the centre's own row has none.
     fn with_center(&self, share: Fraction) -> Option<Fraction> {
         (!self.is_center()).then_some(share)
     }

@@ -1,8 +1,8 @@
-//! How files change from sweep to sweep: `resemble history --summary`.
+//! Summarizes how files change from sweep to sweep: `resemble history --summary`.
 //!
-//! Broder et al. 1997 (section 6) name it as a use of their clusters: how often and how much
-//! documents change, how they move, how long they live. Each sweep is compared with the next. A
-//! file is followed through edits and moves, so its life goes on under another name.
+//! Broder et al. 1997 (section 6) name this use of their clusters: how often documents change, how
+//! much, how they move, and how long they live. Each sweep is compared with the next. A file is
+//! followed through edits and moves, so its life continues under another name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,27 +15,27 @@ use crate::page::{Page, Plot, Section, Table};
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
-/// What a summary says about a sweep.
+/// The identity of a sweep in a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepName {
     /// Its name, as the user gave it.
     pub name: String,
     /// Seconds since 1970.
     pub date: i64,
-    /// The date for people.
+    /// The date in a form for people.
     pub shown: String,
 }
 
 /// The life of a file from sweep to sweep.
 #[derive(Clone, Debug, Default)]
 struct Life {
-    /// The sweep that saw it first.
+    /// The first sweep that saw it.
     born: usize,
     edits: u32,
     moves: u32,
 }
 
-/// What happened between two sweeps.
+/// The counts of the changes between two sweeps.
 #[derive(Clone, Debug, Default)]
 struct Step {
     files: u64,
@@ -52,7 +52,7 @@ struct Step {
 /// A count of a step and its name.
 type StepColumn = (&'static str, fn(&Step) -> u64);
 
-/// The counts of a step that the table has.
+/// The counts of a step that the table shows.
 const STEP_COLUMNS: [StepColumn; 9] = [
     ("files", |step| step.files),
     ("bytes", |step| step.bytes),
@@ -65,7 +65,7 @@ const STEP_COLUMNS: [StepColumn; 9] = [
     ("new bytes", |step| step.bytes_new),
 ];
 
-/// Where a move leads.
+/// The kind of a move, by its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Move {
     Folder,
@@ -80,17 +80,17 @@ pub struct Summary {
     /// The files of the last sweep, by path.
     alive: HashMap<PathBuf, Life>,
     steps: Vec<Step>,
-    /// The lives of the files that died, each with the last sweep that saw it.
+    /// The lives of removed files, each with the last sweep that saw it.
     died: Vec<(Life, usize)>,
-    /// Counts edits by how much of the old version is in the new one: a step for each tenth, and
-    /// the last for all of it.
+    /// Counts edits by the share of the old version in the new one: ten steps of a tenth, and one
+    /// for all of it.
     kept: [u64; 11],
     moves: BTreeMap<Move, u64>,
     first: (u64, u64),
 }
 
 impl Summary {
-    /// A summary of these sweeps, which are in the order of their dates.
+    /// Creates a summary of these sweeps, which are sorted by date.
     pub fn new(sweeps: Vec<SweepName>) -> Self {
         Self {
             sweeps,
@@ -115,7 +115,7 @@ impl Summary {
         let mut living: HashSet<PathBuf> = HashSet::new();
         let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
         let mut ends = Vec::new();
-        // Files that live on come first, so that a copy of one counts as another file.
+        // Surviving files come first, so that a copy of one counts as another file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
             let (a, b) = sides(row);
@@ -151,8 +151,8 @@ impl Summary {
             ends.push((a, b));
         }
         let copied = copies.into_iter().map(sides);
-        // A path may come more than once: a split or merged file has several rows, and a copy has a
-        // row beside that of a file that lives on.
+        // A path may occur more than once. A split or merged file has several rows, and a copy has
+        // a row in addition to that of a surviving file.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
             if let Some(b) = b {
@@ -177,7 +177,7 @@ impl Summary {
         (date(to) - date(from)) as f64 / DAY
     }
 
-    /// The summary as a report.
+    /// Returns the summary as a report.
     pub fn report(&self) -> Page {
         let about = format!(
             "{} sweeps, {:.1} days from the first to the last. A file is followed through edits \
@@ -343,7 +343,7 @@ impl Summary {
     }
 }
 
-/// The paths of a row on both sides.
+/// Returns the paths of a row on both sides.
 fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
     let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
     (owned(&row.a), owned(&row.b))
@@ -410,8 +410,8 @@ mod tests {
         table.expect("a table").to_csv()
     }
 
-    /// A file that moves and is edited is one file, and a copy of it is another. The age of what
-    /// dies counts from its first day.
+    /// A file that moves and is edited is one file, and a copy of it is another. The age of a
+    /// removed file counts from its first day.
     #[test]
     fn lives_go_on_under_other_names() {
         use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};

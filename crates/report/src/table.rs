@@ -1,15 +1,15 @@
 //! The columns of rows, written once, and rows for other programs, as TSV or CSV.
 //!
-//! A kind of row names its columns in one place ([`crate::columns!`]), with their types and their
-//! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are made from it.
+//! A kind of row defines its columns in one place ([`crate::columns!`]), with their types and their
+//! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are made from that.
 //!
 //! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
-//!   readers of TSV take a line that starts with `#` for a comment, so a first field that starts so
-//!   (a relative name) is written with `./` in front, which names the same file.
-//! * CSV has a header row. Fields are quoted as RFC 4180 says; lines end with a newline alone, as
+//!   readers treat a line that starts with `#` as a comment. So a relative name that starts with it
+//!   is prefixed with `./`, which names the same file.
+//! * CSV has a header row. Fields are quoted as in RFC 4180; lines end with a newline alone, as
 //!   every Unix program expects.
 //!
-//! Names are bytes in both: a name that is not UTF-8 goes through unchanged.
+//! Names are bytes in both: a name that is not UTF-8 is written unchanged.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -30,14 +30,14 @@ pub enum Field<'a> {
     Count(u64),
     /// A time in seconds since 1970.
     Time(i64),
-    /// A share, and whether it is one of identical files; empty if the files are too small to
+    /// A share, and whether it is one of identical files. Empty if the files are too small to
     /// judge.
     Share(Fraction, bool),
     /// Yes or no. A worksheet shows this word for yes and nothing for no.
     Flag(bool, &'static str),
     /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
-    /// A number as it is, unrounded.
+    /// An unrounded number.
     Real(f64),
 }
 
@@ -73,7 +73,7 @@ pub fn share_of(share: impl Into<Option<Fraction>>, identical: bool) -> Field<'s
     share.map_or(Field::Nothing, |share| Field::Share(share, identical))
 }
 
-/// Leaves a cell empty that is filled only in the rows above, which sum up those below them.
+/// Leaves a cell empty that only the summary rows above fill.
 pub const fn blank() -> Field<'static> {
     Field::Nothing
 }
@@ -93,12 +93,12 @@ pub const fn ranges(ranges: &[[u64; 2]]) -> Field<'_> {
     Field::Ranges(ranges)
 }
 
-/// A number as it is, if there is one.
+/// An unrounded number, if there is one.
 pub fn real(number: Option<f64>) -> Field<'static> {
     number.map_or(Field::Nothing, Field::Real)
 }
 
-/// On which side of a column its values are.
+/// The alignment of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Names and words.
@@ -112,22 +112,22 @@ pub enum Align {
 pub struct Column {
     /// Its name in tables, which is that of the JSON. Without one it is in worksheets only.
     pub name: Option<&'static str>,
-    /// It was added later. Such columns come last and are written to CSV alone: TSV has no header
-    /// row, so its readers count on the number of columns.
+    /// True if it was added later. Such columns come last and are in CSV only: TSV has no header
+    /// row, so its readers rely on the number of columns.
     pub later: bool,
     /// Its title in worksheets, and its width there in characters. Without one it is in tables
     /// only.
     pub title: Option<(&'static str, u16)>,
-    /// On which side its values are.
+    /// The alignment of its values.
     pub align: Align,
 }
 
 /// A kind of row with named columns.
 pub trait Columns {
-    /// The columns. The order never changes, as readers take columns by their place.
+    /// The columns. Their order never changes, because readers identify columns by position.
     const COLUMNS: &'static [Column];
 
-    /// The values of all columns, in their order.
+    /// Returns the values of all columns, in their order.
     fn values(&self) -> Vec<Field<'_>>;
 }
 
@@ -142,8 +142,8 @@ pub(crate) fn values_of<R: Columns>(
     values
 }
 
-/// Writes down the columns of a kind of row. A column has a name in tables, or a title and a width
-/// in worksheets, or both. Its value follows, made by the function of [`crate::table`] that is its
+/// Defines the columns of a kind of row. A column has a name in tables, or a title and a width in
+/// worksheets, or both. Its value follows, made by the function of [`crate::table`] that is its
 /// type. A column marked `@later` is written to CSV and not to TSV.
 ///
 /// ```
@@ -204,7 +204,7 @@ pub enum Style {
     Csv,
 }
 
-/// Writes rows as a table, for CSV with its header row. `end` comes after each row.
+/// Writes rows as a table, for CSV with its header row. `end` follows each row.
 pub fn write_table<R: Columns>(
     out: &mut dyn Write,
     style: Style,
@@ -223,7 +223,7 @@ pub fn write_header<R: Columns>(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", names.join(","))
 }
 
-/// Writes rows, each with `end` after it; the header row of CSV is not among them.
+/// Writes rows, each with `end` after it, without the header row of CSV.
 pub fn write_rows<R: Columns>(
     out: &mut dyn Write,
     style: Style,
@@ -258,7 +258,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
     out.write_all(&[end])
 }
 
-/// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
+/// Formats ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
 pub(crate) fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {

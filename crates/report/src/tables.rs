@@ -1,8 +1,8 @@
 //! Reports as tables: one table for each verb (csv, tsv), and the lists of `fdupes`.
 //!
-//! A report of several lists is one table too, because a file has one header row. Its first column
-//! says which list a row is from, and columns that this list does not have stay empty. Readers take
-//! columns by their place, so a new one goes to the end.
+//! A report of several lists is one table too, because a file has one header row. The first column
+//! names the list of a row; columns that this list lacks stay empty. Readers identify columns by
+//! position, so a new one is added at the end.
 
 use std::io::{self, Write};
 
@@ -44,7 +44,7 @@ struct JoinedTable<'a> {
     header: &'static str,
 }
 
-/// A list of a table: its word, and where its rows have the columns of the table.
+/// A list of a table: its word, and the positions of its columns in the table.
 struct JoinedList {
     word: &'static str,
     places: Vec<Option<usize>>,
@@ -116,8 +116,8 @@ fn groups(groups: &Groups, mut table: JoinedTable<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the identical sets as fdupes prints them: one name on each line, an empty line after each
-/// set.
+/// Writes the identical sets in the format of fdupes: one name on each line, an empty line after
+/// each set.
 pub fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
     for set in &document.body.identical {
         for path in &set.paths {

@@ -1,9 +1,8 @@
 //! Reports as text for people.
 //!
-//! A person wants an answer first, then the reasons in the order of their weight, and never 100,000
-//! lines. So totals come first, lists begin with what is biggest, and long lists are folded by
-//! folder unless everything is asked for. Percents are whole numbers, rounded down, and only equal
-//! bytes are 100 %.
+//! A reader wants an answer first, then the main reasons, and never 100,000 lines. So totals come
+//! first, lists begin with the biggest entries, and long lists are folded by folder by default.
+//! Percentages are whole numbers, rounded down, and only equal bytes have 100 %.
 
 pub mod compare;
 pub mod covered;
@@ -17,10 +16,10 @@ use crate::human::tenths_of_percent;
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::percent;
 
-/// The most lines of a list that is not asked for in full: about a screen.
+/// The most lines of a list by default: about a screen.
 const SCREENFUL: usize = 40;
 
-/// `97.3%`, rounded down; `100%` only if nothing is missing.
+/// Formats a share: `97.3%`, rounded down; `100%` only if nothing is missing.
 fn share_of(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100%".to_owned();
@@ -28,7 +27,7 @@ fn share_of(part: u64, whole: u64) -> String {
     format!("{}%", tenths_of_percent(part, whole))
 }
 
-/// Says on a terminal what the percentages below are shares of. In a pipe there is no such line.
+/// Explains the percentages below on a terminal. In a pipe there is no such line.
 fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     if !out.style().terminal {
         return Ok(());
@@ -36,10 +35,10 @@ fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     out.say(format!("percentages: {of_what}"), Tint::Faint)
 }
 
-/// What most percentages are.
+/// The meaning of most percentages.
 const LARGER_SHARE: &str = "the larger share of one file that is in the other";
 
-/// A line of one sentence.
+/// Returns a line of one sentence.
 fn sentence(text: impl Into<String>, tint: Tint) -> Vec<Cell> {
     vec![Cell::prose(text, tint)]
 }

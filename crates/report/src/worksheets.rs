@@ -1,8 +1,8 @@
 //! The worksheets of a report, for the workbook and for the plain tables of the page.
 //!
-//! A report is a few sheets, and a sheet has columns and rows. A row has an outline level: files
-//! are below their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6.
-//! The rows are handed out one by one, so that a million of them are never held twice.
+//! A report is a few sheets with columns and rows. A row has an outline level: files are below
+//! their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6. The rows
+//! are passed on one by one, so that a million of them are never stored twice.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,9 +22,9 @@ use crate::table::{Align, Column, Columns, Field, count, name, share, text, time
 pub(crate) struct Sheet {
     /// Its name, of at most 31 characters, which is what a workbook allows.
     pub name: &'static str,
-    /// A sentence that says how to read it.
+    /// A sentence that explains the sheet.
     pub lead: &'static str,
-    /// Rows of this level and deeper ones are folded away at first. 0 if all rows have level 0.
+    /// Rows of this level and deeper ones are folded at first. 0 if all rows have level 0.
     #[cfg_attr(
         not(feature = "xlsx"),
         expect(dead_code, reason = "a page folds no rows")
@@ -47,7 +47,7 @@ impl Sheet {
         Self { folded, ..self }
     }
 
-    /// Its columns: the title of each, its width in characters, and on which side its values are.
+    /// Returns its columns: the title, the width in characters, and the alignment.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&'static str, u16, Align)> {
         let titled = |column: &Column| {
             column
@@ -58,19 +58,19 @@ impl Sheet {
     }
 }
 
-/// Takes the sheets of a report, one after the other.
+/// Receives the sheets of a report, one after the other.
 pub(crate) trait SheetSink {
     /// Begins a sheet: the rows that follow are its rows.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
-    /// Takes a row with one value for each column. A row of level 1 is below the last one of level
-    /// 0, and so on.
+    /// Receives a row with one value for each column. A row of level 1 is below the last one of
+    /// level 0, and so on.
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()>;
 }
 
 type Sink<'s> = &'s mut dyn SheetSink;
 
-/// Hands every sheet with its rows to `sink`: folders first, then clusters, then identical files.
+/// Passes every sheet with its rows to `sink`: folders first, then clusters, then identical files.
 pub(crate) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: Sink<'_>) -> io::Result<()> {
     match report {
         Report::Groups(document) => groups(&document.body, extras.folders, sink)?,
@@ -100,7 +100,7 @@ const FOLDERS: Named = (
      other.",
 );
 
-/// A sheet whose rows all have level 0.
+/// Writes a sheet whose rows all have level 0.
 fn flat<R: Columns>((name, lead): Named, rows: &[R], sink: Sink<'_>) -> io::Result<()> {
     sink.sheet(&Sheet::of::<R>(name, lead))?;
     rows.iter().try_for_each(|row| put(0, row, sink))
@@ -117,7 +117,7 @@ fn put(level: u8, row: &impl Columns, sink: Sink<'_>) -> io::Result<()> {
     sink.row(level, &values_of(row, |column| column.title.is_some()))
 }
 
-/// A row of the sheet of `R` that has values in these columns alone.
+/// Writes a row of the sheet of `R` with values only in these columns.
 fn put_some<R: Columns>(level: u8, some: &[(&str, Field<'_>)], sink: Sink<'_>) -> io::Result<()> {
     let titles = || R::COLUMNS.iter().filter_map(|column| column.title);
     debug_assert!(
@@ -182,7 +182,7 @@ fn put_head(number: u64, cluster: &Cluster, sink: Sink<'_>) -> io::Result<()> {
     put_some::<ClusterMember<'_>>(0, &head, sink)
 }
 
-/// The folder of a row's file on the first side, or else on the second.
+/// Returns the folder of a row's file on the first side, or else on the second.
 fn folder(row: &CompareRow) -> &[u8] {
     let path = row.a.as_ref().or(row.b.as_ref());
     let bytes = path.map_or(&[][..], PathText::as_bytes);
@@ -234,7 +234,7 @@ fn put_tree(tree: &TreeRow, sink: Sink<'_>) -> io::Result<()> {
     put_some::<DirRow>(0, &cells, sink)
 }
 
-/// The totals of the rows of a class, or of those in one folder.
+/// Writes the totals of the rows of a class, or of those in one folder.
 fn put_total<'a>(
     level: u8,
     class: CompareClass,
@@ -256,7 +256,7 @@ fn put_total<'a>(
     put_some::<CompareRow>(level, &cells, sink)
 }
 
-/// The row of a file, and those of its further partners.
+/// Writes the row of a file, and those of its further partners.
 fn put_file(row: &CompareRow, sink: Sink<'_>) -> io::Result<()> {
     put(2, row, sink)?;
     let side = if row.a.is_some() {

@@ -1,18 +1,18 @@
-//! Text that is wider than the terminal.
+//! Wraps text that is wider than the terminal.
 //!
-//! A terminal breaks a long line wherever it ends, in the middle of words. Here lines are broken at
-//! blanks, but not within names in quotes and commands in backquotes, which a reader copies.
+//! A terminal breaks long lines in the middle of words. Here lines are broken at blanks, except
+//! within quoted names and commands in backquotes, which a reader copies.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The text with its words on as many lines as it takes. The first line begins at `column`, the
-/// others at `indent`.
+/// Returns the text with its words wrapped. The first line begins at `column`, the others at
+/// `indent`.
 pub(crate) fn wrapped(text: &[u8], columns: usize, column: usize, indent: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     wrap(&text, columns, column, indent).into_bytes()
 }
 
-/// The same of text for standard error.
+/// Wraps text for standard error.
 pub fn wrap(text: &str, columns: usize, mut column: usize, indent: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for (i, word) in words(text).into_iter().enumerate() {
@@ -31,14 +31,14 @@ pub fn wrap(text: &str, columns: usize, mut column: usize, indent: usize) -> Str
     out
 }
 
-/// What stands between blanks. What is in quotes or backquotes is not parted.
+/// Returns the words between blanks. Text in quotes or backquotes is not split.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut from = 0;
     let mut inside = None;
     let mut before = ' ';
     for (at, c) in text.char_indices() {
-        // An apostrophe within a word opens nothing, and neither does what is not closed.
+        // An apostrophe within a word opens no quotation, and neither does an unclosed quote.
         let opens =
             matches!(c, '`' | '\'') && matches!(before, ' ' | '(') && text[at + 1..].contains(c);
         match inside {
@@ -56,14 +56,14 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The text with `…` for its middle, so that it is at most so wide.
+/// Returns the text with `…` for its middle, at most this wide.
 pub(crate) fn shortened(text: &[u8], columns: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let room = columns.saturating_sub(1);
     if text.width() <= columns {
         return text.into_owned().into_bytes();
     }
-    // The end of a path says more than its beginning.
+    // The end of a path is more informative than its beginning.
     let tail_room = room - room / 3;
     let tail = fitting(text.chars().rev(), tail_room);
     let head = fitting(text.chars(), room - room.min(tail_room));
@@ -71,7 +71,7 @@ pub(crate) fn shortened(text: &[u8], columns: usize) -> Vec<u8> {
     format!("{head}…{tail}").into_bytes()
 }
 
-/// The first of these that are together at most so wide.
+/// Returns the first characters that fit into this width.
 fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     chars

@@ -1,16 +1,16 @@
 //! A workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
 //!
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
-//!    share is cut to tenths of a percent, and only identical files are 100 %, as everywhere.
-//! 2. **Names are strings**, written as such whatever they begin with. No cell is a formula or a
-//!    link. What would not be seen is escaped (`crate::escaping`).
-//! 3. **A sheet has 1,048,576 rows.** What does not fit continues in a further sheet, `Clusters 2`,
-//!    with its own header. A group is not split if it fits into one sheet.
-//! 4. **Flat sheets have filters.** Sheets with groups have none: a filter would separate files
-//!    from their group, and `LibreOffice` takes a folded row within the range of a filter for a
-//!    filtered one.
-//! 5. **Cells are held in memory until the end**, half a gigabyte for a million files, because the
-//!    row by row mode of the crate loses outline levels.
+//! share is cut to tenths of a percent, and only identical files have 100 %.
+//! 2. **Names are strings**, whatever they begin with. No cell is a formula or a link. Hidden
+//! characters are escaped (`crate::escaping`).
+//! 3. **A sheet has 1,048,576 rows.** Further rows are in a further sheet, `Clusters 2`, with its
+//! own header. A group is not split if it fits into one sheet.
+//! 4. **Flat sheets have filters.** Sheets with groups have none, because a filter would separate
+//! files from their group. `LibreOffice` also treats a folded row within the range of a filter as
+//! filtered.
+//! 5. **Cells are held in memory until the end**, half a gigabyte for a million files. The row by
+//! row mode of the crate loses outline levels.
 
 use std::io::{self, Write};
 
@@ -26,13 +26,13 @@ use crate::header::{self, ReportHeader};
 use crate::table::{Align, Field};
 use crate::worksheets::{self, Sheet, SheetSink};
 
-/// The rows of a sheet, including the header.
+/// The number of rows of a sheet, including the header.
 const SHEET_ROWS: u32 = 1_048_576;
 
-/// The most characters of a cell that every spreadsheet program takes.
+/// The most characters of a cell that every spreadsheet program accepts.
 const CELL_CHARS: usize = 32_000;
 
-/// The rows above the first row of data: how to read the sheet, and the titles of the columns.
+/// The rows above the data: an explanation of the sheet, and the titles of the columns.
 const HEADER_ROWS: u32 = 2;
 
 /// Writes the workbook of a report made at `now`, in seconds since 1970.
@@ -86,7 +86,7 @@ fn time(seconds: i64) -> Option<ExcelDateTime> {
     ExcelDateTime::from_timestamp(seconds).ok()
 }
 
-/// How cells look.
+/// The formats of cells.
 struct Formats {
     lead: Format,
     title: Format,
@@ -140,7 +140,7 @@ impl Formats {
 /// A row that waits for the end of its group: its level and its cells.
 type Waiting = (u8, Vec<Value>);
 
-/// A cell that borrows nothing from the report.
+/// The value of a cell, which borrows nothing from the report.
 enum Value {
     Empty,
     Text(String),
@@ -151,7 +151,7 @@ enum Value {
 
 struct Current {
     sheet: Sheet,
-    /// How many sheets of this kind came before it.
+    /// The number of earlier sheets of this kind.
     part: u32,
     /// The next row.
     row: u32,
@@ -174,7 +174,7 @@ impl SheetSink for Book {
     }
 
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()> {
-        // A group that is too long for one sheet is not held back.
+        // A group that is too long for one sheet is written before it ends.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
             self.write_group().map_err(failed)?;
@@ -190,7 +190,7 @@ fn value(cell: &Field<'_>) -> Value {
         None => text,
     };
     match *cell {
-        // No worksheet has ranges or numbers that are not rounded.
+        // No worksheet has ranges or unrounded numbers.
         Field::Nothing
         | Field::Text("")
         | Field::Flag(false, _)
@@ -208,7 +208,7 @@ fn value(cell: &Field<'_>) -> Value {
     }
 }
 
-/// A share cut to tenths of a percent. It is 1 only for identical files.
+/// Returns a share cut to tenths of a percent. It is 1 only for identical files.
 fn tenths(share: Fraction, identical: bool) -> Option<f64> {
     let tenths = share.millionths()? / 1000;
     Some(f64::from(if identical { 1000 } else { tenths.min(999) }) / 1000.0)
@@ -245,7 +245,7 @@ impl Book {
         Ok(())
     }
 
-    /// Writes what waits, and ends the sheet.
+    /// Writes the waiting rows, and ends the sheet.
     fn end(&mut self) -> io::Result<()> {
         self.write_group().map_err(failed)?;
         self.close().map_err(failed)
@@ -274,7 +274,7 @@ impl Book {
         if length == 0 {
             return Ok(());
         }
-        // One row stays free for the mark after a folded group.
+        // One row is reserved for the mark after a folded group.
         let room = (self.sheet_rows - 1).saturating_sub(current.row);
         if length > room {
             let (sheet, part) = (current.sheet, current.part);
@@ -301,7 +301,7 @@ impl Book {
     }
 }
 
-/// Puts rows from `first` on at these outline levels; those from level `folded` on are hidden.
+/// Sets the outline levels of the rows from `first` on. Rows from level `folded` on are hidden.
 fn outline(
     worksheet: &mut Worksheet,
     first: u32,
@@ -313,7 +313,8 @@ fn outline(
         let next = row + run.len() as u32;
         let hidden = run[0] >= folded && folded > 0;
         for (row, level) in (row..next).zip(run) {
-            // This goes first: the crate notes the depth of a sheet only for rows with a property.
+            // This must be first: the crate records the depth of a sheet only for rows with a
+            // property.
             if hidden {
                 worksheet.set_row_hidden(row)?;
             }
@@ -322,7 +323,7 @@ fn outline(
             }
         }
         if hidden {
-            // This adds one level, and on the next row the mark that `LibreOffice` looks for.
+            // This adds one level, and on the next row the mark that `LibreOffice` expects.
             worksheet.group_rows_collapsed(row, next - 1)?;
         }
         row = next;

@@ -32,7 +32,7 @@ fn nothing_ends_a_data_block_and_json_stays_the_same() {
         '<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}'
     ]));
     assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), names);
-    // The same comes out wherever the writes are cut.
+    // The output is the same wherever the writes are split.
     for cut in 0..=json.len() {
         let (before, after) = json.split_at(cut);
         assert_eq!(shielded(&[before, after]), whole, "cut at {cut}");

@@ -1,13 +1,13 @@
-//! What surrounds the curves of a plot: the background, the axes and their names.
+//! The parts of a plot around the curves: the background, the axes and their names.
 
 use std::fmt::Write as _;
 
-/// The sizes of a plot, in pixels. The curves are between the four margins.
+/// The dimensions of a plot in pixels. The curves are between the four margins.
 #[derive(Clone, Copy, Debug)]
 pub struct PlotFrame {
-    /// The width of the whole.
+    /// The total width.
     pub width: f64,
-    /// The height of the whole.
+    /// The total height.
     pub height: f64,
     /// The margin of the names of the y axis.
     pub left: f64,
@@ -17,7 +17,7 @@ pub struct PlotFrame {
     pub right: f64,
     /// The margin of the names of the x axis.
     pub bottom: f64,
-    /// Where the name of the x axis is: so far above the lower end.
+    /// The distance of the name of the x axis from the lower end.
     pub name_above: f64,
 }
 
@@ -25,7 +25,7 @@ pub struct PlotFrame {
 pub type NamedAxis<'a> = (&'a str, &'a [(f64, String)]);
 
 impl PlotFrame {
-    /// The width and the height of what is between the margins.
+    /// Returns the width and the height between the margins.
     pub const fn inside(&self) -> (f64, f64) {
         (
             self.width - self.left - self.right,
@@ -33,7 +33,7 @@ impl PlotFrame {
         )
     }
 
-    /// The beginning of an SVG file: all but the curves, the legend and the end.
+    /// Returns the beginning of an SVG file: everything before the curves, the legend and the end.
     pub fn begin(&self, title: &str, x_axis: NamedAxis<'_>, y_axis: NamedAxis<'_>) -> String {
         let Self {
             width,
@@ -87,14 +87,14 @@ impl PlotFrame {
     }
 }
 
-/// A text as it is written in SVG.
+/// Escapes a text for SVG.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
 
-/// A step of 1, 2 or 5 times a power of ten, of which some six make the range.
+/// Returns a step of 1, 2 or 5 times a power of ten, about a sixth of the range.
 pub fn round_step(low: f64, high: f64) -> f64 {
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());

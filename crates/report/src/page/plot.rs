@@ -1,4 +1,4 @@
-//! Plots as SVG: axes, a legend, curves. Nothing in them depends on a font, a locale or a time.
+//! Plots as SVG: axes, a legend, curves. The output does not depend on a font, a locale or a time.
 
 use std::fmt::Write as _;
 
@@ -26,9 +26,9 @@ pub struct Plot {
     pub x: String,
     /// The name of the y axis.
     pub y: String,
-    /// Whether the y axis is logarithmic.
+    /// True if the y axis is logarithmic.
     pub log_y: bool,
-    /// The curves; there are ten colours, which are used again after that.
+    /// The curves; the ten colours are reused after the tenth.
     pub curves: Vec<Curve>,
 }
 
@@ -46,7 +46,7 @@ const FRAME: PlotFrame = PlotFrame {
     name_above: 12.0,
 };
 
-/// A range with round steps in it.
+/// A range divided into round steps.
 struct Axis {
     low: f64,
     high: f64,
@@ -64,7 +64,7 @@ impl Axis {
             (low, high) = (0.0, 1.0);
         }
         // The axis starts at zero, unless most of it would be empty then. A single value is always
-        // shown from zero on: an axis around this value alone would say nothing about it.
+        // shown from zero on, because an axis around it would not show its size.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -79,7 +79,7 @@ impl Axis {
         }
     }
 
-    /// The axis for logarithms: a step for each power of ten, or for half of one.
+    /// Returns the logarithmic axis: a step for each power of ten, or for half of one.
     fn in_powers(self) -> Self {
         let step = if self.high - self.low > 2.0 { 1.0 } else { 0.5 };
         Self {
@@ -94,7 +94,7 @@ impl Axis {
         (0..=count).map(|i| self.low + f64::from(i) * self.step)
     }
 
-    /// 0 at the low end, 1 at the high one.
+    /// Returns the position of a value: 0 at the low end, 1 at the high one.
     fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
@@ -114,7 +114,7 @@ fn number(value: f64) -> String {
 }
 
 impl Plot {
-    /// A plot without curves.
+    /// Creates a plot without curves.
     pub fn new(name: &str, title: &str, x: &str, y: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -185,7 +185,7 @@ impl Drawing for Plot {
         let py = |y: f64| top + (1.0 - y_axis.place(log(y))) * high;
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
-            // A line through one point would not be seen.
+            // A line through one point would be invisible.
             if curve.points.len() > 1 {
                 let points: Vec<String> = curve
                     .points

@@ -14,7 +14,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(name: &str, columns: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -29,7 +29,7 @@ impl Table {
         self.rows.push(values.collect());
     }
 
-    /// The values of curves: curve, x, y.
+    /// Returns the values of curves: curve, x, y.
     pub fn of_curves<'c>(
         name: &str,
         (x, y): (&str, &str),
@@ -44,7 +44,7 @@ impl Table {
         table
     }
 
-    /// The table as CSV: a header row, and fields quoted as RFC 4180 says.
+    /// Returns the table as CSV: a header row, and fields quoted as in RFC 4180.
     pub fn to_csv(&self) -> String {
         let field = |text: &String| {
             if text.contains([',', '"', '\n']) {

@@ -1,4 +1,4 @@
-//! Which file of a set of equal ones stays.
+//! Selects the file of a set of equal ones that stays.
 
 use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use resemble_proto::pattern::Patterns;
 
 use super::{FileState, Means, Time};
 
-/// The rules, as help and errors list them.
+/// The rules, as listed by help and errors.
 pub const RULES: &str =
     "newest, oldest, shortest, longest, in:DIR, not-in:DIR, name:GLOB, not-name:GLOB, most-links";
 
 /// A rule that prefers some files of a set.
 #[derive(Clone, Debug)]
 pub struct KeepRule {
-    /// As it was given: the script says which rules chose.
+    /// The rule as given; the script names the rules that chose.
     text: String,
     test: RuleTest,
 }
@@ -36,7 +36,7 @@ impl FromStr for KeepRule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let glob = |glob: &str| {
-            // A slash would make it a pattern of a path.
+            // A slash would make the pattern one of a path.
             let has_slash = glob.contains('/');
             Some(glob)
                 .filter(|glob| !glob.is_empty() && !has_slash)
@@ -63,12 +63,12 @@ impl FromStr for KeepRule {
 }
 
 impl KeepRule {
-    /// As it was given.
+    /// Returns the rule as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The directory that it names, as it was given.
+    /// Returns the directory of the rule, as given.
     pub fn dir(&self) -> Option<&Path> {
         match &self.test {
             RuleTest::In(dir, _) => Some(dir),
@@ -76,7 +76,7 @@ impl KeepRule {
         }
     }
 
-    /// The same rule with the real path of its directory.
+    /// Returns the same rule with the real path of its directory.
     #[must_use]
     pub fn with_dir(mut self, real: PathBuf) -> Self {
         if let RuleTest::In(dir, _) = &mut self.test {
@@ -111,8 +111,8 @@ impl KeepRule {
     }
 }
 
-/// The date of a file: what `newest` and `oldest` go by. A date that the document states is there
-/// only if all files that are compared state one. A date after the latest one is unknown.
+/// Returns the date of a file for `newest` and `oldest`. A date that the document states is set
+/// only if all compared files state one.
 fn date(file: &FileState, latest: i64) -> Option<Time> {
     let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
@@ -122,13 +122,14 @@ fn date(file: &FileState, latest: i64) -> Option<Time> {
 }
 
 /// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
-/// links, then the oldest, then the one with the least path.
+/// links. Then it is the oldest, then the one with the least path.
 pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
-/// Which of two near copies stays: the lesser one. After the rules it is the newest by the dates
-/// that all state, then the largest: no other can hold the others whole.
+/// Compares two near copies; the one that stays is the lesser. After the rules it is the newest by
+/// the stated dates, if all have one. Then it is the largest, since no other can hold the others
+/// whole.
 pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
     by_rules(a, b, means)
         .then_with(|| b.stated.cmp(&a.stated))

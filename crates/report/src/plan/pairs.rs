@@ -1,4 +1,4 @@
-//! Plans for pairs of equal files that are named one by one: marks of a person, and conflicts.
+//! Plans for pairs of equal files that are named one by one: a person's marks, and conflicts.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,8 @@ use crate::quote::quoted;
 use crate::rows::{ConflictRow, ConflictState};
 
 impl Plan {
-    /// The plan for pairs of files that are equal, which `about` names: of each the first stays.
+    /// Returns the plan for these pairs of equal files: the first of each stays. `about` names
+    /// them.
     pub fn of_pairs<'a>(
         about: String,
         pairs: impl Iterator<Item = (&'a PathText, &'a PathText)>,
@@ -25,7 +26,7 @@ impl Plan {
                 Err(why) => plan.leave_out(copy.as_path(), &why),
             }
         }
-        // Names that were marked as two files may have become one since.
+        // Two files may have become one since they were marked.
         let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
         let mut treated = HashSet::new();
         for (keep, copy) in &found {
@@ -38,7 +39,8 @@ impl Plan {
         plan
     }
 
-    /// The plan for conflicts: those go that are equal to the file that they are compared with.
+    /// Returns the plan for conflicts. It removes those that are equal to the file compared with
+    /// them.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();

@@ -8,8 +8,9 @@ use super::superseded::NearProof;
 use super::{Entry, Plan, PlanStep, Treatment};
 use crate::quote::harmless;
 
-/// A name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'` and `\`
-/// stays as it is, and so do letters and digits of other scripts; any other byte becomes `\0ooo`.
+/// Escapes a name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'`
+/// and `\` is unchanged, and so are letters and digits of other scripts. Any other byte becomes
+/// `\0ooo`.
 pub(super) fn for_printf(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -36,7 +37,7 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// What each step does, for the reader, and whether `--undo` reverses it.
+/// Describes a step for the reader, and returns whether `--undo` reverses it.
 fn meaning(kind: &Treatment) -> (String, bool) {
     let dir = |dir: &Path| for_printf(dir.as_os_str().as_bytes());
     match kind {
@@ -65,7 +66,7 @@ fn meaning(kind: &Treatment) -> (String, bool) {
     }
 }
 
-/// The program of every plan: what `step`, `copy`, `rename` and `vacate` do.
+/// The shell functions of every plan: `step`, `copy`, `rename` and `vacate`.
 const RUNTIME: &str = concat!(include_str!("runtime.sh"), include_str!("undo.sh"));
 
 /// Writes the whole script.

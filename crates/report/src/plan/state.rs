@@ -1,38 +1,38 @@
-//! The state of a file when a plan was made, by which its script knows the file again.
+//! The state of a file when a plan was made. The script identifies the file by it.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// A regular file as it was when the plan was made.
+/// A regular file in its state when the plan was made.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// Where it is: the real path of its folder, and its name.
+    /// The path: the real path of its folder, and its name.
     pub path: PathBuf,
-    /// The device that it is on.
+    /// Its device.
     pub dev: u64,
-    /// Its inode there.
+    /// Its inode on the device.
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
     /// The bytes of its blocks.
     pub allocated: u64,
-    /// When its bytes were last changed.
+    /// The time of its last content change.
     pub mtime: Time,
-    /// When its bytes or its status were last changed.
+    /// The time of its last content or status change.
     pub ctime: Time,
-    /// How many names it has.
+    /// The number of its names.
     pub links: u64,
     /// Its user and its group.
     pub owner: (u32, u32),
     /// Its permissions: the last twelve bits of the mode.
     pub mode: u32,
-    /// Whether it has an access control list or other extended attributes.
+    /// True if it has an access control list or other extended attributes.
     pub has_attributes: bool,
-    /// The date that the document states of itself, where that says which of several is newer: in
-    /// seconds since 1970.
+    /// The date that the document states, in seconds since 1970. Set only if that decides which of
+    /// several is newer.
     pub stated: Option<i64>,
-    /// Whether only a catalogue knows it: it is on a disk that is not here.
+    /// True if the file is only in a catalogue, because its disk is absent.
     pub is_away: bool,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// A file that only a catalogue knows: its path below the directory of --at begins with `@`.
+    /// Returns a file of a catalogue: its path below the directory of --at begins with `@`.
     pub(super) fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
         let time = Time { seconds, nanos: 0 };
         Self {
@@ -77,8 +77,9 @@ impl FileState {
         }
     }
 
-    /// What the script must find again, as `stat -c '%d %i %s %.9Z'` prints it. Of a file that is
-    /// away only the size is known; its bytes are compared with those of the file that stays.
+    /// Returns the identity that the script must find again, printed by `stat -c '%d %i %s %.9Z'`.
+    /// Only the size is known of an absent file; its bytes are compared with those of the file that
+    /// stays.
     pub fn identity(&self) -> String {
         if self.is_away {
             return format!("size {}", self.size);
@@ -86,7 +87,7 @@ impl FileState {
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
     }
 
-    /// What is freed when its last name goes. Holes of a sparse file take no space.
+    /// Returns the bytes freed by removing its last name. Holes of a sparse file take no space.
     pub(super) fn freed(&self) -> u64 {
         self.size.min(self.allocated)
     }

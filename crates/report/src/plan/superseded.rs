@@ -1,13 +1,13 @@
-//! Near copies in a plan: files that the one which stays of their cluster supersedes.
+//! Near copies in a plan: files superseded by the file of their cluster that stays.
 //!
-//! 1. One file of a cluster stays, and no step treats it. What the others share with it is
-//!    measured on both files as they are: the figures of the answer may be about another member.
-//! 2. A file goes if enough of it lies in the file that stays, and if that one holds it whole or
-//!    is newer by the dates that both documents state. The time of a file proves nothing.
-//! 3. Texts that stand for documents never prove that a file is held whole: a document is more
-//!    than its text.
-//! 4. Equal files go or stay together. If they go, each of them is a near copy of the file that
-//!    stays: that their own set has one more file which stays would be wrong by then.
+//! 1. One file of a cluster stays, and no step treats it. Its common content with each other file
+//! is measured on both files in their present state. The figures of the answer may be about another
+//! member.
+//! 2. A file is removed if enough of it lies in the file that stays. That file must hold it whole,
+//! or be newer by the dates that both documents state. File times prove nothing.
+//! 3. Extracted texts never prove that a document is held whole, because it is more than its text.
+//! 4. Equal files are removed or kept together. If they are removed, each is a near copy of the
+//! file that stays. Their own set would wrongly keep one of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,35 +20,35 @@ use crate::human::{counted, day};
 use crate::quote::quoted;
 use crate::rows::percent_text;
 
-/// What a plan must know to treat near copies.
+/// The inputs for treating near copies.
 #[allow(missing_debug_implementations)] // it is made of a function
 pub struct Superseding<'a> {
     /// The least share of a file that lies in the file that stays.
     pub share: Fraction,
-    /// Compares a file with the one that stays, or says why that cannot be done.
+    /// Compares a file with the one that stays, or returns the reason why that fails.
     pub compare: &'a dyn Fn(&FileState, &FileState) -> Result<Loss, String>,
 }
 
 impl Superseding<'_> {
-    /// The option as it was given.
+    /// Returns the option as it was given.
     pub(super) fn option(&self) -> String {
         let share = percent_text(self.share, self.share == Fraction::ONE);
         format!(" --superseded {share}")
     }
 }
 
-/// What is lost with a near copy. The figures are those of both files as they are.
+/// The loss of removing a near copy, measured on both files in their present state.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    /// How much of it lies in the file that stays.
+    /// The share of it that lies in the file that stays.
     pub held: Fraction,
-    /// Bytes of it that the file that stays has nowhere.
+    /// The number of its bytes that are nowhere in the file that stays.
     pub bytes: u64,
-    /// In how many places they are.
+    /// The number of places of these bytes.
     pub places: u64,
     /// The file that stays has all of its bytes in their order.
     pub is_whole: bool,
-    /// The figures are those of the texts that stand for both.
+    /// The figures are those of the extracted texts of both.
     pub is_of_text: bool,
     /// Both are the same text.
     pub is_same_text: bool,
@@ -57,7 +57,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Says in words what is lost: `114 bytes in 4 places`.
+    /// Describes the loss: `114 bytes in 4 places`.
     fn amount(&self) -> String {
         let of = if self.is_of_text { " of its text" } else { "" };
         match self.bytes {
@@ -75,45 +75,46 @@ impl Loss {
     }
 }
 
-/// What proves that a near copy may go, for its step.
+/// The proof of a step that removes a near copy.
 #[derive(Clone, Debug)]
 pub(super) struct NearProof {
     /// The digests of the file that stays and of the copy.
     pub(super) digests: [String; 2],
-    /// Says what is lost, and how a person sees it.
+    /// The loss in words, and the command that shows it.
     pub(super) loss: String,
 }
 
-/// A file and its equals, all of which go.
+/// A file and its equals, all of which are removed.
 struct Superseded {
     files: Vec<FileState>,
     loss: Loss,
-    /// Says why it may go.
+    /// The reason why it may be removed.
     reason: String,
 }
 
-/// A content of a cluster: a file of it stays or goes, and so do its equals.
+/// A content of a cluster: all files with it stay or are removed together.
 struct Candidate {
-    /// The set that it is of.
+    /// Its set of identical files.
     set: Option<usize>,
     files: Vec<FileState>,
     stated: Option<StatedDate>,
 }
 
 impl Candidate {
-    /// The file that stands for the content: the one that stays of its set.
+    /// Returns the file that represents the content: the one that stays of its set.
     fn first(&self) -> &FileState {
         &self.files[0]
     }
 }
 
-/// The line that shows a person both files.
+/// Returns the line that shows a person both files.
 fn side_by_side(copy: &FileState, keep: &FileState) -> String {
     format!("resemble why {} {}", quoted(&copy.path), quoted(&keep.path))
 }
 
 impl Plan {
-    /// Adds the steps for the near copies of all clusters. A set whose files all go is emptied.
+    /// Adds the steps for the near copies of all clusters. A set whose files are all removed is
+    /// emptied.
     pub(super) fn near_copies(
         &mut self,
         document: &GroupsDocument,
@@ -186,7 +187,7 @@ impl Plan {
         }
     }
 
-    /// The contents of a cluster that are here as they were.
+    /// Returns the contents of a cluster that are present and unchanged.
     fn candidates(
         &mut self,
         cluster: &Cluster,
@@ -226,8 +227,8 @@ impl Plan {
     }
 }
 
-/// Equal files in the order of their steps: the copies before the one that stands for them. The
-/// names of one file are treated at once.
+/// Returns equal files in the order of their steps: the copies, then their representative. The
+/// names of one file are treated together.
 fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     let mut seen = HashSet::new();
     files.retain(|file| seen.insert(file.file()));
@@ -235,7 +236,7 @@ fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     files
 }
 
-/// What is lost with a content, and why it may go; or why it stays.
+/// Returns the loss of a content and the reason to remove it, or the reason to keep it.
 fn superseded(
     one: &Candidate,
     stays: &Candidate,

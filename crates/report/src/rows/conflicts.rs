@@ -10,7 +10,7 @@ use super::{Row, score};
 use crate::columns;
 use crate::lines::{Cell, TextStyle, Tint};
 
-/// How a conflict and the file that it is compared with relate.
+/// The relation of a conflict and the file that it is compared with.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
@@ -22,19 +22,19 @@ pub enum ConflictState {
     Held,
     /// The conflict holds all bytes of the other file.
     Holds,
-    /// Each has something that the other has not.
+    /// Each has content that the other lacks.
     Diverged,
-    /// There is nothing to compare it with.
+    /// There is no file to compare it with.
     Alone,
 }
 
 impl ConflictState {
-    /// The word of documents.
+    /// Returns its word in documents.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The words between both names.
+    /// Returns the words between both names.
     const fn between(self) -> &'static str {
         match self {
             Self::Equal => "equal to",
@@ -46,22 +46,22 @@ impl ConflictState {
     }
 }
 
-/// A file that a sync program named so because of a conflict.
+/// A file that a sync program renamed because of a conflict.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct ConflictRow {
-    /// The conflict.
+    /// The path of the conflict.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// What named it.
+    /// The program that named it.
     pub program: &'static str,
-    /// The file that it was.
+    /// The original path of the file.
     pub original: PathText,
-    /// No file is there any more.
+    /// The original no longer exists.
     pub gone: bool,
     /// The file that it is compared with: the original, or the first of its conflicts.
     pub other: Option<PathText>,
-    /// How both relate.
+    /// The relation of both.
     pub state: ConflictState,
     /// State and figures are by common chunks: the files are too large to tell whether one holds the
     /// other.

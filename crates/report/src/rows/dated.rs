@@ -1,4 +1,4 @@
-//! Rows of `find` for a person who wants to know more of each file.
+//! Rows of `find` with further details of each file.
 
 use resemble_proto::message::FindRow;
 use serde::Serialize;
@@ -14,10 +14,10 @@ pub struct DatedRow<'a> {
     /// The row.
     #[serde(flatten)]
     pub row: &'a FindRow,
-    /// Its bytes, and when it was changed last, in seconds since 1970; `None`: it is no file here.
+    /// Its bytes, and its last change in seconds since 1970; `None`: it is no file of this machine.
     #[serde(skip)]
     pub file: Option<(u64, i64)>,
-    /// It is the youngest version of the file that is asked about.
+    /// True if it is the newest version of the file in question.
     #[serde(skip)]
     pub newest: bool,
 }

@@ -7,7 +7,7 @@ use super::Row;
 use crate::columns;
 use crate::lines::{Cell, TextStyle, Tint};
 
-/// A listed file that stands for the files of its cluster that come later in the list.
+/// A listed file that represents the files of its cluster that come later in the list.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct FoldRow {

@@ -21,15 +21,15 @@ pub struct LostRow {
     /// The path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// How it relates to what was lost; `null` if only others of the cluster resemble it, and of a
-    /// file that was renamed: what it held then may be known no more.
+    /// The relation with the lost file. `null` if only other members of the cluster resemble it, or
+    /// if it was renamed and its former content is unknown.
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
-    /// How much of what was lost is in it; `null` if only others of the cluster resemble it.
+    /// The share of the lost file that is in it; `null` if only other members resemble it.
     pub a_in_b: Fraction,
-    /// How much of it is in what was lost; `null` likewise.
+    /// The share of it that is in the lost file; `null` in the same case.
     pub b_in_a: Fraction,
-    /// Its resemblance with what was lost; `null` likewise.
+    /// The resemblance with the lost file; `null` in the same case.
     pub resemblance: Fraction,
 }
 
@@ -40,20 +40,21 @@ impl LostRow {
     }
 }
 
-/// A symbolic link that leads nowhere; once for each place where what it led to is now.
+/// A broken symbolic link; it has one row for each present place of its target.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkRow {
     /// The link.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Its target, as it stands in the link.
+    /// The target as written in the link.
     pub target: PathText,
-    /// When that was seen to go, in seconds since 1970; `null` if it was not seen.
+    /// When the target was removed, in seconds since 1970; `null` if that was not seen.
     pub gone: Option<i64>,
-    /// It was renamed, and may have been edited since; else the place has just its bytes.
+    /// The target was renamed, and may have been edited since; else the place has exactly its
+    /// bytes.
     pub renamed: bool,
-    /// Where it is now; `null` if that is not known.
+    /// The present place of the target; `null` if unknown.
     pub place: Option<PathText>,
 }
 
@@ -78,7 +79,7 @@ impl Row for LinkRow {
     }
 }
 
-/// What became of a file between two sweeps.
+/// The change of a file between two sweeps.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
@@ -94,12 +95,12 @@ pub enum Became {
     Moved,
     /// Other path, other bytes.
     MovedEdited,
-    /// Nothing resembles it.
+    /// No file resembles it.
     Gone,
 }
 
 impl Became {
-    /// The word that text and tables have for it.
+    /// Returns its word in text and tables.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -111,20 +112,20 @@ impl Became {
 pub struct VersionRow {
     /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
     pub date: Option<i64>,
-    /// What became of it since the version before.
+    /// The change since the previous version.
     pub became: Became,
     /// Its path; `null` if it is gone.
     #[serde(flatten, with = "fields::opt_path")]
     pub path: Option<PathText>,
-    /// How much of this version was in the one before it.
+    /// The share of this version that was in the previous one.
     pub a_in_b: Fraction,
-    /// How much of the version before is in this one.
+    /// The share of the previous version that is in this one.
     pub b_in_a: Fraction,
-    /// What both versions share, of all that the two have.
+    /// The shared part of all content of both versions.
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// When and as what this content was first seen; absent where no daemon knows.
+    /// The first sighting of this content; absent if no daemon knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_seen: Option<FirstSeen>,
 }

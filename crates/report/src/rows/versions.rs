@@ -10,45 +10,45 @@ use crate::columns;
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextStyle, Tint};
 
-/// A version of a file that is asked about.
+/// A version of the file in question.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // facts about one file, independent of each other
 pub struct DatedVersion {
-    /// Where it is.
+    /// The path of the version.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// When it was changed last, in seconds since 1970.
+    /// Its last change, in seconds since 1970.
     pub mtime: i64,
-    /// The date that the document states of itself; absent if it states none.
+    /// The date that the document states; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
     /// Its bytes.
     pub size: u64,
-    /// How much of it is in the file that is asked about.
+    /// The share of it that is in the file in question.
     pub a_in_b: Fraction,
-    /// How much of that file is in it.
+    /// The share of that file that is in it.
     pub b_in_a: Fraction,
     /// The shares are estimates.
     pub estimate: bool,
-    /// This many files have its bytes; those of the file that is asked about have a row each.
+    /// The number of files with its bytes; those of the file in question have a row each.
     pub copies: u64,
-    /// No other is as young.
+    /// True if no other version is as new.
     pub newest: bool,
     /// It states an older date than another version that it holds whole. In JSON only if true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub older_than_held: bool,
-    /// It has the bytes of the file that is asked about.
+    /// It has the bytes of the file in question.
     pub identical: bool,
-    /// It is the file that is asked about.
+    /// It is the file in question.
     pub asked: bool,
-    /// All versions state a date: they are ordered by these.
+    /// All versions state a date and are ordered by these.
     #[serde(skip)]
     pub by_stated: bool,
 }
 
 impl DatedVersion {
-    /// The time that orders it, in seconds since 1970.
+    /// Returns the time that orders it, in seconds since 1970.
     pub fn time(&self) -> i64 {
         let stated = self.document_date.as_ref().filter(|_| self.by_stated);
         stated.map_or(self.mtime, |date| date.time)

@@ -1,4 +1,4 @@
-//! What a page saves: the files that a person marked.
+//! The marks that a page saves: the files that a person selected.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use serde::Deserialize;
 use super::{Envelope, SavedError, damaged};
 use crate::plan;
 
-/// Copies that are to go, each set with the file of it that stays.
+/// Copies that are to be removed, each set with the file of it that stays.
 ///
-/// The file has no digest: the page cannot make one. It is whole if it is JSON, and a step of the
-/// plan compares the bytes of both its files in any case.
+/// The file has no digest, because the page cannot compute one. It is complete if it is valid JSON.
+/// A step of the plan compares the bytes of both its files in any case.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SavedMarks {
-    /// The directories that the report was about.
+    /// The directories of the report.
     #[serde(default)]
     pub roots: Vec<PathText>,
-    /// Only files that match one of these took part.
+    /// Patterns of the files that took part.
     #[serde(default)]
     pub include: Vec<String>,
-    /// No files that match one of these took part.
+    /// Patterns of the files that did not take part.
     #[serde(default)]
     pub exclude: Vec<String>,
     marks: Vec<MarkedSet>,
@@ -33,14 +33,14 @@ struct MarkedSet {
 }
 
 impl SavedMarks {
-    /// `"command"` in the file.
+    /// The value of `"command"` in the file.
     pub const COMMAND: &'static str = "marks";
 
-    /// Reads what a page saved.
+    /// Reads the marks that a page saved.
     ///
     /// # Errors
     ///
-    /// The marks are damaged, or contradict each other.
+    /// Fails if the marks are damaged, or contradict each other.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let known: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| damaged(&error))?;
         let found = known.schema;
@@ -62,7 +62,7 @@ impl SavedMarks {
         Ok(marks)
     }
 
-    /// Each copy behind the file that stays.
+    /// Returns each copy, preceded by the file that stays.
     pub fn pairs(&self) -> impl Iterator<Item = (&PathText, &PathText)> {
         let sets = self.marks.iter();
         sets.flat_map(|set| set.copies.iter().map(|copy| (&set.keep, copy)))

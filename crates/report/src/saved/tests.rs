@@ -64,7 +64,7 @@ fn link(a: &str, b: &str, percent: u32) -> Link {
     }
 }
 
-/// A star around `docs/c` with a chain on one side.
+/// Returns a star around `docs/c` with a chain on one side.
 fn star() -> Cluster {
     let names = ["docs/c", "docs/a", "docs/b", "docs/old/d", "docs/e"];
     Cluster {
@@ -101,7 +101,7 @@ fn nothing_picked_changes_nothing() {
     let before = saved.document.clone();
     pick_groups(&mut saved, &picked()).unwrap();
     let mut after = saved.document;
-    // The rows are counted again; everything else is as it was.
+    // The rows are counted again; everything else is unchanged.
     after.header.shown = before.header.shown;
     assert_eq!(after, before);
 }
@@ -228,15 +228,14 @@ fn without_its_centre_a_cluster_finds_another() {
     assert_eq!(cluster.members.len(), 2);
     assert_eq!(cluster.kind, ClusterKind::Pair);
     assert_eq!((cluster.average, cluster.worst), (share(40), share(40)));
-    // How much of b is in the centre a, and of a in b.
+    // The shares of b in the centre a, and of a in b.
     assert_eq!(
         (cluster.members[1].a_in_b, cluster.members[1].b_in_a),
         (share(20), share(40))
     );
 }
 
-/// Whatever is taken away: every member is linked to its centre, and no member or link is there
-/// twice.
+/// After any filter every member is linked to its centre, and no member or link is there twice.
 #[test]
 fn clusters_stay_clusters() {
     let names: Vec<String> = (0..9).map(|n| format!("docs/{n}")).collect();
@@ -351,7 +350,7 @@ fn changed_reports_are_read_or_refused_in_one_line() {
         block("extra", b"{}"),
     ];
     let samples = vec![json, page.concat()];
-    // As if each had a digest that is right.
+    // Gives each a correct digest.
     let mut takes = |bytes: &[u8]| match Saved::<Groups>::read(bytes) {
         Ok((mut saved, _)) => {
             let everything = Picked::default();
@@ -365,8 +364,7 @@ fn changed_reports_are_read_or_refused_in_one_line() {
     resemble_testutil::fuzz("saved reports", 10_000, samples, &mut takes);
 }
 
-/// Any bit of a report that changes, and any byte that is missing, is noticed, in JSON and in a
-/// page.
+/// Any changed bit or missing byte of a report is detected, in JSON and in a page.
 #[test]
 fn a_report_that_was_changed_is_refused() {
     let saved = groups(vec![star()]);

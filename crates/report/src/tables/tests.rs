@@ -120,7 +120,7 @@ fn nothing_stands_for_nothing() {
     );
 }
 
-/// Both scores and the reason, in columns that are always there.
+/// Both scores and the reason have columns that always exist.
 #[test]
 fn discounts_have_columns() {
     let discount = Discount {

@@ -1,11 +1,10 @@
 //! A comparison for people.
 //!
-//! 1. Totals of both sides, then what became of the files: a line for each class with its sign, so
-//!    that the signs of the rows need no legend.
-//! 2. Directories that moved as a whole, one on each line. The rows that they explain are not
-//!    listed.
-//! 3. The rows by class, folded by folder. Classes without a partner come first, and within each
-//!    class the biggest.
+//! 1. Totals of both sides, then a line for each class with its sign. So the signs of the rows need
+//! no legend.
+//! 2. Directories that moved as a whole, one per line. The rows that they explain are not listed.
+//! 3. The rows by class, folded by folder. Classes without a partner come first. Within each class
+//! the biggest file comes first.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,7 +21,7 @@ use super::{LARGER_SHARE, SCREENFUL, percent, percentages, sentence, share_of};
 use crate::human::{counted, files_and_bytes, human_count, human_size};
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 
-/// What is shown.
+/// The parts of a comparison to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Shows every row and folds nothing.
@@ -31,7 +30,7 @@ pub struct View {
     pub trees: bool,
 }
 
-/// The order of the classes: what is lost or new comes first, what is only moved or the same last.
+/// The order of the classes: lost or new files first, files that moved or are unchanged last.
 const ORDER: [CompareClass; 8] = [
     CompareClass::OnlyA,
     CompareClass::OnlyB,
@@ -43,7 +42,7 @@ const ORDER: [CompareClass; 8] = [
     CompareClass::Same,
 ];
 
-/// The sign of a class.
+/// Returns the sign of a class.
 pub const fn sign(class: CompareClass) -> &'static str {
     match class {
         CompareClass::Same => "=",
@@ -85,7 +84,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
     Ok(())
 }
 
-/// One line for each side.
+/// Returns one line for each side.
 fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
@@ -132,7 +131,7 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// One line for each class that has files, with those of A and those of B.
+/// Returns a line for each class that has files, with those of A and those of B.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let heading = |text: &str| Cell::right(text, Tint::Heading);
@@ -192,7 +191,7 @@ const fn meaning(class: CompareClass) -> &'static str {
     }
 }
 
-/// What is said of files without a partner that are too small for one, unless it is identical.
+/// Returns the remark on files without a partner that are too small to match unless identical.
 fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
     let alone = document.body.entries.iter();
     let alone = alone.filter(|row| matches!(row.class, CompareClass::OnlyA | CompareClass::OnlyB));
@@ -205,7 +204,7 @@ fn small(document: &CompareDocument) -> Option<Vec<Cell>> {
     (small > 0).then(|| sentence(text, Tint::Plain))
 }
 
-/// How many trees are shown unless everything is asked for.
+/// The number of trees that are shown by default.
 const TREES: usize = 12;
 
 fn trees(style: TextStyle, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
@@ -244,7 +243,7 @@ fn counted_dirs(count: u64) -> String {
     }
 }
 
-/// A directory as `drivers/`, and the compared directory itself as `./`.
+/// Formats a directory as `drivers/`, and the compared directory itself as `./`.
 fn folder(path: &PathText) -> PathText {
     let mut bytes = path.as_bytes().to_vec();
     if bytes.is_empty() {
@@ -254,7 +253,7 @@ fn folder(path: &PathText) -> PathText {
     PathText::from_bytes(bytes)
 }
 
-/// The rows, and a sentence about what is not shown.
+/// Prints the rows, and a sentence about the omitted ones.
 fn entries(
     style: TextStyle,
     document: &CompareDocument,
@@ -359,14 +358,14 @@ fn entries(
     (lines, rest)
 }
 
-/// The path that a row is folded by.
+/// Returns the path that a row is folded by.
 fn place(row: &CompareRow) -> &PathText {
     const NOWHERE: &PathText = &PathText::NOTHING;
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// The size of the file that the row is about: of two files, one of which lies in the other, the
-/// inner one.
+/// Returns the size of the file that the row is about. If one of two files lies in the other, that
+/// is the inner one.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {
@@ -379,12 +378,12 @@ fn weight(row: &CompareRow) -> u64 {
 /// The directories that moved as a whole.
 type Moves<'a> = HashSet<(&'a Path, &'a Path)>;
 
-/// Whether a file moved just as a directory above it did.
+/// Returns whether a file moved exactly like a directory above it.
 fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     let (Some(a), Some(b)) = (&row.a, &row.b) else {
         return false;
     };
-    // Goes up both sides at once, as long as the names are the same.
+    // Goes up both sides together while the names are equal.
     let (mut a, mut b) = (a.as_path(), b.as_path());
     while let (Some(above_a), Some(above_b)) = (a.parent(), b.parent()) {
         if a.file_name() != b.file_name() {
@@ -398,8 +397,8 @@ fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     false
 }
 
-/// How many of `room` lines each list gets. Lists that need few get what they need; the others
-/// share the rest.
+/// Distributes `room` lines among the lists. Short lists get all the lines that they need; the
+/// others share the rest.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -462,10 +461,10 @@ fn entry(
     }
 }
 
-/// The names of a row: `a`, or `a -> b` if they differ.
+/// Returns the names of a row: `a`, or `a -> b` if they differ.
 fn names(style: TextStyle, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
-        // Two files are compared, so there is no directory that a name could be relative to.
+        // Two files are compared, so no directory exists that a name could be relative to.
         let path = if path.as_bytes().is_empty() {
             whole
         } else {

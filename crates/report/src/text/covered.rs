@@ -1,4 +1,4 @@
-//! Whether a directory can go, for people: yes or no, and then the reasons against it.
+//! Prints whether a directory is covered: yes or no, then the reasons against it.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +15,7 @@ use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::score;
 
-/// Prints the answer of `covered`. If `all`, nothing is folded, and what is covered is listed too.
+/// Prints the answer of `covered`. If `all`, nothing is folded, and covered files are listed, too.
 pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
     let body = &document.body;
     let style = out.style();
@@ -30,7 +30,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.print([line])?;
 
-    // Near copies are among the missing, but have a list of their own: each is listed once.
+    // Near copies are also missing files, but have their own list: each is listed once.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
         .missing
@@ -111,7 +111,7 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-/// Says how many were left out, and returns whether any were.
+/// Prints the number of omitted rows, and returns whether there are any.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {

@@ -1,10 +1,10 @@
-//! A long list of files as a screenful, in which folders stand for what lies below them.
+//! Folds a long list of files to a screenful, with folders in place of the files below them.
 //!
-//! The list is a tree of folders. It is unfolded like a map: the folder with the most bytes first,
-//! as long as there is room for what it holds. A folder that stays closed is one line with its
-//! number of files and bytes. So a short list is shown whole, a deep change in one corner is shown
-//! where it is, and of a flat folder of 10,000 files the biggest are shown and the others counted.
-//! A folder that holds nothing but one folder never has a line of its own.
+//! The list is a tree of folders. The folder with the most bytes is opened first, until the lines
+//! are used up. A closed folder is one line with its number of files and bytes. So a short list is
+//! shown whole, and a deep change in one corner is visible. Of a flat folder of 10,000 files the
+//! biggest are shown and the others counted. A folder that holds only one folder never has its own
+//! line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ struct Leaf<'a> {
     path: &'a [u8],
     /// Its size.
     bytes: u64,
-    /// Its place in the caller's list.
+    /// Its index in the caller's list.
     index: usize,
 }
 
@@ -26,13 +26,13 @@ struct Leaf<'a> {
 pub(super) enum Line<'a> {
     /// The file with this index.
     File(usize),
-    /// A folder that stays closed.
+    /// A closed folder.
     Folder {
         /// Its path with `/` at the end; empty for the folder of the whole list.
         path: &'a [u8],
         /// Files below it.
         files: u64,
-        /// Their bytes.
+        /// The bytes of these files.
         bytes: u64,
     },
 }
@@ -40,16 +40,16 @@ pub(super) enum Line<'a> {
 /// A folded list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded<'a> {
-    /// The lines: those with most bytes first, equal ones by path.
+    /// The lines, most bytes first, equal ones by path.
     pub lines: Vec<Line<'a>>,
-    /// Files that have no line, and whose folder has none either.
+    /// The number of files without a line, not even one of their folder.
     pub hidden_files: u64,
-    /// The folders that hold these.
+    /// The number of folders of these files.
     pub hidden_folders: u64,
 }
 
 impl Folded<'_> {
-    /// Whether some file has no line of its own.
+    /// Returns whether some file has no line of its own.
     pub(super) fn is_folded(&self) -> bool {
         self.hidden_files > 0
             || self
@@ -59,7 +59,7 @@ impl Folded<'_> {
     }
 }
 
-/// Leaves that share a prefix. They are neighbours, because leaves are sorted by their raw bytes.
+/// Leaves that share a prefix. They are adjacent, because leaves are sorted by their raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     /// The length of a folder's path with its `/`, or of a file's whole path.
@@ -68,7 +68,7 @@ struct Node {
     bytes: u64,
 }
 
-/// The list of paths and sizes in at most `room` lines (at least one).
+/// Folds the list of paths and sizes to at most `room` lines (at least one).
 pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize) -> Folded<'a> {
     let leaf = |(index, (path, bytes))| Leaf { path, bytes, index };
     let mut leaves: Vec<Leaf<'a>> = files.enumerate().map(leaf).collect();
@@ -142,17 +142,17 @@ fn whole(leaves: &[Leaf<'_>]) -> Node {
     }
 }
 
-/// A node with a single leaf is this file, however deep it lies.
+/// Returns whether a node is a folder. A node with one leaf is a file, however deep it lies.
 fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-/// Most bytes first. Leaves are sorted by path, so their places decide between equal ones.
+/// Returns the sort key: most bytes first. Leaves are sorted by path, so their indexes break ties.
 fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }
 
-/// What a folder holds. A folder that holds nothing but one folder is skipped.
+/// Returns the children of a folder. A folder that holds only one folder is skipped.
 fn children(leaves: &[Leaf<'_>], folder: &Node) -> Vec<Node> {
     let mut prefix = folder.prefix;
     loop {
@@ -271,8 +271,8 @@ mod tests {
         assert_eq!(shown(&files, 4).0, ["a/ 2 2", "a", "a-b", "a0"]);
     }
 
-    /// Whatever the list and the room: every file is in exactly one line or counted as hidden, and
-    /// there are no more lines than room.
+    /// Checks with any list and room that every file is in one line or counted as hidden. The
+    /// number of lines never exceeds the room.
     #[test]
     fn nothing_is_lost() {
         let mut random = Random::new(7);

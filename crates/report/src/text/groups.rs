@@ -15,7 +15,7 @@ use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::quote::harmless;
 use crate::rows::{self, marked, percent_text};
 
-/// Prints totals, where most lies, and the twenty groups that have most bytes more than once.
+/// Prints the totals, the folders, and the twenty groups with the most duplicated bytes.
 pub fn print_brief(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     brief::print(out, document)
 }
@@ -110,8 +110,8 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     }))
 }
 
-/// Prints the kind, the id (which `resemble templates mark ID` takes) and figures. A family has no
-/// id, because it is put together for one file and is no cluster of the collection.
+/// Prints the kind, the id (which `resemble templates mark ID` accepts) and figures. A family is
+/// made for one file and is no cluster of the collection, so it has no id.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mark = if cluster.estimate { "~" } else { "" };
     let mut title = format!(
@@ -131,7 +131,7 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
     out.print([sentence("", Tint::Plain), head])
 }
 
-/// The cells of a member after its score: size, day, name, and how many copies it has.
+/// Returns the cells of a member after its score: size, day, name and number of copies.
 /// `by_stated`: the day is the one that the document states.
 fn member_cells(style: TextStyle, member: &Member, by_stated: bool) -> Vec<Cell> {
     let stated = member.document_date.as_ref();
@@ -186,10 +186,10 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
 }
 
 /// Prints the steps from version to version. Each has the score with the earlier member that it
-/// resembles most; this member is named unless it is on the line before.
+/// resembles most. This member is named unless it is on the previous line.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
-    // The b of a link is the member whose step it is.
+    // The b of a link is the member that the step leads to.
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
     let mut before: Option<&PathText> = None;
@@ -215,7 +215,7 @@ fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
-/// What both have: of an estimate what is proven of it.
+/// Formats the shared bytes; for an estimate, the proven ones.
 fn shared(link: &Link) -> String {
     let bytes = human_size(link.shared_bytes);
     if link.estimate {

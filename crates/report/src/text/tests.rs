@@ -1,4 +1,4 @@
-//! Reports as a person sees them, word for word.
+//! Reports for people, compared word for word.
 
 use super::compare::View;
 use crate::lines::{TextStyle, TextWriter};
@@ -165,7 +165,7 @@ in  A  B
 !       link  link, only in A
 ";
     assert_eq!(compared(&document, ALL), format!("{head}{tail}"));
-    // A folder that may not be listed may hold files that are missing.
+    // An unlistable folder may hold missing files.
     document.errors.push(resemble_proto::message::SoftError {
         path: "closed".into(),
         kind: resemble_proto::message::SoftErrorKind::Unreadable,
@@ -214,7 +214,7 @@ fn what_moved_with_its_directory_is_one_line() {
     assert!(text.contains("src/net/y -> net/y"), "{text}");
 }
 
-/// 100,000 rows are a screenful, the biggest first; nothing is left out without a word.
+/// 100,000 rows are a screenful, the biggest first; all omitted rows are counted.
 #[test]
 fn a_long_comparison_is_folded() {
     let mut rows: Vec<CompareRow> = (0..100_000u64)
@@ -389,7 +389,7 @@ fn collection(body: Groups) -> GroupsDocument {
 }
 
 /// Each version has the score of its step. The version that the step starts from is named unless it
-/// is on the line before.
+/// is on the previous line.
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {
@@ -399,7 +399,7 @@ fn the_steps_of_a_family() {
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
         document_date: None,
-        // The shares with the file that was asked about: almost nothing, and not those of the step.
+        // The shares with the file in question: almost nothing, unlike those of the step.
         a_in_b: share(3),
         b_in_a: share(2),
         newest,

@@ -20,7 +20,7 @@ fn document(sets: usize, files: usize) -> GroupsDocument {
     serde_json::from_value(head).unwrap()
 }
 
-/// How many sheets a workbook has: the archive's directory names a file for each.
+/// Counts the sheets of a workbook: the archive's directory names a file for each.
 fn sheets(bytes: &[u8]) -> usize {
     let directory = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
     let names = String::from_utf8_lossy(&bytes[directory..]).into_owned();

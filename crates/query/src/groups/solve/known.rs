@@ -7,8 +7,9 @@
 //! Drafts that were measured and rejected, which are most, are left out: they would be rejected
 //! again.
 //!
-//! Drafts are not stored if templates are marked, if memory is bounded, or beyond the read budget. Neither are those of a caller who does not see everything, because
-//! commonness depends on all visible files.
+//! Drafts are not stored if templates are marked, if memory is bounded, or beyond the read budget.
+//! Neither are those of a caller who does not see everything, because commonness depends on all
+//! visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
