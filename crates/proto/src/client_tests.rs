@@ -1,4 +1,4 @@
-//! The client against daemons that behave, and against those that do not.
+//! The client against correct and faulty daemons.
 
 use super::*;
 use crate::message::{IndexStatus, ProcessStatus, SoftErrorKind, WatchStatus};
@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
-/// A daemon that plays one script on each connection: it sends the lines of the script, and at `<`
-/// it waits for a line of the client. The thread returns the lines that it read.
+/// Starts a daemon that plays one script per connection. It sends the lines of the script, and at
+/// `<` it waits for a line of the client. The thread returns the lines that it read.
 fn daemon(scripts: Vec<Vec<String>>) -> (tempfile::TempDir, PathBuf, JoinHandle<Vec<String>>) {
     let temp = tempfile::tempdir().unwrap();
     let socket = temp.path().join("socket");
@@ -125,7 +125,7 @@ fn who_asks_hears_how_far_the_work_is() {
             HEADER,
             r#"{"end":{"rows":0,"errors":0}}"#,
         ]),
-        // A daemon that says it amid the rows would be misread by a program that follows the page.
+        // A program that follows the page would misread a daemon that sends it between the rows.
         script(&[
             HEADER,
             r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8}}"#,
@@ -166,7 +166,7 @@ fn nobody_there() {
         assert!(matches!(error, ClientError::NoDaemon { .. }), "{error}");
         error.to_string()
     };
-    // Absent, a plain file, a socket that nobody listens to, a path that is too long for a socket.
+    // Absent, a plain file, a socket without a listener, a path that is too long for a socket.
     none(&temp.path().join("absent"));
     let file = temp.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -175,11 +175,11 @@ fn nobody_there() {
     drop(UnixListener::bind(&dead).unwrap());
     none(&dead);
     none(&temp.path().join("x".repeat(200)));
-    // Somebody listens and never accepts.
+    // A listener that never accepts.
     let deaf = temp.path().join("deaf");
     let _listener = UnixListener::bind(&deaf).unwrap();
     assert!(none(&deaf).contains("says nothing"));
-    // Somebody hangs up, or talks rubbish.
+    // A peer that hangs up, or sends something else.
     for words in ["", "220 mail.example.org\n", "{\"resemble\":1"] {
         let (_temp, socket, thread) = daemon(vec![vec![words.to_owned()]]);
         none(&socket);
@@ -187,7 +187,7 @@ fn nobody_there() {
     }
 }
 
-/// "No daemon answers" was once said of a daemon that said that it was busy.
+/// The client once reported a busy daemon as no daemon.
 #[test]
 fn a_daemon_that_refuses_is_told_from_none() {
     for kind in [FailureKind::Busy, FailureKind::Denied] {
@@ -228,7 +228,7 @@ fn failures_and_half_answers() {
         (&[r#"{"end":{"rows":0,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),
-        // A row went missing.
+        // A row is missing.
         (&[HEADER, r#"{"end":{"rows":1,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),

@@ -1,20 +1,18 @@
 //! The documents of reports: what `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print
 //! as JSON.
 //!
-//! A [`Document`] is the whole of a report: what was asked, how far the answer holds, the answer,
-//! and what could not be looked at. It is written as JSON and read back from it, and what is read
-//! back is equal to what was written. So a report can be saved, filtered and printed in any other
-//! format weeks later, when the files are long gone, and every printer works on one type whether
-//! the answer is a minute or a year old.
+//! A [`Document`] is an entire report: the question, the limits of the answer, the answer, and the
+//! unreadable files. It is written as JSON, and reading it back gives an equal document. So a
+//! report can be saved, filtered, and printed in any other format after the files are gone. Every
+//! printer works on one type, whatever the age of the answer.
 //!
-//! 1. Documents are written by hand, not by a derived `Serialize`: each row has a line of its own
-//!    (see [`crate::report`]), totals come before the lists, errors and the digest last. The same
-//!    walk over the lists ([`Body::lists`]) serves `json` and `jsonl`.
-//! 2. A line of `jsonl` must say which list it belongs to: `covered` has several lists of rows with
-//!    the same fields. In documents of more than one list the first field of a line is therefore
-//!    `"row"`.
-//! 3. Reading is derived, tolerant of unknown fields and of absent ones that have a default, so
-//!    that an older program reads a newer report of the same schema.
+//! 1. Documents are written by hand, not by a derived `Serialize`. Each row has its own line (see
+//! [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
+//! `jsonl` share the walk over the lists ([`Body::lists`]).
+//! 2. A line of `jsonl` must name its list, because `covered` has several lists of rows with the
+//! same fields. So in documents of more than one list the first field of a line is `"row"`.
+//! 3. Reading is derived. Unknown fields are ignored, and absent fields with a default are allowed.
+//! So an older program can read a newer report of the same schema.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -50,19 +48,19 @@ pub type PairsDocument = Document<SimilarPairs>;
 pub trait Body {
     /// The verb; `"command"` in the document.
     const COMMAND: &'static str;
-    /// Whether lines of `jsonl` name their list.
+    /// True if lines of `jsonl` name their list.
     const TAGGED: bool;
-    /// What was asked.
+    /// The parameters of the question.
     type Parameters: Clone + Debug + PartialEq + Serialize;
     /// The fields before the lists.
     type Totals<'a>: Serialize
     where
         Self: 'a;
 
-    /// The totals, as fields of the document.
+    /// Returns the totals, as fields of the document.
     fn totals(&self) -> Self::Totals<'_>;
 
-    /// Hands every list to `to`, in the order of the document.
+    /// Passes every list to `to`, in the order of the document.
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
 }
 
@@ -71,7 +69,7 @@ pub trait ListBody: Body {
     /// The type of its rows.
     type Row;
 
-    /// The list.
+    /// Returns the list.
     fn rows(&self) -> &[Self::Row];
 }
 
@@ -116,12 +114,12 @@ macro_rules! list_body {
     };
 }
 
-/// The body of a report that is read back.
+/// The body of a report that can be read back.
 pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
 impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> SavedBody for B {}
 
-/// A whole report in memory.
+/// An entire report in memory.
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
@@ -136,20 +134,20 @@ pub struct Document<B: Body> {
     pub version: String,
     /// The verb.
     pub command: String,
-    /// What was asked.
+    /// The parameters of the question.
     pub parameters: B::Parameters,
-    /// How far the answer holds.
+    /// The limits of the answer.
     #[serde(flatten)]
     pub header: Header,
     /// The answer.
     #[serde(flatten)]
     pub body: B,
-    /// What could not be looked at, by path.
+    /// The paths that could not be read, sorted.
     pub errors: Vec<SoftError>,
 }
 
 impl<B: Body> Document<B> {
-    /// The report of this program on an answer.
+    /// Creates the report of this program on an answer.
     pub fn new(parameters: B::Parameters, header: Header, body: B, errors: Vec<SoftError>) -> Self {
         Self {
             schema: crate::SCHEMA,
@@ -175,14 +173,14 @@ impl<B: Body> Document<B> {
         }
     }
 
-    /// Writes one object, with each row on a line of its own.
+    /// Writes one object, with each row on its own line.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = Writer::open(out, &self.head())?;
         self.body.lists(&mut writer)?;
         writer.close(&self.errors)
     }
 
-    /// Writes the head, each row and each error as an object on a line of its own.
+    /// Writes the head, each row and each error as an object on its own line.
     pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
         json_line(out, &self.head())?;
         self.body.lists(&mut Lines {
@@ -248,15 +246,15 @@ pub struct CompareParameters {
     pub a: PathText,
     /// The other.
     pub b: PathText,
-    /// The least ratio of sizes of partners of unequal content; `null`: any.
+    /// The least ratio of sizes of unequal partners; `null`: any.
     pub size_ratio: Fraction,
-    /// Whether partners of unequal content must have the same suffix.
+    /// True if unequal partners must have the same suffix.
     pub same_suffix: bool,
-    /// Whether equal names decide among partners of equal score.
+    /// True if equal names decide among partners of equal score.
     pub names: bool,
     /// Only rows of these classes; empty: all.
     pub classes: Vec<CompareClass>,
-    /// The parameters that all questions about similar files have.
+    /// The common parameters of all questions about similar files.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -265,19 +263,19 @@ pub struct CompareParameters {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoveredParameters {
-    /// The directory that is to go, as the user named it.
+    /// The directory to be deleted, as the user named it.
     pub dir: PathText,
-    /// Where its files must have equals, as the user named it.
+    /// The directories that must hold equals of its files, as the user named them.
     pub by: Vec<PathText>,
     /// The id of the parameters of chunking and sampling.
     pub params: String,
-    /// What a saved report was filtered by.
+    /// The filter of a saved report.
     #[serde(flatten)]
     pub filter: CoveredFilter,
 }
 
-/// The filter of a saved covered report. It changes the lists and never whether the directory is
-/// covered, so it is absent in an answer about files.
+/// The filter of a saved report of `covered`. It changes only the lists, not the statement about
+/// the directory. So it is absent in an answer about files.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoveredFilter {
@@ -296,7 +294,7 @@ pub struct CoveredFilter {
 }
 
 impl CoveredFilter {
-    /// Whether nothing was taken away.
+    /// Returns whether nothing was filtered.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -310,7 +308,7 @@ pub struct DirsParameters {
     pub roots: Vec<PathText>,
     /// Only pairs with this directory.
     pub of: Option<PathText>,
-    /// The parameters that all questions about similar files have.
+    /// The common parameters of all questions about similar files.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -321,19 +319,19 @@ pub struct DirsParameters {
 pub struct GroupsParameters {
     /// The directories, as the user named them; empty: the daemon's roots.
     pub roots: Vec<PathText>,
-    /// Which groups were asked for.
+    /// The groups that were requested.
     #[serde(default)]
     pub only: OnlyGroups,
-    /// The relations of links and sets, if some were asked for.
+    /// The requested relations of links and sets, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
-    /// Whether chains are followed to all earlier and later versions.
+    /// True if chains are followed to all earlier and later versions.
     pub family: bool,
-    /// How many contents may have a chunk before it is ignored.
+    /// The number of contents from which a chunk is ignored.
     pub degree: Degree,
-    /// The parameters that all questions about similar files have.
+    /// The common parameters of all questions about similar files.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -353,7 +351,7 @@ list_body! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
     pub struct SimilarFiles {
-        /// The files found, grouped by the file that was asked about, best first.
+        /// The files found, grouped by the file in question, best first.
         pub results: Vec<FindRow>,
     } of "find", FindParameters
 }
@@ -424,7 +422,7 @@ impl Body for Coverage {
         to.list("near", "near", &self.near)?;
         to.list("linked", "linked", &self.linked)?;
         to.list("copies", "copy", &self.copies)?;
-        // Only a catalogue fills this list; without one the document does not name it.
+        // Only a catalogue fills this list; without one the document omits it.
         if self.recorded.is_empty() {
             return Ok(());
         }
@@ -461,7 +459,7 @@ impl Body for Explanation {
     }
 
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        // Only archives have this list; other documents do not name it.
+        // Only archives have this list; other documents omit it.
         if !self.members.is_empty() {
             to.list("members", "member", &self.members)?;
         }
@@ -473,7 +471,7 @@ impl Body for Explanation {
     }
 }
 
-/// On the wire, a body of one list is its rows and nothing else.
+/// Sends a body of one list as its rows only.
 macro_rules! one_list {
     ($($body:ident.$rows:ident: $row:ty;)*) => {$(
         impl Parts for $body {

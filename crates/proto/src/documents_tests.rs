@@ -303,7 +303,7 @@ fn empty_documents_are_whole() {
     }
 }
 
-/// The fields are in the contract's order, and each row has a line of its own.
+/// The fields are in the contract's order, and each row has its own line.
 #[test]
 fn the_order_of_a_comparison() {
     let text = json(&comparison());
@@ -342,7 +342,7 @@ fn lines_name_their_list_where_there_are_several() {
     assert_eq!(lines[1]["class"], "moved-edited");
 }
 
-/// An older program reads a newer report: unknown fields are passed over.
+/// An older program reads a newer report: unknown fields are ignored.
 #[test]
 fn unknown_fields_are_passed_over() {
     let text = json(&coverage()).replace(r#""covered":false"#, r#""new":[1],"covered":false"#);

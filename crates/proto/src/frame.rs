@@ -1,8 +1,8 @@
 //! Lines of JSON with a hard size limit.
 //!
-//! The reader is a state machine without I/O ([`LineBuffer`]), so that the daemon's asynchronous
-//! loop and the blocking client share it, and every way a peer can misbehave is a test without a
-//! socket. Decoding is total: any bytes give a value or an error, never a panic, and never more
+//! The reader is a state machine without I/O ([`LineBuffer`]), shared by the daemon's asynchronous
+//! loop and the blocking client. So every misbehaviour of a peer can be tested without a socket.
+//! Decoding is total: any bytes give a value or an error. It never panics, and never uses more
 //! memory than the limit.
 
 use std::io::{self, Read};
@@ -10,15 +10,15 @@ use std::io::{self, Read};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest request: a digest of some two gigabytes of standard input.
+/// The longest request: a digest of about two gigabytes of standard input.
 pub const MAX_REQUEST: usize = 64 << 20;
-/// The longest line of an answer. A row holds a few paths, each at most some kilobytes.
+/// The longest line of an answer. A row holds a few paths, each of at most a few kilobytes.
 pub const MAX_ANSWER: usize = 16 << 20;
 
-/// What can be wrong with a line.
+/// The errors of a line.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The line is longer than allowed; the rest of the stream cannot be understood.
+    /// The line is longer than allowed; the rest of the stream is unusable.
     #[error("a line of more than {limit} bytes")]
     TooLong {
         /// The limit, in bytes.
@@ -27,7 +27,7 @@ pub enum FrameError {
     /// The stream ended in the middle of a line.
     #[error("the connection was closed in the middle of a line")]
     Truncated,
-    /// The line is not the JSON that is expected here.
+    /// The line is not the expected JSON.
     #[error("a line that cannot be understood: {0}")]
     Json(#[from] serde_json::Error),
     /// Reading failed.
@@ -35,7 +35,7 @@ pub enum FrameError {
     Io(#[from] io::Error),
 }
 
-/// One value as a line, newline included. JSON text never contains a raw newline.
+/// Encodes a value as a line, newline included. JSON text never contains a raw newline.
 ///
 /// # Errors
 ///
@@ -50,26 +50,26 @@ pub fn encode<T: Serialize>(value: &T, limit: usize) -> Result<Vec<u8>, FrameErr
     }
 }
 
-/// The value of one line, with or without its newline.
+/// Decodes one line, with or without its newline.
 pub fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, FrameError> {
     Ok(serde_json::from_slice(line)?)
 }
 
-/// Cuts a stream into lines. Bytes go in with [`Self::push`], lines come out of
-/// [`Self::next_line`]. The buffer holds at most one unfinished line, which is not longer than the
-/// limit, and what one `push` brought.
+/// Splits a stream into lines. [`Self::push`] adds bytes, and [`Self::next_line`] returns lines.
+/// The buffer holds at most one unfinished line, which is not longer than the limit, and the bytes
+/// of one `push`.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// Start of the bytes not yet handed out.
+    /// The start of the bytes that were not returned yet.
     start: usize,
-    /// There is no newline before this.
+    /// The position before which there is no newline.
     searched: usize,
     limit: usize,
 }
 
 impl LineBuffer {
-    /// A buffer for lines of at most `limit` bytes, newline included.
+    /// Creates a buffer for lines of at most `limit` bytes, newline included.
     pub const fn new(limit: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -89,11 +89,11 @@ impl LineBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line without its newline; `None` until more is pushed.
+    /// Returns the next whole line without its newline; `None` until more is pushed.
     ///
     /// # Errors
     ///
-    /// [`FrameError::TooLong`]; the buffer is of no use afterwards.
+    /// [`FrameError::TooLong`]; the buffer is unusable afterwards.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let newline = self.bytes[self.searched..]
             .iter()
@@ -113,14 +113,13 @@ impl LineBuffer {
         Ok(Some(&self.bytes[line]))
     }
 
-    /// Whether every byte was handed out. What is left at the end of a stream is a line that was
-    /// cut off.
+    /// Returns whether every byte was returned. A rest at the end of a stream is a truncated line.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
 }
 
-/// Lines of a blocking stream.
+/// Reads the lines of a blocking stream.
 #[derive(Debug)]
 pub struct LineReader<S> {
     stream: S,
@@ -136,21 +135,21 @@ impl<S: Read> LineReader<S> {
         }
     }
 
-    /// The stream that the lines are read from.
+    /// Returns the stream that the lines are read from.
     pub const fn get_ref(&self) -> &S {
         &self.stream
     }
 
-    /// The same, to be written to or ended.
+    /// Returns the stream for writing or closing.
     pub const fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// The next line, decoded; `None` at the end of the stream.
+    /// Returns the next line, decoded; `None` at the end of the stream.
     pub fn next_value<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let mut piece = [0; 16 * 1024];
         loop {
-            // Decoded at once, so that the line's borrow ends before the next `push`.
+            // The line is decoded at once, so that its borrow ends before the next `push`.
             if let Some(value) = self.buffer.next_line()?.map(decode) {
                 return value.map(Some);
             }
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A stream that hands out its bytes in pieces.
+    /// A stream that returns its bytes in pieces.
     struct Pieces(Vec<Vec<u8>>);
 
     impl Read for Pieces {

@@ -13,17 +13,17 @@
 //! or       {"failed":{"kind":"not-watched","message":"…"}}            Reply::Failed, at any point
 //! ```
 //!
-//! and then the server closes. Why it is so:
+//! and then the server closes the connection. The reasons:
 //!
 //! 1. **One question for each connection.** A Unix socket costs microseconds; in return no answer
 //!    can be mistaken for that of another question, and closing the connection cancels the
 //!    question.
-//! 2. **The end is a line.** A stream that stops without it was cut off, and the client says so
-//!    instead of passing off half an answer.
-//! 3. **Soft errors follow the rows.** A file that could not be read does not spoil the answer, and
-//!    the client still learns that the answer is incomplete.
-//! 4. **Every path on the wire is absolute and free of symbolic links.** Only the command line
-//!    knows how its arguments lead to files, and it prints the names as they were typed.
+//! 2. **The end is a line.** A stream that stops without it was cut off, and the client reports
+//! that instead of a partial answer.
+//! 3. **Soft errors follow the rows.** An unreadable file does not make the answer invalid, and the
+//! client still learns that it is incomplete.
+//! 4. **Every path on the wire is absolute and free of symbolic links.** The command line alone
+//! resolves its arguments, and it prints the names as typed.
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
 
 mod answer;

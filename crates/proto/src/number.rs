@@ -1,10 +1,10 @@
-//! Shares as every output prints them: six decimals, or nothing at all.
+//! Shares in the form of every output: six decimals, or empty.
 //!
 //! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`,
-//! `Ord` and `Hash`, so rows can be compared exactly. It survives any number of trips through JSON,
-//! so the daemon's answer and the command's own are the same bytes. And it is rounded *down* once,
-//! when it is made from a score, by the rule of [`Score::percent`]: a share that prints as
-//! `0.699999` is below `--min 70%` and shows 69 %, in every format and in the overlay.
+//! `Ord` and `Hash`, so rows can be compared exactly. JSON preserves it exactly, so the daemon's
+//! answer and the command's own are the same bytes. And it is rounded *down* once, when it is made
+//! from a score, by the rule of [`Score::percent`]. So a share that prints as `0.699999` is below
+//! `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
 use std::time::Duration;
@@ -31,29 +31,29 @@ impl Fraction {
 
     const MILLION: u32 = 1_000_000;
 
-    /// The share as a score; `None` if it was too small to judge.
+    /// Returns the share as a score; `None` if it is too small to judge.
     pub fn score(self) -> Option<Score> {
         self.0
             .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
     }
 
-    /// Whether a score reaches this least share; every score reaches [`Self::NONE`].
+    /// Returns whether a score reaches this least share; every score reaches [`Self::NONE`].
     pub fn accepts(self, score: Score) -> bool {
         self.score().is_none_or(|least| score >= least)
     }
 
-    /// Whether it is [`Self::NONE`].
+    /// Returns whether it is [`Self::NONE`].
     #[allow(clippy::trivially_copy_pass_by_ref)] // for serde
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The share in millionths, 0..=1,000,000.
+    /// Returns the share in millionths, 0..=1,000,000.
     pub const fn millionths(self) -> Option<u32> {
         self.0
     }
 
-    /// The share as it is written: `0.970000`.
+    /// Returns the share in its written form: `0.970000`.
     pub fn digits(self) -> Option<[u8; 8]> {
         let mut rest = self.0?;
         let mut digits = *b"0.000000";
@@ -65,13 +65,13 @@ impl Fraction {
         Some(digits)
     }
 
-    /// A share in millionths; more than a million counts as a million.
+    /// Creates a share of this many millionths; more than a million counts as a million.
     pub fn from_millionths(millionths: u32) -> Self {
         Self(Some(millionths.min(Self::MILLION)))
     }
 
-    /// Whole percents, rounded down; 100 only for `identical`. Equals [`Score::percent`] of the
-    /// score this fraction was made of.
+    /// Returns whole percents, rounded down; 100 only for `identical`. Equals [`Score::percent`] of
+    /// the score that this fraction was made of.
     pub fn percent(self, identical: bool) -> Option<u8> {
         let percent = (self.0? / (Self::MILLION / 100)) as u8;
         Some(if identical { 100 } else { percent.min(99) })
@@ -92,7 +92,7 @@ impl From<Option<Score>> for Fraction {
     }
 }
 
-/// Six decimals, or nothing at all for "too small to judge".
+/// Formats six decimals, or nothing for "too small to judge".
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.digits().map_or(Ok(()), |digits| {
@@ -122,15 +122,15 @@ impl<'de> Deserialize<'de> for Fraction {
                 "{value} is not a share between 0 and 1"
             )));
         }
-        // Neighbouring millionths are far apart for a float, so rounding finds the number that was
-        // written.
+        // Neighbouring millionths are far apart for a float, so rounding restores the written
+        // number.
         Ok(Self::from_millionths(
             (value * f64::from(Self::MILLION)).round() as u32,
         ))
     }
 }
 
-/// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
+/// Parses a share: `70%`, `70` and `.7` are equal; a bare number up to 1 is a fraction.
 pub fn share(text: &str) -> Result<Fraction, String> {
     let (number, is_percent) = match text.strip_suffix('%') {
         Some(number) => (number, true),
@@ -149,7 +149,7 @@ pub fn share(text: &str) -> Result<Fraction, String> {
     Ok(Fraction::from_millionths(millionths.round() as u32))
 }
 
-/// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
+/// Parses a duration: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -170,7 +170,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
 }
 
-/// A number of bytes in words: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
+/// Parses a number of bytes: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = "not a size such as 4096, 10K (10 x 1024) or 1.5MB (1,500,000)";
     let digits = text
@@ -197,7 +197,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok(bytes.round() as u64)
 }
 
-/// Digits with at most one point among them; no sign, no exponent, no `inf`.
+/// Parses digits with at most one decimal point; no sign, no exponent, no `inf`.
 pub fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if plain && text.bytes().any(|b| b.is_ascii_digit()) {

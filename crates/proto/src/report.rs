@@ -1,14 +1,14 @@
 //! The JSON documents: `--format json` and `jsonl`, and the overlay's `.report.json`.
 //!
-//! A document is one object: what it is (`schema`, `version`, `command`), what was asked
-//! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and,
-//! last, the errors and the digest of all before ([`crate::seal`]). It is written row by row, each
-//! on a line of its own: `grep` and `diff` work on it, and a million pairs need no million rows in
-//! memory. `jsonl` is the same without the brackets and the digest: the header object, then each
-//! row on a line, then `{"error":…}` lines.
+//! A document is one object. Its fields are the identity (`schema`, `version`, `command`), the
+//! question (`parameters`), and the limits of the answer (`fresh`, `pending`, `total`, `shown`).
+//! Then come the rows, and finally the errors and the digest of everything before
+//! ([`crate::seal`]). Each row is written on its own line. So `grep` and `diff` work on it, and a
+//! million pairs need no million rows in memory. `jsonl` lacks the brackets and the digest: it is
+//! the header object, then one row per line, then `{"error":…}` lines.
 //!
-//! This module is here and not in the command line because the daemon must print the very bytes of
-//! `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
+//! This module is in this crate because the daemon must print the same bytes as `resemble find FILE
+//! --format json`. It does so for readers of `.similar/.report.json`.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use crate::number::Fraction;
 use crate::path::PathText;
 use crate::seal::{self, Sealing};
 
-/// What the rows of a document are called: `"results"`, `"pairs"`, `"roots"` …
+/// The name of the rows in a document: `"results"`, `"pairs"`, `"roots"` …
 pub type RowsName = &'static str;
 
 /// The first fields of a document.
@@ -36,7 +36,7 @@ pub struct Head<'a, P> {
 }
 
 impl<'a, P: Serialize> Head<'a, P> {
-    /// The head of the answer to `command` with these parameters.
+    /// Creates the head of the answer to `command` with these parameters.
     pub const fn new(command: &'a str, parameters: P, header: Header) -> Self {
         Self {
             schema: crate::SCHEMA,
@@ -47,7 +47,7 @@ impl<'a, P: Serialize> Head<'a, P> {
         }
     }
 
-    /// The head of a document that was written by `version` of this program.
+    /// Creates the head of a document that `version` of this program wrote.
     pub(crate) const fn saved(
         schema: u32,
         version: &'a str,
@@ -65,7 +65,7 @@ impl<'a, P: Serialize> Head<'a, P> {
     }
 }
 
-/// The `parameters` of a find document: everything that changes the answer.
+/// The `parameters` of a find document: everything that affects the answer.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindParameters {
@@ -74,16 +74,16 @@ pub struct FindParameters {
     /// `--in`, as the user named it; empty: the daemon's roots.
     #[serde(rename = "in")]
     pub within: Vec<PathText>,
-    /// What the measures are about.
+    /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Whether the rows that the listing rule leaves out are there.
+    /// True if rows that the listing rule drops are included.
     #[serde(default)]
     pub all: bool,
-    /// The relations that rows have, if some were asked for.
+    /// The relations of the rows, if some were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// The parameters that all questions about similar files have.
+    /// The common parameters of all questions about similar files.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
@@ -96,28 +96,28 @@ pub struct PairsParameters {
     pub dirs: Vec<PathText>,
     /// The score that rows are sorted by.
     pub score: PairScore,
-    /// What the measures are about.
+    /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// Whether each two of several identical files have a row.
+    /// True if each two of several identical files have a row.
     #[serde(default)]
     pub all: bool,
-    /// The relations that rows have, if some were asked for.
+    /// The relations of the rows, if some were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
     /// The order of rows.
     #[serde(default, skip_serializing_if = "PairOrder::is_score")]
     pub order: PairOrder,
-    /// The parameters that all questions about similar files have.
+    /// The common parameters of all questions about similar files.
     #[serde(flatten)]
     pub common: CommonParameters,
 }
 
-/// Parameters of all questions about similar files.
+/// The common parameters of all questions about similar files.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonParameters {
-    /// The least score; `null`: none was asked for.
+    /// The least score; `null` if none was requested.
     pub min: Fraction,
     /// The least number of shared bytes.
     pub min_shared: u64,
@@ -129,17 +129,17 @@ pub struct CommonParameters {
     pub exclude: Vec<String>,
     /// The most rows; `null`: no limit.
     pub top: Option<u64>,
-    /// Whether the measures were computed on the bytes and not estimated.
+    /// True if the measures were computed from the bytes, not estimated.
     pub exact: bool,
     /// The id of the parameters of chunking and sampling.
     pub params: String,
 }
 
 impl CommonParameters {
-    /// The least number of shared bytes of a relation, unless another number is asked for.
+    /// The default of the least number of shared bytes of a relation.
     pub const MIN_SHARED: u64 = 256;
 
-    /// The parameters of a question that asks for nothing in particular.
+    /// Returns the default parameters of a question.
     pub fn plain(params: &resemble_core::Params) -> Self {
         Self {
             min: Fraction::NONE,
@@ -154,7 +154,7 @@ impl CommonParameters {
     }
 }
 
-/// Writes a whole document of one list.
+/// Writes an entire document of one list.
 pub fn write_json<P: Serialize, R: Serialize>(
     out: &mut dyn Write,
     head: &Head<'_, P>,
@@ -171,13 +171,13 @@ pub fn write_json<P: Serialize, R: Serialize>(
     document.close(errors)
 }
 
-/// Writes a value on a line of its own.
+/// Writes a value on its own line.
 pub fn json_line<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-/// Writes `{"error":…}` on a line of its own.
+/// Writes `{"error":…}` on its own line.
 pub fn write_error_line(out: &mut dyn Write, error: &SoftError) -> io::Result<()> {
     #[derive(Serialize)]
     struct ErrorLine<'a> {
@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn open(out: &'a mut dyn Write, head: &impl Serialize) -> io::Result<Self> {
         let head = serde_json::to_vec(head)?;
         let mut out = Sealing::new(out);
-        // Everything but its closing brace.
+        // Writes everything but the closing brace.
         out.write_all(&head[..head.len() - 1])?;
         Ok(Self { out, rows: false })
     }
@@ -240,8 +240,9 @@ impl Lists for Writer<'_> {
     }
 }
 
-/// What `resemble find FILE --format json` prints for one file and its answer from the whole index:
-/// the bytes of the overlay's `.report.json`. If the answer is cut, it is what `--top` prints.
+/// Returns the output of `resemble find FILE --format json` for one file and its answer from the
+/// entire index. These are the bytes of the overlay's `.report.json`. A cut answer is printed as
+/// with `--top`.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,

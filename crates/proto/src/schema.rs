@@ -1,4 +1,4 @@
-//! Schemas of what is written by hand: shares, paths alone, relations.
+//! Schemas of the types that are serialized by hand: shares, bare paths, relations.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ schema_of!(
     json_schema!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 })
 );
 
-// A path that is no field of its own; see [`crate::path`].
+// A bare path, which is no field of its own; see [`crate::path`].
 schema_of!(
     PathText,
     json_schema!({

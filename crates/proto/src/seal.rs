@@ -1,7 +1,7 @@
 //! The digest at the end of a report.
 //!
-//! A report is read back months later, from disks that rot and mails that cut. The last bytes of
-//! one are the digest of all bytes before them, so that a byte that changed is noticed.
+//! A report may be read months later, from failing disks or truncated mails. Its last bytes are the
+//! digest of all bytes before them, so any changed byte is detected.
 //!
 //! ```text
 //! JSON  …],"errors":[…],"digest":"HEX"}\n
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use resemble_core::ContentDigest;
 use resemble_core::hash::content::{ContentHasher, digest};
 
-/// What stands around the digest of one kind of report.
+/// The text before and after the digest of one kind of report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
     before: &'static str,
@@ -35,7 +35,7 @@ pub const PAGE: Seal = Seal {
     after: " -->\n",
 };
 
-/// Why a report is not what was written.
+/// The reason why a report is not in its written state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenSeal {
     /// It does not end with a digest.
@@ -45,7 +45,7 @@ pub enum BrokenSeal {
 }
 
 impl Seal {
-    /// Checks that a report ends with the digest of what stands before.
+    /// Checks that a report ends with the digest of the bytes before.
     pub fn check(self, report: &[u8]) -> Result<(), BrokenSeal> {
         let rest = report.strip_suffix(self.after.as_bytes());
         let (rest, stored) = rest
@@ -80,7 +80,7 @@ impl<'a> Sealing<'a> {
         Self { out, hasher }
     }
 
-    /// Writes the digest of all that was written.
+    /// Writes the digest of all written bytes.
     pub fn seal(self, seal: Seal) -> io::Result<()> {
         let digest: ContentDigest = self.hasher.finish();
         write!(self.out, "{}{digest}{}", seal.before, seal.after)

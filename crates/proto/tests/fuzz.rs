@@ -1,4 +1,4 @@
-//! Lines of the protocol that nobody wrote. The samples are those of docs/protocol.md.
+//! Random lines of the protocol. The samples are those of docs/protocol.md.
 
 #![allow(clippy::unwrap_used)] // what fails here fails the test
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// The lines of one side in the page.
+/// Returns the lines of one side in the page.
 fn lines(side: &str) -> Vec<Vec<u8>> {
     let lines = PAGE.lines().filter_map(|line| line.strip_prefix(side));
     let lines: Vec<_> = lines.map(|line| line.as_bytes().to_vec()).collect();
@@ -18,7 +18,7 @@ fn lines(side: &str) -> Vec<Vec<u8>> {
     lines
 }
 
-/// What is understood says the same when it is said again.
+/// Decodes a line; encoding the value and decoding it again must give the same value.
 fn takes<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(line: &[u8]) -> bool {
     let Ok(value) = decode::<T>(line) else {
         return false;
@@ -59,7 +59,7 @@ fn answers() {
     fuzz("answers", 20_000, samples, &mut takes);
 }
 
-/// However a stream is cut into pieces, its lines are the same, and none is longer than allowed.
+/// The lines of a stream do not depend on its pieces, and none is longer than allowed.
 #[test]
 fn streams() {
     const LIMIT: usize = 300;

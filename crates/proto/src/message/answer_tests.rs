@@ -1,4 +1,4 @@
-//! Messages byte for byte: what these tests say is the protocol.
+//! Messages byte for byte: these tests define the protocol.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `covered`: can a directory go?
+//! `covered`: checks whether a directory can be deleted.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,16 @@ use crate::path::{PathText, fields};
 /// `covered`: the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredRequest {
-    /// The directory that is to go, absolute.
+    /// The directory to be deleted, absolute.
     pub dir: PathText,
-    /// Where its files must have equals, absolute; what lies inside `dir` does not count.
+    /// The directories that must hold equals of its files, absolute. Files inside `dir` do not
+    /// count.
     pub by: Vec<PathText>,
-    /// Whether an equal that only a catalogue has, known by its digest, covers too.
+    /// True if an equal in a catalogue, identified by its digest, also covers a file.
     #[serde(default)]
     pub by_digest: bool,
-    /// The most memory to use for near copies, in bytes; where it is not enough, all files are
-    /// looked at several times.
+    /// The most memory to use for near copies, in bytes. If it is too small, all files are compared
+    /// in several passes.
     #[serde(default)]
     pub memory: Option<u64>,
 }
@@ -31,8 +32,8 @@ pub struct MissingRow {
     pub path: PathText,
     /// Its size in bytes; 0 if it is not a regular file.
     pub size: u64,
-    /// Why it is not covered: `no equal file`, `its equal changed`, `only a catalogue has its
-    /// equal`, `symbolic link`, `fifo` or another type, `cannot be read: …`.
+    /// The reason: `no equal file`, `its equal changed`, `only a catalogue has its equal`,
+    /// `symbolic link`, `fifo` or another type, `cannot be read: …`.
     pub reason: String,
 }
 
@@ -46,9 +47,9 @@ pub struct NearRow {
     /// The file that resembles it most.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
-    /// How much of the file is in the other.
+    /// The share of the file that is in the other.
     pub a_in_b: Fraction,
-    /// How much of the other is in the file.
+    /// The share of the other that is in the file.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
@@ -75,22 +76,22 @@ pub struct CoverPair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Whether everything is covered: exit code 0.
+    /// True if everything is covered: exit code 0.
     pub covered: bool,
-    /// Entries of the directory that had to be covered: files, links, special files.
+    /// Entries of the directory that must be covered: files, links, special files.
     pub files: u64,
     /// Bytes of its regular files.
     pub bytes: u64,
     /// Files without an equal, by path. Near copies are among them.
     pub missing: Vec<MissingRow>,
-    /// Those of `missing` that resemble a file in a directory of `by`: not safe.
+    /// The `missing` files that resemble a file in a directory of `by`; they are not safe.
     pub near: Vec<NearRow>,
     /// Files that are covered only by a hard link of the same inode.
     pub linked: Vec<CoverPair>,
     /// Files that are covered by another file with equal bytes.
     #[serde(default)]
     pub copies: Vec<CoverPair>,
-    /// Files that are equal by digest to one that only a catalogue has: no bytes were compared.
+    /// Files whose only equal, by digest, is in a catalogue: no bytes were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recorded: Vec<CoverPair>,
 }
@@ -99,7 +100,7 @@ pub struct Coverage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoveredPart {
-    /// Totals; first.
+    /// The totals; sent first.
     Summary {
         /// See [`Coverage`].
         covered: bool,
@@ -116,7 +117,7 @@ pub enum CoveredPart {
     Linked(CoverPair),
     /// A file that is covered by another file.
     Copy(CoverPair),
-    /// A file that is equal by digest to one that only a catalogue has.
+    /// A file whose only equal, by digest, is in a catalogue.
     Recorded(CoverPair),
 }
 

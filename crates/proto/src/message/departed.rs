@@ -1,26 +1,27 @@
-//! `lost`: what the daemon itself saw go.
+//! `lost`: the removals that the daemon itself observed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::{PathText, fields};
 
-/// Where what was at these paths went.
+/// Finds the present places of the former contents of these paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRequest {
-    /// Absolute.
+    /// The absolute paths.
     pub paths: Vec<PathText>,
 }
 
-/// What is known of a path that went. A path of which nothing is known has no row.
+/// The record of a removed path. An unknown path has no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartedRow {
-    /// The path that was asked about.
+    /// The path in question.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// When it was seen that it went, in seconds since 1970.
+    /// When its removal was observed, in seconds since 1970.
     pub gone: i64,
-    /// It was renamed, and may have been edited since; else the places have just its bytes.
+    /// True if it was renamed, and may have been edited since; else the places have exactly its
+    /// bytes.
     pub renamed: bool,
-    /// Where it is now, by path: files, members of archives, or the directory that it is.
+    /// The present places, by path: files, members of archives, or the renamed directory.
     pub places: Vec<PathText>,
 }

@@ -15,13 +15,13 @@ pub struct DirsRequest {
     pub scope: Scope,
     /// Only pairs with this directory.
     pub of: Option<PathText>,
-    /// Only pairs whose larger containment is at least this; none: one half.
+    /// Only pairs whose larger containment is at least this; absent: one half.
     pub min: Fraction,
     /// The least number of shared bytes; absent: 256.
     pub min_shared: Option<u64>,
     /// The most rows to send.
     pub top: Option<u64>,
-    /// The most memory to use, in bytes; where it is not enough, the disk is used.
+    /// The most memory to use, in bytes; beyond that the disk is used.
     pub memory: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct DirRow {
     pub a_in_b: Fraction,
     /// The share of the bytes of b's files that is in files of a.
     pub b_in_a: Fraction,
-    /// Bytes that both have. Further copies inside one of the directories add nothing.
+    /// The shared bytes. Further copies inside one of the directories add nothing.
     pub shared_bytes: u64,
     /// Files below a.
     pub files_a: u64,
@@ -49,15 +49,15 @@ pub struct DirRow {
     pub bytes_a: u64,
     /// Bytes below b.
     pub bytes_b: u64,
-    /// An estimate of two files is part of the figures; else they are those of the contents. In
-    /// JSON only if true.
+    /// True if the figures include an estimate of two files; otherwise they were measured. In JSON
+    /// only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// Where the figures lie, if an estimate is part of them and such estimates are not very many;
-    /// else absent. There is no resemblance of directories.
+    /// The interval of the figures, if they include estimates and not too many. Else absent. There
+    /// is no resemblance of directories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// Whether every file of each has an equal in the other. In JSON only if true.
+    /// True if every file of each has an equal in the other. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }

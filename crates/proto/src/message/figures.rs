@@ -1,4 +1,4 @@
-//! What rows say of two files: how they relate, and in what figures.
+//! The figures of two files in rows: their relation and measures.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use strum::IntoStaticStr;
 
 use crate::number::Fraction;
 
-/// What containments and resemblance are shares of.
+/// The unit of containments and resemblance.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasureUnit {
-    /// Words in common runs of at least five, of two texts; bytes of anything else.
+    /// Words in common runs of at least five, for two texts; bytes for other contents.
     #[default]
     Words,
     /// Bytes in common runs of at least 64.
@@ -26,7 +26,7 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
-    /// The word for it: `words`, `bytes`.
+    /// Returns the word for it: `words`, `bytes`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -53,13 +53,13 @@ impl From<MeasureUnit> for Unit {
     }
 }
 
-/// The date that a document states of itself.
+/// The date that a document states.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatedDate {
     /// Seconds since 1970, UTC.
     pub time: i64,
-    /// The property that says so, as its format names it: `dcterms:modified`, `ModDate`, `Date`.
+    /// The property with the date, as its format names it: `dcterms:modified`, `ModDate`, `Date`.
     pub source: String,
 }
 
@@ -72,19 +72,19 @@ impl From<DocumentDate> for StatedDate {
     }
 }
 
-/// When a file was changed last, and the date that it states: seconds since 1970, if known.
+/// The last change of a file, and the date that it states: seconds since 1970, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDates {
-    /// When it was changed last.
+    /// The time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<i64>,
-    /// The date that it states of itself.
+    /// The date that it states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<i64>,
 }
 
 impl FileDates {
-    /// Returns the dates of a file of the index. A time of 1970 or before is that of no change.
+    /// Returns the dates of an indexed file. A time of 1970 or before counts as unknown.
     pub fn of(changed: i64, stated: Option<i64>) -> Self {
         Self {
             changed: Some(changed).filter(|&seconds| seconds > 0),
@@ -93,15 +93,15 @@ impl FileDates {
     }
 }
 
-/// Which of two files is the newer one: by the dates that they state if both state one, else by
-/// when they were changed last.
+/// The newer of two files. The stated dates decide if both state one, else the times of the last
+/// changes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Newer {
-    /// The newer one; absent: both are as old, or that is not known.
+    /// The newer one; absent if both are equally old or it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<PairSide>,
-    /// What says so; absent with `newer`.
+    /// The source of the dates; absent together with `newer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer_by: Option<DatedBy>,
 }
@@ -130,25 +130,25 @@ impl Newer {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PairSide {
-    /// The first one: in `find` the file that is asked about.
+    /// The first one: in `find` the file in question.
     A,
     /// The second one.
     B,
 }
 
-/// What a date of a file is from.
+/// The source of a file's date.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum DatedBy {
-    /// The documents state it of themselves.
+    /// The documents state it.
     Document,
-    /// The files were changed last then.
+    /// The time of the file's last change.
     File,
 }
 
-/// Which layer gave the figures of a row.
+/// The layer that the figures of a row are from.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
@@ -159,54 +159,55 @@ pub enum Layer {
     /// The bytes as they are.
     #[default]
     Bytes,
-    /// Canonical text, because it says more than the bytes.
+    /// Canonical text, because it matches better than the bytes.
     Text,
 }
 
 impl Layer {
-    /// Whether it is the bytes. It takes a reference because `skip_serializing_if` passes one.
+    /// Returns whether it is the bytes. It takes a reference because `skip_serializing_if` passes
+    /// one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub fn is_bytes(&self) -> bool {
         *self == Self::Bytes
     }
 
-    /// The word in every output.
+    /// Returns the word in every output.
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// What is left of a row's score when text that many contents have counts for less.
+/// The score of a row after discounting the text that many contents have.
 ///
-/// The figures of a row, its place and its relation are those of the raw score. Where the two files
-/// share no common text, the discounted score is the raw one and both fields are absent.
+/// The figures, the place and the relation of a row are those of the raw score. If the two files
+/// share no common text, the scores are equal and both fields are absent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discount {
     /// The discounted score.
     #[serde(default, skip_serializing_if = "Fraction::is_none")]
     pub discounted: Fraction,
-    /// Why, for people: `61 % raw, 9 % after text found in 400 files`. Many rows say the same.
+    /// The reason, for people: `61 % raw, 9 % after text found in 400 files`. Many rows share it.
     #[serde(default, with = "shared_text", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reason: Option<Arc<str>>,
 }
 
-/// From where to where the figures of an estimate lie in 19 cases of 20. Rows stand in the order of
-/// the lower ends.
+/// The interval of an estimate's figures, which is right in 19 cases of 20. Rows are sorted by the
+/// lower ends.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EstimateInterval {
-    /// Of the share of a that is in b.
+    /// The interval of the share of a that is in b.
     pub a_in_b: [Fraction; 2],
-    /// Of the share of b that is in a.
+    /// The interval of the share of b that is in a.
     pub b_in_a: [Fraction; 2],
-    /// Of shared over union.
+    /// The interval of shared over union.
     pub resemblance: [Fraction; 2],
 }
 
 impl EstimateInterval {
-    /// The same pair seen from b.
+    /// Returns the same pair seen from b.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self {
@@ -232,26 +233,26 @@ impl From<Interval> for EstimateInterval {
     }
 }
 
-/// How two files relate, and what their figures are.
+/// The relation and the kind of figures of two files.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FiguresTold {
-    /// How they relate; `null` below every threshold.
+    /// The relation; `null` below every threshold.
     #[serde(default, with = "relation_word")]
     pub relation: Option<Relation>,
-    /// What the shares are of.
+    /// The unit of the shares.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// The figures are estimates; else they are those of the contents.
+    /// True if the figures are estimates, not measured.
     #[serde(default)]
     pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
 }
 
 impl FiguresTold {
-    /// The same of the two files the other way round.
+    /// Returns the same with the two files swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -269,7 +270,7 @@ mod shared_text {
     use serde::de::{Deserialize, Deserializer};
     use serde::ser::{Serialize, Serializer};
 
-    // The signature that serde's `with` asks for.
+    // The signature that serde's `with` requires.
     #[allow(clippy::ref_option)]
     pub(super) fn serialize<S: Serializer>(
         text: &Option<Arc<str>>,
@@ -285,14 +286,14 @@ mod shared_text {
     }
 }
 
-/// A relation as the word that the contract has for it, or `null`: `serde(with = "relation_word")`.
+/// Serializes a relation as its word in the contract, or `null`: `serde(with = "relation_word")`.
 #[allow(non_camel_case_types)] // named as a module would be; see [`crate::path::fields`]
 #[derive(Debug)]
 pub enum relation_word {}
 
 impl relation_word {
     /// Writes the word.
-    // The signature that serde's `with` asks for.
+    // The signature that serde's `with` requires.
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
     pub fn serialize<S: Serializer>(
         relation: &Option<Relation>,

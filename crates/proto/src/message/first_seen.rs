@@ -1,34 +1,34 @@
-//! When contents were first seen.
+//! The first sightings of contents.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::{PathText, fields};
 
-/// When what files have was first seen.
+/// Asks when the contents of files were first seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeenRequest {
-    /// Absolute.
+    /// The absolute paths.
     pub paths: Vec<PathText>,
 }
 
-/// When and as what a content was first seen, by what the index knows.
+/// The time and the path of the first sighting of a content, as recorded by the index.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeen {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub time: i64,
-    /// The name that the content had then, in its folder as that is called now. Of a member, the
-    /// archive that it lay in.
+    /// The name of the content at that time, in its folder under the folder's present path. For a
+    /// member, the path of its archive.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
 }
 
-/// A file of which that is known. A file of which it is not has no row.
+/// A file with a recorded first sighting. Other files have no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeenRow {
-    /// The path that was asked about.
+    /// The path in question.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// When and as what its content was first seen.
+    /// The first sighting of its content.
     pub first_seen: FirstSeen,
 }

@@ -19,34 +19,34 @@ pub struct GroupsRequest {
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Which groups are made. What is not asked for costs nothing.
+    /// The groups that are made. Others cost nothing.
     pub only: OnlyGroups,
-    /// Only links of these relations, whichever file is the first, and sets of identical files if
-    /// that is one of them; empty: all.
+    /// Only links of these relations, in either direction, and sets of identical files if that is
+    /// one of them; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
     /// Only the cluster of this file.
     pub of: Option<PathText>,
     /// With `of`: follow chains to all earlier and later versions.
     pub family: bool,
-    /// Only links whose larger containment is at least this; none: all links with a relation.
+    /// Only links whose larger containment is at least this; absent: all links with a relation.
     pub min: Fraction,
     /// The least number of shared bytes of a link; absent: 256.
     pub min_shared: Option<u64>,
-    /// How many contents may have a chunk or fingerprint before it is ignored.
+    /// The number of contents from which a chunk or fingerprint is ignored.
     pub degree: Degree,
-    /// The most memory to use, in bytes; where it is not enough, the disk is used.
+    /// The most memory to use, in bytes; beyond that the disk is used.
     pub memory: Option<u64>,
     /// The most sets, and the most clusters, to send.
     pub top: Option<u64>,
-    /// Compare the texts of documents and the members of archives too, where the index has them.
+    /// Compare also the texts of documents and the members of archives, where the index has them.
     #[serde(default = "crate::message::scope::yes")]
     pub text: bool,
-    /// What the measures of texts are shares of.
+    /// The unit of the measures of texts.
     pub unit: MeasureUnit,
 }
 
-/// Which groups are asked for.
+/// The groups that are requested.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -62,17 +62,17 @@ pub enum OnlyGroups {
     Identical,
 }
 
-/// When a chunk is ubiquitous (Forman et al. 2005, section 2.5).
+/// The rule for ubiquitous chunks (Forman et al. 2005, section 2.5).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degree {
-    /// If more than 1,000 contents have it, as everywhere.
+    /// More than 1,000 contents have it, as in every question.
     #[default]
     Usual,
-    /// If more than half of the files have it, as in the paper.
+    /// More than half of the files have it, as in the paper.
     Half,
-    /// If more contents than this have it.
+    /// More contents than this have it.
     Over(u32),
 }
 
@@ -90,8 +90,8 @@ pub struct GroupsSummary {
     pub set_files: u64,
     /// Bytes of all but one file of each set; holes of listed ones take nothing.
     pub overhead: u64,
-    /// How much of these bytes is in blocks that the files share already: their removal frees
-    /// nothing. In JSON only if it is some.
+    /// The part of these bytes in blocks that the files already share; removal does not free them.
+    /// In JSON only if it is not 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared_blocks: u64,
     /// Clusters of similar files.
@@ -102,19 +102,19 @@ pub struct GroupsSummary {
     pub cluster_bytes: u64,
     /// Links between similar files, including those from one cluster to another.
     pub links: u64,
-    /// Files that resemble members of clusters, but none of the centres, and so are in no cluster.
+    /// Files that resemble members of clusters, but none of the centres. They are in no cluster.
     #[serde(default)]
     pub loose: u64,
     /// Connected components of more than one content.
     pub components: u64,
     /// Chunks and fingerprints that were ignored because too many contents have them.
     pub ignored: u64,
-    /// What was not done as asked, with one sentence for each case: a component was solved on disk,
-    /// or split at a higher threshold.
+    /// Deviations from the request, one sentence each: a component was solved on disk, or split at
+    /// a higher threshold.
     pub notes: Vec<String>,
 }
 
-/// Files of equal bytes.
+/// Files with equal bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdenticalSet {
@@ -125,8 +125,8 @@ pub struct IdenticalSet {
     /// Their times of last change, in seconds since 1970, in the order of the paths.
     #[serde(default)]
     pub mtimes: Vec<i64>,
-    /// In the order of the paths a number for each file: those with the same one share their
-    /// blocks, as clones do; 0 shares with none of them. In JSON only if some do.
+    /// A number for each file, in the order of the paths. Files with the same number share their
+    /// blocks, like clones; 0 shares with none. In JSON only if some share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
     /// In the order of the paths the bytes that each file takes on its disk, at most its size. In
@@ -140,7 +140,7 @@ pub struct IdenticalSet {
 }
 
 impl IdenticalSet {
-    /// Bytes of all files but one, which is the one that takes most. Holes take nothing.
+    /// Returns the bytes of all files but one.
     pub fn overhead(&self) -> u64 {
         match self.allocated.iter().max() {
             Some(most) => self.allocated.iter().sum::<u64>() - most,
@@ -150,7 +150,7 @@ impl IdenticalSet {
         }
     }
 
-    /// Bytes of files that share the blocks of another one of the set.
+    /// Returns the bytes of files that share the blocks of another file of the set.
     pub fn shared_blocks(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let numbers = self.blocks.iter().enumerate();
@@ -165,17 +165,17 @@ impl IdenticalSet {
     }
 }
 
-/// What a cluster looks like.
+/// The shape of a cluster.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ClusterKind {
-    /// Two files that share.
+    /// Two files that share content.
     Pair,
     /// One file holds another, or most of several others.
     Contains,
-    /// All near to each other: versions of one text.
+    /// Files that are all near to each other: versions of one text.
     Versions,
     /// An archive or a mail that holds most of several others.
     Archive,
@@ -184,7 +184,7 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
-    /// The word of the contract.
+    /// Returns the word of the contract.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -194,16 +194,16 @@ impl ClusterKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// Stable: made of the centre's content, not of paths or order.
+    /// The stable id: made of the centre's content, not of paths or order.
     pub id: String,
-    /// What it looks like.
+    /// The shape of the cluster.
     pub kind: ClusterKind,
     /// The file that all members are compared with.
     #[serde(flatten, with = "fields::center")]
     pub center: PathText,
     /// Mean of the links' larger containments.
     pub average: Fraction,
-    /// The score of the worst pair of members: of those that are no link it is chosen by estimates.
+    /// The score of the worst pair of members. Among unlinked pairs it is selected by estimates.
     pub worst: Fraction,
     /// A link or the worst pair is an estimate. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -212,7 +212,7 @@ pub struct Cluster {
     pub bytes: u64,
     /// The id of the connected component. Clusters of one component are connected by links.
     pub component: String,
-    /// The archive or mail whose members these are; absent of files.
+    /// The archive or mail whose members these are; absent for files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Box<ClusterContainer>>,
     /// The centre first, then best first; `versions`: by time, newest last.
@@ -222,7 +222,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// For each member that is linked with the centre the bytes that both have.
+    /// Returns the shared bytes of each member that is linked with the centre.
     pub fn shared_with_center(&self) -> impl Iterator<Item = (&PathText, u64)> {
         self.links.iter().filter_map(|link| {
             let other = match (link.a == self.center, link.b == self.center) {
@@ -251,24 +251,24 @@ pub struct ClusterContainer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // each is a mark of its own
 pub struct Member {
-    /// The file; of identical ones the least path.
+    /// The file; among identical ones the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// Its size.
     pub size: u64,
     /// Its time of last change, in seconds since 1970.
     pub mtime: i64,
-    /// The date that the document states of itself; absent if it states none.
+    /// The date that the document states; absent if it states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_date: Option<StatedDate>,
-    /// How much of it is in the centre.
+    /// The share of it that is in the centre.
     pub a_in_b: Fraction,
-    /// How much of the centre is in it.
+    /// The share of the centre that is in it.
     pub b_in_a: Fraction,
-    /// The figures are estimates; else they are those of the contents. In JSON only if true.
+    /// True if the figures are estimates, not measured. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
     /// The newest of `versions`. In JSON only if true.
@@ -278,7 +278,7 @@ pub struct Member {
     /// JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub older_than_held: bool,
-    /// How many files have these bytes, itself counted.
+    /// The number of files with these bytes, including itself.
     #[serde(default)]
     pub copies: u64,
     /// The beginning of the digest of its bytes: the id of a cluster around it.
@@ -287,26 +287,26 @@ pub struct Member {
     /// It is an archive or a mail, which holds others. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_others: bool,
-    /// The name of its owner, or the owner's number if it has no name; absent where the command has
-    /// not looked.
+    /// The name of its owner, or the owner's number if it has no name. Absent if the command has
+    /// not looked it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
 impl Cluster {
-    /// Whether all members state a date: then `newest`, and the order of `versions`, go by these.
-    /// Else they go by the times of the files.
+    /// Returns whether all members state a date. If so, these dates determine `newest` and the
+    /// order of `versions`; otherwise the times of the files do.
     pub fn has_stated_dates(&self) -> bool {
         self.members
             .iter()
             .all(|member| member.document_date.is_some())
     }
 
-    /// Marks members whose stated dates contradict the chain of versions: of two that are linked
+    /// Marks members whose stated dates contradict the chain of versions. Of two linked members,
     /// the one that holds the other whole, and more, states an older date.
     #[must_use]
     pub fn with_contradictions(mut self) -> Self {
-        // Files that are not identical have less than all in common, by as little as can be said.
+        // Files that are not identical share less than everything, by at least the last digit.
         let is_whole = |share: Fraction| share.millionths() >= Some(999_999);
         for link in self.links.iter().filter(|link| !link.estimate) {
             let (held, holder) = match (is_whole(link.a_in_b), is_whole(link.b_in_a)) {
@@ -332,14 +332,14 @@ impl Cluster {
 }
 
 impl Member {
-    /// When its file was changed last, and the date that it states.
+    /// Returns the time of the last change of its file, and the date that it states.
     pub fn dates(&self) -> (i64, Option<&StatedDate>) {
         (self.mtime, self.document_date.as_ref())
     }
 }
 
-/// The times that say which of some files is the newest: the dates that they state if all state
-/// one, else when the files were changed last. Each file is given with both.
+/// Returns the times that decide which file is the newest. These are the stated dates if all files
+/// state one, else the times of their last changes. Each file is given with both.
 pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
     let files: Vec<_> = files.into_iter().collect();
     let stated = files.iter().map(|(_, stated)| stated.map(|date| date.time));
@@ -357,28 +357,27 @@ pub struct Link {
     /// The other.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// How much of a is in b.
+    /// The share of a that is in b.
     pub a_in_b: Fraction,
-    /// How much of b is in a.
+    /// The share of b that is in a.
     pub b_in_a: Fraction,
-    /// Bytes of the smaller file that are in common runs; of an estimate those that common chunks
-    /// prove.
+    /// Bytes of the smaller file in common runs; for an estimate those that common chunks prove.
     pub shared_bytes: u64,
-    /// The figures are estimates; else they are those of the contents. In JSON only if true.
+    /// True if the figures are estimates, not measured. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// Where the figures lie, if they are estimates of two files; else absent.
+    /// The interval of the figures, if they are estimates of two files; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,
-    /// Which layer the figures are from. In JSON only if it is not the bytes.
+    /// The layer of the figures. In JSON only if it is not the bytes.
     #[serde(default, skip_serializing_if = "Layer::is_bytes")]
     pub layer: Layer,
-    /// The larger containment after the discount for common text, where that makes a difference.
+    /// The larger containment after the discount for common text, if that differs.
     #[serde(flatten)]
     pub discount: Discount,
 }
 
-/// A row of `groups --order`: a path; similar files come next to each other.
+/// A row of `groups --order`: a path; similar files are adjacent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRow {
@@ -399,11 +398,11 @@ pub struct Groups {
     pub clusters: Vec<Cluster>,
 }
 
-/// A row of `groups` on the wire. A set or a cluster comes in pieces if it is large.
+/// A row of `groups` on the wire. A large set or cluster is sent in pieces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupsPart {
-    /// Totals; first.
+    /// The totals; sent first.
     Summary(Box<GroupsSummary>),
     /// A set, or its first files.
     Identical(IdenticalSet),
@@ -417,11 +416,11 @@ pub enum GroupsPart {
     Links(Vec<Link>),
 }
 
-/// The most paths in one row of the wire. A path has at most 4,096 bytes, and one in JSON, escaped
-/// and as base64, at most eight times as many: so a row stays below [`crate::frame::MAX_ANSWER`].
+/// The most paths in one row of the wire. A path has at most 4,096 bytes, and at most eight times
+/// as many in JSON, escaped and as base64. So a row stays below [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
-/// What a list says of the paths in the piece of this number.
+/// Returns the part of a list about the paths in the piece of this number.
 fn piece<T: Clone>(list: &[T], at: usize) -> Vec<T> {
     list.chunks(PIECE).nth(at).unwrap_or_default().to_vec()
 }

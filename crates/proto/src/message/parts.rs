@@ -1,8 +1,8 @@
-//! Answers of several lists.
+//! Answers with several lists.
 //!
 //! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire such an
-//! answer is a stream of tagged rows ([`Parts::Part`]), so that no line grows with the collection;
-//! in memory it is the struct itself, which is also what the JSON document shows.
+//! answer is a stream of tagged rows ([`Parts::Part`]), so no line grows with the collection. In
+//! memory it is the struct itself, which the JSON document shows, too.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,14 +14,14 @@ pub trait Parts: Default {
     /// One row on the wire.
     type Part: Serialize + DeserializeOwned;
 
-    /// Takes a row in; rows come in the order of [`Self::into_parts`].
+    /// Adds a row; rows arrive in the order of [`Self::into_parts`].
     fn add(&mut self, part: Self::Part);
 
-    /// The rows, in order; none grows with the size of the collection.
+    /// Returns the rows, in order; none grows with the size of the collection.
     fn into_parts(self) -> Vec<Self::Part>;
 }
 
-/// A list by itself has no totals: its items are the rows.
+/// A list alone has no totals: its items are the rows.
 impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     type Part = R;
 
@@ -34,14 +34,14 @@ impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     }
 }
 
-/// A whole answer of several lists in memory.
+/// An entire answer of several lists in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole<P> {
-    /// What holds for everything.
+    /// The facts that apply to the entire answer.
     pub header: Header,
     /// Totals and lists.
     pub body: P,
-    /// What could not be looked at, by path.
+    /// The paths that could not be read, sorted.
     pub errors: Vec<SoftError>,
 }
 
@@ -56,7 +56,7 @@ impl<R> From<Answer<R>> for Whole<Vec<R>> {
 }
 
 impl<P> Whole<P> {
-    /// The same answer with its lists in another form.
+    /// Returns the same answer with converted lists.
     pub fn map<Q>(self, form: impl FnOnce(P) -> Q) -> Whole<Q> {
         Whole {
             header: self.header,
@@ -67,7 +67,7 @@ impl<P> Whole<P> {
 }
 
 impl<P: Default> Whole<P> {
-    /// The answer to a question about nothing: complete, and empty.
+    /// Returns the answer to an empty question: complete, and empty.
     pub fn fresh() -> Self {
         Self {
             header: Header {
@@ -81,8 +81,8 @@ impl<P: Default> Whole<P> {
 }
 
 impl<P: Parts> Whole<P> {
-    /// The answer as rows for the wire. The header still counts the rows of the question, not the
-    /// parts.
+    /// Returns the answer as rows for the wire. The header still counts the rows of the question,
+    /// not the parts.
     pub fn into_answer(self) -> Answer<P::Part> {
         Answer {
             header: self.header,
@@ -91,7 +91,7 @@ impl<P: Parts> Whole<P> {
         }
     }
 
-    /// Puts the answer together again from the rows of the wire.
+    /// Joins the rows of the wire to an answer.
     pub fn from_answer(answer: Answer<P::Part>) -> Self {
         let mut body = P::default();
         for part in answer.rows {

@@ -24,12 +24,12 @@ pub enum PairRelation {
 }
 
 impl PairRelation {
-    /// Whether a row with this relation passes a filter. An empty one lets all pass.
+    /// Returns whether a row with this relation passes a filter. An empty filter accepts all.
     pub fn accept(filter: &[Self], relation: Option<Relation>) -> bool {
         filter.is_empty() || relation.is_some_and(|relation| filter.contains(&relation.into()))
     }
 
-    /// The same of two files of which neither is the first.
+    /// Does the same for two files in either direction.
     pub fn accept_either(filter: &[Self], relation: Option<Relation>) -> bool {
         Self::accept(filter, relation) || Self::accept(filter, relation.map(Relation::swapped))
     }

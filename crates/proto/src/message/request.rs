@@ -416,8 +416,8 @@ pub enum PairScore {
     /// The larger share of one file that is in the other.
     #[default]
     Containment,
-    /// What both have over what either has.
+    /// The common part over the union of both.
     Resemblance,
-    /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
+    /// The larger share of rare content; frames and boilerplate count less.
     Discounted,
 }

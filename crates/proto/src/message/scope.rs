@@ -1,11 +1,11 @@
-//! Which files a question is about.
+//! The files that a question is about.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::PathText;
 
-/// The files that take part in a question: as candidates and in the boilerplate statistics alike,
-/// so that the daemon, which knows more, and the command, which reads just these, agree.
+/// The files that take part in a question, both as candidates and in the boilerplate statistics. So
+/// the daemon, which has more files, and the command, which reads only these, agree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request
@@ -13,7 +13,7 @@ pub struct Scope {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<PathText>,
     /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
-    /// files, matched below the path of `within` (or root) that holds the file.
+    /// files. They are matched below the path of `within` (or the root) that holds the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
     /// Leaves out files whose path matches one of these globs, included or not.
@@ -24,7 +24,7 @@ pub struct Scope {
     pub min_size: u64,
 }
 
-/// A file as `stat` names it; meant for two processes on one machine at one time.
+/// A file identified by `stat`, for two processes on one machine at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub struct Inode {
     /// `st_dev`.
@@ -33,7 +33,7 @@ pub struct Inode {
     pub ino: u64,
 }
 
-/// What a request without the field `text` means.
+/// The default of the field `text` of a request.
 pub(crate) const fn yes() -> bool {
     true
 }

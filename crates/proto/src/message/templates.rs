@@ -1,4 +1,4 @@
-//! `templates`: text that is no evidence because the user says so.
+//! `templates`: text that the user declared to be no evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::message::Scope;
 use crate::number::Fraction;
 use crate::path::PathText;
 
-/// `templates mark`: what the members of a cluster, or these files, have in common is a template.
+/// `templates mark`: makes a template of the common content of a cluster or of these files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MarkRequest {
@@ -14,38 +14,39 @@ pub struct MarkRequest {
     pub files: Vec<PathText>,
     /// The id of a cluster that `groups` reports for the files of `scope`.
     pub cluster: Option<String>,
-    /// Where the cluster is; `within` empty: all roots of the daemon.
+    /// The scope of the cluster; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// A piece is part of the template if this share of the files have it; without a share, if all
+    /// A piece is part of the template if this share of the files has it; without a share, if all
     /// have it.
     pub share: Fraction,
     /// Its name for people.
     pub name: Option<String>,
 }
 
-/// A template. It is also the answer of `mark` and `unmark`: the template that is new, or gone.
+/// A template. It is also the answer of `mark` and `unmark`: the template that was added or
+/// removed.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateRow {
-    /// Made from the pieces: the same pieces have the same id.
+    /// The id, derived from the pieces: equal pieces have equal ids.
     pub id: String,
     /// Its name for people. In JSON only if it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many distinct contents it was made of.
+    /// The number of distinct contents that it was made of.
     pub files: u64,
-    /// The share of these that had to have a piece.
+    /// The least share of these that had to have a piece.
     pub share: Fraction,
-    /// The share of their bytes that it takes out.
+    /// The share of their bytes that it removes.
     pub template: Fraction,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: u64,
-    /// Bytes of its chunks, each once.
+    /// The bytes of its distinct chunks.
     pub bytes: u64,
-    /// How many fingerprints it has.
+    /// The number of its fingerprints.
     pub fingerprints: u64,
-    /// How many runs of five words.
+    /// The number of its runs of five words.
     #[serde(default)]
     pub shingles: u64,
     /// It was made with other parameters of chunking and has no effect. In JSON only if true.

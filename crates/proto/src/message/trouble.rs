@@ -1,4 +1,4 @@
-//! What could not be looked at, and why there is no answer.
+//! Errors: the paths that could not be read, and the reasons for a missing answer.
 
 use std::io;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::{PathText, fields};
 
-/// A file or directory that could not be looked at. The rest of the answer is valid.
+/// A file or directory that could not be read. The rest of the answer is valid.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SoftError {
     /// Its path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// What kind of trouble, for scripts.
+    /// The kind of error, for scripts.
     pub kind: SoftErrorKind,
-    /// What the system said, for people; without the path.
+    /// The message of the system, for people; without the path.
     pub message: String,
 }
 
 impl SoftError {
-    /// What was there when a question began to look, and could not be opened any more.
+    /// Returns the error of a path that vanished during a question.
     pub fn vanished(path: PathText) -> Self {
         Self {
             path,
@@ -29,7 +29,7 @@ impl SoftError {
         }
     }
 
-    /// A root that is not there: what is known of it stays.
+    /// Returns the error of an unreachable root, whose indexed files are kept.
     pub fn unreachable(root: PathText) -> Self {
         Self {
             path: root,
@@ -38,12 +38,12 @@ impl SoftError {
         }
     }
 
-    /// Whether something is missing that should be there.
+    /// Returns whether the answer may lack content because of it.
     pub fn is_trouble(&self) -> bool {
         self.kind != SoftErrorKind::LeftOut
     }
 
-    /// What the system said about a path.
+    /// Returns the error of the system for a path.
     pub fn of_io(path: PathText, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => SoftErrorKind::NotFound,
@@ -58,7 +58,7 @@ impl SoftError {
     }
 }
 
-/// An error of the system in words, without the number that Rust adds and that helps nobody.
+/// Returns an error of the system in words, without the number that Rust adds.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -67,40 +67,40 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// What kept a file from being looked at.
+/// The reason why a file could not be read.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoftErrorKind {
-    /// It does not exist, or vanished while it was looked at.
+    /// It does not exist, or vanished while it was read.
     NotFound,
     /// It could not be opened or read.
     Unreadable,
     /// It kept changing while it was read.
     Changing,
-    /// A document of which something could not be read.
+    /// A document with a part that could not be read.
     Unread,
-    /// A document of which something is left out on purpose. This is no trouble.
+    /// A document with a part that is left out on purpose. This is no error.
     LeftOut,
-    /// The index of a folder is being rebuilt: what was not read yet is missing.
+    /// The index of a folder is being rebuilt: files that are not read yet are missing.
     Rebuilding,
-    /// Anything else, and any kind that only a newer server knows.
+    /// Any other kind, including those that only a newer server knows.
     #[serde(other)]
     Other,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// For programs.
+    /// The kind, for programs.
     pub kind: FailureKind,
-    /// One sentence for people, with the remedy where there is one.
+    /// One sentence for people, with the remedy if there is one.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of this kind.
+    /// Creates a failure of this kind.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -126,12 +126,12 @@ pub enum FailureKind {
     NotIndexed,
     /// The time limit of a `sync` has passed.
     Timeout,
-    /// An order that cannot be followed as things are: a root inside a root, a mount point that is
-    /// not empty, nothing mounted.
+    /// A command that cannot be executed in the present state. Examples are a root inside a root, a
+    /// mount point that is not empty, or no mount at all.
     Refused,
-    /// The daemon is about to end.
+    /// The daemon is shutting down.
     ShuttingDown,
-    /// Trouble inside: the index cannot be read, the disk is full.
+    /// An internal error: the index cannot be read, or the disk is full.
     Internal,
     /// Any kind that only a newer server knows.
     #[serde(other)]
