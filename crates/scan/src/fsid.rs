@@ -1,17 +1,17 @@
-//! File systems: a name that survives a reboot.
+//! Names file systems so that the name survives a reboot.
 //!
-//! `st_dev` is a number the kernel hands out anew at each boot (and to each loop device, btrfs
-//! subvolume and tmpfs as it comes), so an index keyed by it would re-read everything after a
-//! reboot or, worse, take one file for another. The name is made of, in this order:
+//! The kernel assigns `st_dev` anew at each boot, and to each new loop device, btrfs subvolume and
+//! tmpfs. An index keyed by it would re-read everything after a reboot, or confuse two files. The
+//! name is the first available of:
 //!
-//! 1. the UUID that `/dev/disk/by-uuid` gives for the block device `st_dev`: stable wherever udev
-//!    runs, and the only stable thing xfs has (its `f_fsid` is the device number);
-//! 2. type and `f_fsid` of `statfs(2)`: ext4, btrfs, f2fs and others fold their UUID into it, a
-//!    tmpfs has one for its lifetime;
-//! 3. type and `st_dev`: better than nothing, and wrong at worst by reading again.
+//! 1. the UUID of the block device `st_dev` in `/dev/disk/by-uuid`. It is stable wherever udev
+//! runs. For xfs it is the only stable id, because `f_fsid` is the device number there;
+//! 2. the type and `f_fsid` of `statfs(2)`: ext4, btrfs, f2fs and others derive it from their UUID,
+//! and a tmpfs keeps one for its lifetime;
+//! 3. the type and `st_dev`: an error only causes files to be read again.
 //!
-//! Names are cached by `st_dev` for the length of one reconcile only: the number may belong to
-//! another file system after an unmount.
+//! Names are cached by `st_dev` only during one reconcile, because the number may be reused after
+//! an unmount.
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_index::FsId;
 
-/// Names of file systems, found once per `st_dev`.
+/// The names of file systems, determined once per `st_dev`.
 #[derive(Debug, Default)]
 pub struct FsIds {
     known: HashMap<u64, FsId>,
@@ -28,13 +28,13 @@ pub struct FsIds {
 }
 
 impl FsIds {
-    /// Forgets all names: `st_dev` may mean another file system by now.
+    /// Drops all names: `st_dev` may now mean another file system.
     pub fn clear(&mut self) {
         self.known.clear();
         self.uuids = None;
     }
 
-    /// The name of the file system that holds the open `fd`, whose `st_dev` is `dev`.
+    /// Returns the name of the file system that holds the open `fd`, whose `st_dev` is `dev`.
     pub fn id_of(&mut self, fd: BorrowedFd<'_>, dev: u64) -> FsId {
         if let Some(id) = self.known.get(&dev) {
             return id.clone();
@@ -61,7 +61,7 @@ impl FsIds {
     }
 }
 
-/// Device number to UUID for each link of such a folder; empty without one.
+/// Maps the device number of each link in such a folder to its UUID; empty without a folder.
 fn uuids_in(folder: &Path) -> HashMap<u64, String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return HashMap::new();
@@ -82,7 +82,7 @@ fn uuids_in(folder: &Path) -> HashMap<u64, String> {
         .collect()
 }
 
-/// Whether `path` is one of `excluded` or lies below one.
+/// Returns whether `path` is one of `excluded` or lies below one.
 pub(crate) fn is_under_any(path: &Path, excluded: &[PathBuf]) -> bool {
     excluded.iter().any(|e| {
         let (path, e) = (path.as_os_str().as_bytes(), e.as_os_str().as_bytes());

@@ -8,10 +8,10 @@
 //! 2. **Never `mmap`**: a file that is truncated while it is mapped kills the process.
 //! 3. **No more than the size seen at the start is read**. So a file that grows as fast as we read
 //!    ends, and a pseudo file of size 0 is empty. One more byte is requested, to notice growth.
-//! 4. **`stat` before and after.** If size, times or identity differ, the bytes may belong to no
-//!    state that the file ever had. A small file is then read again at once, a few times. A file
-//!    that keeps changing is returned as it is and marked *moving*. It has the `stat` of *before*,
-//!    so any later check sees a difference.
+//! 4. **`stat` before and after.** If size, times or identity differ, the file may never have had
+//! these bytes. A small file is then read again at once, a few times. A file that keeps changing is
+//! returned as it is and marked *moving*. It has the `stat` of *before*, so any later check sees a
+//! difference.
 //! 5. **Settling.** Equal times are no proof of equal bytes. A store through `mmap` is dated when
 //!    the page is written back (measured: up to 35 s later on ext4, never on tmpfs). A kernel
 //!    without multigrain timestamps dates two writes within a tick alike (up to 10 ms; 2 s on FAT).
@@ -153,7 +153,7 @@ pub struct Reader {
     may_assume: bool,
     /// The device and inode of the file that the next one replaces under its name.
     replaces: Option<(u64, u64)>,
-    /// Where paused readings are stored. `None`: readings are neither paused nor resumed.
+    /// The stored paused readings. `None`: readings are neither paused nor resumed.
     paused: Option<Arc<PausedReadings>>,
     /// True if the next file's presence in the page cache is to be checked.
     looks_at_cache: bool,

@@ -1,5 +1,4 @@
-//! What a reconcile has to do with [`Documents`]: it brings them contents, and writes what became
-//! of these.
+//! Connects a reconcile with [`Documents`]: passes contents to them and writes the outcomes.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
@@ -13,17 +12,17 @@ use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::ingest::target::{DocumentTurns, RootOptions};
 use crate::read::{Contents, FileRead};
 
-/// What took longer is written at once for good: it is not to be done again after a power cut.
+/// Outcomes that took longer are made durable at once: a power cut must not repeat them.
 const DEAR: Duration = Duration::from_secs(1);
 
-/// Names of a content that are looked at again, of one file and of several.
+/// The most names of a content that are checked again, for one file and for several.
 const FEW: usize = 16;
 
-/// Folders that have a queue of their own; further ones share them.
+/// The number of folders with a queue of their own; further ones share them.
 const FOLDERS: u64 = 256;
 
 impl Run<'_> {
-    /// Notes that a file is to be taken apart once it is in the index.
+    /// Schedules a file to be unpacked once it is in the index.
     pub(super) fn note_due(&mut self, path: &Path, root: &RootOptions, read: &FileRead) {
         if read.due {
             let owner = self.owner_of(path, root, read.stat.uid);
@@ -31,8 +30,8 @@ impl Run<'_> {
         }
     }
 
-    /// With whom a document shares the readers: where many users are served, its user; else the
-    /// topmost folder of its root that it lies in.
+    /// Returns the owner of a document, among which the readers are shared. If many users are
+    /// served it is the user, else the topmost folder in its root.
     fn owner_of(&self, path: &Path, root: &RootOptions, uid: u32) -> Owner {
         if self.options.documents == DocumentTurns::LaterByUser {
             return Owner(uid);
@@ -44,7 +43,7 @@ impl Run<'_> {
         Owner(u32::try_from(hash).unwrap_or_default())
     }
 
-    /// After a commit: what it brought waits for its turn, and what it says is settled.
+    /// Queues the documents of a finished commit, and settles its outcomes.
     pub(super) fn queue_documents(&mut self) -> Result<(), IngestError> {
         if !self.apart.looked.is_empty() {
             for content in self.apart.looked.drain(..) {
@@ -69,7 +68,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes into the batch what is known of the documents that were taken apart.
+    /// Adds the outcomes of unpacked documents to the batch.
     pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
         while let Some(taken) = self.documents.take_ready() {
             self.taken_apart(taken)?;
@@ -77,12 +76,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether the reconcile ends when all documents are taken apart.
+    /// Returns whether the reconcile ends only when all documents are unpacked.
     pub(super) fn waits_for_documents(&self) -> bool {
         self.options.documents == DocumentTurns::BeforeTheEnd
     }
 
-    /// Waits for all documents, unless that is for later.
+    /// Waits for all documents, unless they may finish later.
     pub(super) fn finish_documents(&mut self) -> Result<(), IngestError> {
         self.take_documents()?;
         self.commit()?;
@@ -119,7 +118,7 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Changed => {
-                // Whatever is there now is read, and waits for its own turn.
+                // The file that is there now is read, and queued itself.
                 self.documents.settle(content);
                 self.look_again(path);
                 for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {
@@ -132,7 +131,7 @@ impl Run<'_> {
             Outcome::Plain => NewLook::Plain,
             Outcome::Apart(parts) => {
                 if let Some(errno) = parts.scarce {
-                    // That nothing was found in it is no fact.
+                    // A failure to run the reader is not stored as a result.
                     self.report.error(&path, errno);
                 }
                 let known = self.pool.known();

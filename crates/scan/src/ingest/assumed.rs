@@ -1,4 +1,4 @@
-//! Files whose beginning was taken for what it was: see [`crate::read`], number 8.
+//! Files whose beginning was assumed to be unchanged: rule 8 of [`crate::read`].
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use resemble_index::{FileStat, FileState, FsId, ReadError, Snapshot};
 use super::target::{Cause, Scope, Target};
 use crate::read::LARGE;
 
-/// The large files that are unsettled, wherever they lie by now, and whether something of them is
-/// assumed.
+/// The unsettled large files by inode, wherever they are now. The value is true if a part of them
+/// is assumed.
 #[derive(Debug, Default)]
 pub(super) struct Assumed(BTreeMap<(FsId, u64), bool>);
 
 impl Assumed {
-    /// How many files there are of which something is assumed.
+    /// Returns the number of files with an assumed part.
     pub(super) fn len(&self) -> usize {
         self.0.values().filter(|&&is_assumed| is_assumed).count()
     }
 
-    /// Takes note of what a reading of a file was: `None`: it is settled, or has no content.
+    /// Records a reading of a file. `None`: it is settled, or has no content.
     pub(super) fn note(&mut self, stat: &FileStat, is_assumed: Option<bool>) {
         match is_assumed.filter(|_| stat.size >= LARGE) {
             Some(is_assumed) => drop(self.0.insert((stat.fs.clone(), stat.ino), is_assumed)),
@@ -27,8 +27,8 @@ impl Assumed {
         }
     }
 
-    /// A file was met that is unsettled and as it was. If somebody else read it, before a restart,
-    /// what that one assumed is not known.
+    /// Records an unsettled file that is unchanged. If it was read before a restart, that reader's
+    /// assumptions are unknown.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);
@@ -36,8 +36,8 @@ impl Assumed {
         }
     }
 
-    /// What is to be reconciled so that nothing is assumed any more. Files that are gone are
-    /// forgotten.
+    /// Returns the targets to reconcile so that nothing is assumed any more. Drops files that are
+    /// gone.
     pub(super) fn targets(&mut self, snapshot: &Snapshot) -> Result<Vec<Target>, ReadError> {
         let mut targets = Vec::new();
         let mut gone = Vec::new();

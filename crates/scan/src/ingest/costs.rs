@@ -1,4 +1,4 @@
-//! What it costs to read large files, so that nobody reads them all the time.
+//! Records the costs of reading large files, so that they are not read all the time.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use resemble_core::recent::Recent;
 
 use crate::walk::Stat;
 
-/// A reading that took less is not worth waiting for another one.
+/// Readings that took less are not recorded.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// Files that are remembered, about.
+/// The approximate number of recorded files.
 const MOST: usize = 4096;
 
 /// A file, by device and inode.
 type Inode = (u64, u64);
 
-/// How long the last readings of large files took, from the beginning to the end.
+/// The durations of complete readings of large files.
 #[derive(Debug)]
 pub(super) struct Costs {
     last: Recent<Inode, Duration>,
-    /// The turns that were taken of readings that are not at their end.
+    /// The time of the finished turns of incomplete readings.
     under_way: Recent<Inode, Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// A turn of reading a file took so long; `paused`: it was not the last.
+    /// Records the duration of one turn of a file. `paused`: more turns follow.
     pub(super) fn count(&mut self, file: &Stat, took: Duration, paused: bool) {
         let inode = (file.dev, file.ino);
         let before = self.under_way.get(&inode).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Costs {
         }
     }
 
-    /// How long the last reading of a file took; zero: not worth the mention.
+    /// Returns the duration of the last reading of a file; zero if it is negligible.
     pub(super) fn of(&mut self, file: Inode) -> Duration {
         self.last.get(&file).unwrap_or_default()
     }
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(costs.of(inode), Duration::ZERO);
         costs.count(&file, Duration::from_millis(500), false);
         assert_eq!(costs.of(inode), Duration::from_millis(2500));
-        // It has grown, and only that was read.
+        // It has grown, and only the new bytes were read.
         costs.count(&file, Duration::from_millis(3), false);
         assert_eq!(costs.of(inode), Duration::from_millis(3));
     }

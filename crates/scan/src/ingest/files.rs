@@ -1,4 +1,4 @@
-//! Comparing regular files with what the index has of them.
+//! Compares regular files with their indexed state.
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use super::verdict::{Verdict, decide, has_same_bytes, is_same_file};
 use crate::read::{ReadFailure, age, open_regular};
 use crate::walk::{OpenDir, Stat, means_absent};
 
-/// A regular file as it is now, and why it is looked at.
+/// A regular file in its present state, and the cause of the check.
 struct Sighting<'a> {
     place: &'a Place,
     path: &'a Path,
@@ -26,12 +26,12 @@ struct Sighting<'a> {
     row: FileStat,
     cause: Cause,
     read_now: bool,
-    /// The directory it was found in is being compared with all below.
+    /// True if its directory is being compared with everything below.
     all_below: bool,
 }
 
 impl Run<'_> {
-    /// A regular file. `listed`: as of an entry.
+    /// Compares a regular file. `listed` is as in `entry`.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn file(
         &mut self,
@@ -46,8 +46,8 @@ impl Run<'_> {
         self.report.progress.files += 1;
         self.bytes_seen += stat.size;
         let fs = match listed {
-            // Overlayfs shows files of several devices in one directory; the inode numbers of
-            // two of those may be equal.
+            // Overlayfs shows files of several devices in one directory, where inode numbers may
+            // collide.
             Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
             _ => {
                 let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
@@ -80,7 +80,7 @@ impl Run<'_> {
         }
     }
 
-    /// A file that the index has under this name.
+    /// Compares a file that the index has under this name.
     fn known_file(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         let unsettled = matches!(known.state, FileState::Unsettled(_));
@@ -94,7 +94,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // Whatever its state is, it is to be looked into.
+            // Whatever its state, it must be unpacked.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -119,7 +119,7 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// A file whose bytes are those that the index has, while its stat is another.
+    /// Records a file whose bytes are indexed, but with another stat.
     fn touched(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         match may_be_read(seen.place, path) {
@@ -139,8 +139,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A file that the index does not have under this name, where another may be, `there`: it is
-    /// new, or has come here from another name.
+    /// Records a file that the index does not have under this name; `there` is the indexed entry,
+    /// if any. The file is new, or was moved here.
     fn other_file(
         &mut self,
         seen: &Sighting<'_>,
@@ -188,12 +188,11 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Whether a file is one that the index has under another name, and need not be read.
+    /// Returns whether the index has the file under another name, so that it need not be read.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
-        // Each name of a file that cannot be read would take a round of its own, and there are few
-        // rounds.
+        // Each name of an unreadable file would need its own round, and the rounds are few.
         let unreadable = matches!(moved.state, FileState::Unreadable(_))
             && has_same_bytes(moved, row)
             && same_change
@@ -234,8 +233,8 @@ impl Run<'_> {
         }
     }
 
-    /// Names of a file that are gone go before its inode has other bytes under another name: that
-    /// may be another file, which got the number of the inode.
+    /// Removes the lost names of a file before its inode gets other bytes under another name. The
+    /// inode may have been reused for another file.
     fn names_gone(&mut self, file: &FileRow) -> Result<(), IngestError> {
         for path in self.snapshot.paths(file.id)? {
             let is_gone = self.place(&path)?.is_some_and(|place| {
@@ -249,8 +248,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether what was heard of a name explains why the inode behind it changed. Whatever else
-    /// was done to it was heard, too, if each of its names is known: `new` of them only now.
+    /// Returns whether reported events on a name explain the change of its inode. That requires
+    /// that all its names are known, of which `new` are known only now. Then every other change
+    /// would have been reported, too.
     fn is_explained(
         &self,
         known: &FileRow,
@@ -266,7 +266,7 @@ impl Run<'_> {
         Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
     }
 
-    /// Records a file that its root leaves out for its size, unless that is what is known of it.
+    /// Records a file that its root excludes by size, unless that is already recorded.
     fn too_large(&mut self, path: &Path, stat: FileStat, known: Option<&FileRow>, most: ByteLen) {
         self.assumed.note(&stat, None);
         let reason = format!("larger than {} bytes, the most of its root", most.0);
@@ -283,7 +283,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a content has yet to be looked into.
+    /// Returns whether a content must still be unpacked.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
@@ -293,8 +293,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Whether a file that was nothing to take apart is by its new name: editors make a document
-    /// under another one.
+    /// Returns whether a file can be unpacked only by its new name. Editors create documents under
+    /// another name.
     fn is_another_kind(
         &self,
         place: &Place,
@@ -317,8 +317,8 @@ impl Run<'_> {
         Ok(row.is_some_and(|row| row.look == Look::Plain))
     }
 
-    /// If the path is an ignore file that counts, what it rules is compared anew, unless that is
-    /// just being done.
+    /// If the path is an active ignore file, schedules another comparison of its subtree. Does
+    /// nothing if that comparison is already running.
     pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
         let name = path.file_name();
         if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))

@@ -1,11 +1,11 @@
-//! What is not looked at: what a root leaves out, names whose `stat` fails, and directories that
-//! cannot be listed.
+//! Records gaps: exclusions of a root, names whose `stat` fails, and directories that cannot be
+//! listed.
 //!
-//! 1. **It is kept**, in the place of what was known, so that an answer can say what it does not
-//!    cover. A directory that may not be listed has nothing below it in the index, even if its
-//!    names can be opened by who knows them: a scan would not find those.
-//! 2. **What fails for now** (no descriptors, an error of a disk) keeps what is known below.
-//! 3. **It ends** when the directory is listed again, or its name is found to be something else.
+//! 1. **A gap is stored** in place of the entry, so that an answer can report it. An unlistable
+//! directory has nothing below it in the index, even if its known names can be opened. A scan would
+//! not find those.
+//! 2. **A transient failure** (no descriptors, a disk error) keeps the indexed entries below.
+//! 3. **A gap ends** when the directory is listed again, or the name is another kind of entry.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +21,7 @@ use super::visit::{OFTEN, Visit};
 use crate::walk::means_denied;
 
 impl Run<'_> {
-    /// A directory that cannot be listed: it is there.
+    /// Records a directory that exists but cannot be listed.
     pub(super) fn unlisted(
         &mut self,
         place: &Place,
@@ -47,7 +47,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps why a directory could not be listed, unless that is known.
+    /// Stores the reason why a directory could not be listed, unless it is already stored.
     pub(super) fn set_unlisted(
         &mut self,
         path: &Path,
@@ -66,8 +66,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes what was read below directories that may not be listed: a name may have been heard
-    /// of before that was found.
+    /// Removes indexed entries below directories that may not be listed. An event may have reported
+    /// a name before that was known.
     pub(super) fn empty_denied(&mut self) -> Result<(), IngestError> {
         for dir in std::mem::take(&mut self.denied) {
             for (name, _) in self.snapshot.list(&dir)? {
@@ -78,8 +78,8 @@ impl Run<'_> {
         self.commit()
     }
 
-    /// Whether a directory above a path may not be listed. One that may be by now is looked at
-    /// again.
+    /// Returns whether a directory above a path may not be listed. A directory that may be listed
+    /// by now is checked again.
     pub(super) fn is_below_denied(
         &mut self,
         place: &Place,
@@ -108,7 +108,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Keeps what the rules of the root leave out of a listing.
+    /// Stores the names that the rules of the root exclude from a listing.
     pub(super) fn leave_out(
         &mut self,
         place: &Place,
@@ -132,7 +132,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps why a name is not looked at; what is known of it goes with the other removals.
+    /// Stores the reason why a name is not checked. Its entry is removed with the others.
     pub(super) fn leave(
         &mut self,
         path: &Path,
@@ -150,8 +150,8 @@ impl Run<'_> {
         }
     }
 
-    /// The same for a name that was heard of by itself. In a directory that the index does not have
-    /// it is found when that is listed.
+    /// Does the same for a name from an event. In a directory that is not indexed it is found by
+    /// listing that.
     pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {

@@ -1,23 +1,23 @@
-//! What follows from a look at a file that the index has.
+//! Decides from its stat what to do about an indexed file.
 
 use resemble_index::{FileRow, FileStat, FileState};
 
-/// What is to be done about a file.
+/// The action for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is as the index has it, and was read long enough after its last change.
+    /// It is unchanged, and was read long enough after its last change.
     Settled,
-    /// It is as the index has it, and is looked at again when its window is over.
+    /// It is unchanged, and is checked again after its settle window.
     Settling,
-    /// Its inode changed, but neither its size nor the time of its bytes. It need not be read if
-    /// what was heard explains that.
+    /// Its inode changed, but neither its size nor its modification time. It need not be read if
+    /// reported events explain that.
     Touched,
-    /// It is to be read.
+    /// It must be read.
     Changed,
 }
 
-/// Decides about a file by the stat that it has now. `may_wait` is asked if it is not settled: it
-/// then need not be read before its window is over.
+/// Decides by the present stat of a file. `may_wait` is called if the file is not settled. It
+/// returns whether reading can wait until the end of its window.
 pub(super) fn decide(
     known: &FileRow,
     now: &FileStat,
@@ -39,19 +39,19 @@ pub(super) fn decide(
         _ if written_to => Verdict::Changed,
         FileState::Settled(_) => Verdict::Settled,
         FileState::Unsettled(_) if may_wait() => Verdict::Settling,
-        // Whatever kept it from being read may have ended.
+        // The reason why it was not read may have ended.
         FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
             Verdict::Changed
         }
     }
 }
 
-/// Whether a stat is that of the inode that the index has.
+/// Returns whether a stat is that of the indexed inode.
 pub(super) fn is_same_file(known: &FileRow, now: &FileStat) -> bool {
     known.stat.fs == now.fs && known.stat.ino == now.ino
 }
 
-/// The same with its size and the time of its bytes, which can be put back.
+/// Returns whether the size and the modification time are equal, too. The latter can be reset.
 pub(super) fn has_same_bytes(known: &FileRow, now: &FileStat) -> bool {
     is_same_file(known, now) && known.stat.size == now.size && known.stat.mtime == now.mtime
 }
@@ -114,7 +114,7 @@ mod tests {
                 now.ctime.nanos += 1;
                 decide(&known, &now, written_to, || true)
             });
-            // Whether it was written to is asked where the change is to be explained.
+            // The explanation of the change decides whether it was written to.
             assert_eq!(verdicts, [Touched, Touched, Changed, Changed]);
         }
     }
@@ -135,7 +135,7 @@ mod tests {
                 assert_eq!(decide(&known, &now, false, || true), Verdict::Changed);
             }
         }
-        // The number of names is no part of the bytes.
+        // The number of names does not affect the bytes.
         let known = known(FileState::Settled(ContentId(1)));
         let mut now = known.stat.clone();
         now.nlink = 2;

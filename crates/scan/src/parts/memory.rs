@@ -1,8 +1,8 @@
-//! How much memory workers may take together.
+//! Limits the total memory of workers.
 //!
-//! One worker is bounded by [`super::Limits::memory`], and several run at once. Together they take
-//! half of what there is at most: of the machine's memory, or of what the control group of this
-//! process may use. The other half is left to everybody else, the page cache among them.
+//! One worker is limited by [`super::Limits::memory`], and several may run at once. Together they
+//! may use half of the machine's memory, or half of the limit of this process's control group. The
+//! other half is left to the system, including the page cache.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use parking_lot::{Condvar, Mutex};
 
 use super::MOST_WORKERS;
 
-/// A bound that is less than what is configured is a multiple of this, so that it is the same
-/// after a restart of a machine that reports some pages more or fewer.
+/// A limit below the configured one is a multiple of this. So it does not change if a machine
+/// reports a few pages more or less after a restart.
 const STEP: u64 = 128 << 20;
 
-/// Bytes that all workers may take together.
+/// Returns the bytes that all workers may use together.
 pub(super) fn for_workers() -> u64 {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit));
@@ -23,8 +23,7 @@ pub(super) fn for_workers() -> u64 {
     half(group.map_or(machine, |group| group.min(machine)))
 }
 
-/// What one worker may take, and how many may run at once, where one should take no more than
-/// `one`.
+/// Returns the memory of one worker, at most `one`, and the number of workers at the same time.
 pub(super) fn shared(all: u64, one: u64) -> (u64, usize) {
     let one = one.clamp(1, all.max(1));
     let most = usize::try_from(all / one).unwrap_or(usize::MAX);
@@ -35,8 +34,8 @@ fn half(bytes: u64) -> u64 {
     (bytes / 2 / STEP * STEP).max(STEP)
 }
 
-/// The least limit of the control group that `groups` (`/proc/self/cgroup`) names, and of those
-/// above it.
+/// Returns the least limit of the control group that `groups` (`/proc/self/cgroup`) names, and of
+/// its parents.
 fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mut folder: PathBuf = root.join(group);
@@ -50,14 +49,14 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     least
 }
 
-/// Workers that may run at once.
+/// The places of workers that may run at the same time.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
-/// A place of one, until this is dropped.
+/// The place of one worker; released when dropped.
 pub(super) struct Held<'a>(&'a Places);
 
 impl Places {

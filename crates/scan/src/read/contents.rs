@@ -1,38 +1,38 @@
-//! What a reader asks of an index, and what it hands over.
+//! The queries of a reader to an index, and its results.
 
 use resemble_core::{ContentDigest, ContentId, Digest, EditedDigest, Made};
 use resemble_index::Look;
 
-/// What is known of a digest before its content is chunked.
+/// The state of a digest before its content is chunked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The index has it.
     Known(ContentId),
-    /// Somebody else is digesting an equal file just now.
+    /// Another reader is digesting an equal file at this moment.
     InFlight,
-    /// It is new, and it is now the asker's to digest.
+    /// It is new, and the caller must digest it.
     New,
 }
 
-/// Knows contents by digest.
+/// Looks up contents by digest.
 pub trait Contents {
-    /// Whether this content is known.
+    /// Returns whether this content is known.
     fn look_up(&self, digest: &ContentDigest) -> Lookup;
 
-    /// The content that a part has, if it is known. Asking claims nothing.
+    /// Returns the content of a part, if it is known. The query claims nothing.
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         let _ = digest;
         None
     }
 
-    /// Whether a known content was taken apart.
+    /// Returns whether a known content was unpacked.
     fn look(&self, content: ContentId) -> Look {
         let _ = content;
         Look::Unseen
     }
 }
 
-/// Every content is new: for reading outside an index.
+/// Treats every content as new: for reading outside an index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoContents;
 
@@ -42,16 +42,16 @@ impl Contents for NoContents {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A content of the index.
     Known(ContentId),
     /// An equal file is on its way into the index.
     InFlight(ContentDigest),
-    /// A new one.
+    /// A new content.
     New(Box<Digest>),
-    /// A new one of which most is as in one of the index.
+    /// A new content that equals an indexed one for the most part.
     Edited(Box<EditedDigest>),
 }
 
@@ -65,7 +65,7 @@ impl From<Made> for Content {
 }
 
 impl Content {
-    /// Takes the digest out of a new content, which is on its way from then on.
+    /// Takes the digest out of a new content, which is then in flight.
     pub(crate) fn take(&mut self) -> Self {
         let left = match &*self {
             Self::New(digest) => Self::InFlight(digest.content),
@@ -75,7 +75,7 @@ impl Content {
         std::mem::replace(self, left)
     }
 
-    /// Whether it is new and has this digest.
+    /// Returns whether it is new and has this digest.
     pub(super) fn is_new(&self, digest: &ContentDigest) -> bool {
         match self {
             Self::New(new) => new.content == *digest,

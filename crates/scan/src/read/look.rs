@@ -1,4 +1,4 @@
-//! Looking into a file that was read: whether it is taken apart, and into what.
+//! Decides whether a file that was read is unpacked, and unpacks it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use super::{
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{Anchor, Stat};
 
-/// When a file that was read is taken apart.
+/// The time at which a file that was read is unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Now,
@@ -21,9 +21,9 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
+    /// Reads like [`Self::read`], and also unpacks a content that has not been unpacked yet.
     ///
-    /// Only a file that stands still is worth it: one that changes will be read again.
+    /// Only a file that is not changing is unpacked: others will be read again.
     pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
@@ -36,8 +36,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// The same; [`When::Later`], a content that takes a process to be taken apart is only said to
-    /// be [due](FileRead::due).
+    /// Does the same. With [`When::Later`], a content that needs a process for unpacking is only
+    /// marked as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
@@ -57,7 +57,8 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // Only the times moved: what is in flight is our own claim of the last attempt.
+                // Only the times changed: the content in flight is our own claim of the last
+                // attempt.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                     read.due = was.due;
@@ -85,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// Looks into a file that was just read; says whether the file was read once more for that.
+    /// Unpacks a file that was just read. Returns whether the file was read once more for that.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -106,7 +107,7 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that brings this content is taken apart, not this one.
+            // The file that brings this content is unpacked, not this one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

@@ -1,19 +1,19 @@
-//! Whose document is taken apart next. Pure.
+//! Schedules documents fairly among owners, without I/O.
 //!
-//! Some documents take a minute, and somebody may bring a thousand of them. So every owner has a
-//! queue of its own, and the owner with the fewest documents under way is next; among equals the
-//! one who has waited longest. One owner alone may use all readers. For the others one more reader
-//! is kept: who has nothing under way need not wait until a document of somebody else ends.
+//! Some documents take a minute, and one user may add a thousand of them. So every owner has a
+//! queue, and the owner with the fewest documents in progress is next. Among equals it is the one
+//! that has waited longest. A single owner may use all readers but one. That one is reserved: an
+//! owner without a document in progress need not wait for the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use resemble_core::{ContentId, FileId};
 
-/// Who shares the readers with whom: a user, or a folder.
+/// The unit that shares the readers: a user, or a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
 
-/// A content to take apart.
+/// A content to unpack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) content: ContentId,
@@ -22,23 +22,23 @@ pub(super) struct Waiting {
     pub(super) owner: Owner,
 }
 
-/// What an owner has in the queue.
+/// The contents of an owner in the queue.
 #[derive(Debug)]
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// When it was its turn last, or when it appeared.
+    /// The turn of its last document, or of its first appearance.
     last: u64,
 }
 
 /// The contents that wait for a reader or are read.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Readers that one owner may have, if no other needs one.
+    /// The number of readers that one owner may have, if no other needs one.
     readers: usize,
     owners: BTreeMap<Owner, Share>,
     running: usize,
-    /// With the number of their arrival, until their parts are in the index.
+    /// The contents whose parts are not in the index, with the numbers of their arrival.
     known: HashMap<ContentId, u64>,
     order: BTreeSet<u64>,
     arrivals: u64,
@@ -46,7 +46,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// For this many readers, and one more for an owner without one.
+    /// Creates a queue for this many readers, and one more for an owner without one.
     pub(super) fn new(readers: usize) -> Self {
         Self {
             readers,
@@ -67,7 +67,7 @@ impl Queue {
         self.arrivals += 1;
         self.known.insert(waiting.content, self.arrivals);
         self.order.insert(self.arrivals);
-        // Who comes again and again with one document is not first each time.
+        // An owner that keeps adding single documents is not always first.
         let last = self.turns;
         let share = self.owners.entry(waiting.owner).or_insert(Share {
             waiting: VecDeque::new(),
@@ -77,7 +77,7 @@ impl Queue {
         share.waiting.push_back(waiting);
     }
 
-    /// The next one, if there is a reader for it.
+    /// Returns the next content, if a reader is available for it.
     pub(super) fn next(&mut self) -> Option<Waiting> {
         let is_full = self.running >= self.readers;
         if self.running > self.readers {
@@ -95,7 +95,7 @@ impl Queue {
         Some(next)
     }
 
-    /// A reader of this owner is free again.
+    /// Frees a reader of this owner.
     pub(super) fn over(&mut self, owner: Owner) {
         self.running = self.running.saturating_sub(1);
         if let Some(share) = self.owners.get_mut(&owner) {
@@ -106,14 +106,14 @@ impl Queue {
         }
     }
 
-    /// What became of a content is in the index.
+    /// Records that the outcome of a content is in the index.
     pub(super) fn settle(&mut self, content: ContentId) {
         if let Some(arrival) = self.known.remove(&content) {
             self.order.remove(&arrival);
         }
     }
 
-    /// Nothing waits any more; what is read goes on.
+    /// Drops the waiting contents; those being read continue.
     pub(super) fn clear(&mut self) {
         for share in self.owners.values_mut() {
             for waiting in share.waiting.drain(..) {
@@ -129,27 +129,27 @@ impl Queue {
         self.known.contains_key(&content)
     }
 
-    /// The contents whose parts are not in the index.
+    /// Returns the contents whose parts are not in the index.
     pub(super) fn contents(&self) -> impl ExactSizeIterator<Item = ContentId> + '_ {
         self.known.keys().copied()
     }
 
-    /// How many are not in the index.
+    /// Returns the number of contents whose parts are not in the index.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether nothing waits for a reader or is read.
+    /// Returns whether no content is waiting or being read.
     pub(super) fn is_idle(&self) -> bool {
         self.owners.is_empty()
     }
 
-    /// How many have been added.
+    /// Returns the number of added contents.
     pub(super) const fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// The arrival of the oldest that is not in the index.
+    /// Returns the arrival of the oldest content that is not in the index.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.order.first().copied()
     }
@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    /// A queue in which owner 1 has a hundred contents from 100 on, and as many under way as it
-    /// may.
+    /// Returns a queue in which owner 1 has a hundred contents from 100 on. It has as many in
+    /// progress as allowed.
     fn crowded(readers: usize) -> Queue {
         let mut queue = Queue::new(readers);
         (100..200).for_each(|content| queue.add(waiting(1, content)));
@@ -211,8 +211,8 @@ mod tests {
         assert!(taken[1].abs_diff(taken[2]) <= 4, "{taken:?}");
     }
 
-    /// With one reader two owners take turns, and one that has but one document each time is not
-    /// before the other each time.
+    /// With one reader two owners take turns. An owner that adds single documents is not always
+    /// before the other.
     #[test]
     fn who_comes_again_and_again_waits_his_turn() {
         let mut queue = Queue::new(1);
@@ -220,7 +220,7 @@ mod tests {
         let mut owners = Vec::new();
         for content in 0..10 {
             queue.add(waiting(2, content));
-            // The one that is kept for others is taken, too.
+            // The reserved reader is taken, too.
             let next = queue.next().expect("one of them");
             owners.push(next.owner.0);
             queue.over(next.owner);

@@ -1,4 +1,4 @@
-//! With a reader of documents that waits until it may go on.
+//! Tests with a reader of documents that waits for permission to continue.
 
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -18,11 +18,11 @@ use crate::ingest::{
 };
 use crate::parts::{Formats, Limits, PartReader};
 
-/// Longer than anything takes that comes.
+/// Longer than any expected wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Takes files called `*.doc` apart: what they hold, in capitals. `slow*` has to wait, `hostile*`
-/// takes too long.
+/// Unpacks files called `*.doc`: their text is their bytes in capitals. `slow*` has to wait,
+/// `hostile*` exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
     version: u32,
@@ -120,7 +120,7 @@ impl Scene {
             .expect("scanned");
     }
 
-    /// Writes what is known of documents when something is.
+    /// Writes the available outcomes of documents.
     fn go_on(&mut self) {
         self.ingest
             .documents_bell()
@@ -131,7 +131,7 @@ impl Scene {
             .expect("written");
     }
 
-    /// Until all documents are taken apart.
+    /// Runs until all documents are unpacked.
     fn finish(&mut self) {
         while self.ingest.documents() > 0 {
             self.go_on();
@@ -148,7 +148,7 @@ impl Scene {
         self.content(name).expect("a content").look
     }
 
-    /// The text of a document, identified by its size and digest.
+    /// Returns the digest of a document's text, identified by its size.
     fn text(&self, name: &str) -> resemble_core::ContentDigest {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let content = self.content(name).expect("a content").id;
@@ -198,7 +198,7 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
     let waiting = scene.ingest.waiting_documents();
     let content = scene.content("slow.doc").expect("a content").id;
     assert!(waiting.has(content) && !scene.ingest.is_past(mark));
-    // Others go on, and a look at it reads nothing.
+    // Others continue, and a check of it reads nothing.
     scene.write("b.txt", "b");
     scene.scan();
     assert_eq!(scene.look("b.txt"), Look::Plain);
@@ -231,7 +231,7 @@ fn who_stays_not_waits_for_all_documents() {
     assert_eq!((again.progress.files_read, again.changes), (0, 0));
 }
 
-/// Ends as soon as a document is being taken apart.
+/// Stops as soon as a document is being unpacked.
 struct Impatient<'a>(&'a Slow);
 
 impl Observer for Impatient<'_> {
@@ -258,8 +258,8 @@ fn who_is_stopped_waits_for_no_document() {
     }
 }
 
-/// A copy, another name, another time and a restart: the file that took too long is not read again,
-/// but by another version.
+/// A file that exceeded the time limit is not read again after a copy, a link, a touch or a
+/// restart. Only another version of the reader tries it again.
 #[test]
 fn a_verdict_is_kept_with_the_content() {
     let mut scene = Scene::new(&["hostile.doc"]);
@@ -296,7 +296,7 @@ fn a_verdict_is_kept_with_the_content() {
     assert_eq!(scene.reader.asked(), 1, "once by the new version");
 }
 
-/// What is not taken apart when the daemon ends is so after the next start.
+/// Documents that are still waiting at shutdown are unpacked after the next start.
 #[test]
 fn what_waits_survives_a_restart() {
     let mut scene = Scene::new(&["slow.doc"]);
@@ -359,7 +359,7 @@ fn a_user_with_slow_documents_holds_up_no_other_user_in_the_same_folder() {
     scene.finish();
 }
 
-/// The parts are those of the content that is in the index, however the file changed meanwhile.
+/// The parts are those of the indexed content, even if the file changes meanwhile.
 #[test]
 fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let mut scene = Scene::new(&["slow.doc", "same.txt"]);
@@ -374,7 +374,7 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let upper = "what is written in another time and nowhere else".to_uppercase();
     let expected = resemble_core::hash::content::digest(upper.as_bytes());
     assert_eq!(scene.text("slow.doc"), expected);
-    // A file that goes is no fault, and one that loses its ending is plain.
+    // A removed file is no error, and one without its suffix is plain.
     scene.write("slow-gone.doc", "a third time");
     scene.write("b.doc", "b");
     scene.scan();
@@ -386,7 +386,7 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     assert_ne!(scene.look("b.txt"), Look::Unseen);
 }
 
-/// Of all programs and scripts only those that end in a zip wait for a reader.
+/// Programs and scripts wait for a reader only if they end in a zip.
 #[test]
 fn programs_and_scripts_without_a_zip_are_no_documents() {
     let mut scene = Scene::new(&[]);
