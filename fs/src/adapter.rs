@@ -1,23 +1,22 @@
 //! The only module that names `fuser`. It translates a request, asks the view, and translates the
 //! answer.
 //!
-//! 1. **Who waits for whom.** Requests that only look at the watched tree are answered on the
-//!    thread that read them. Those that ask the index and those that may read whole files go to two
-//!    pools of worker threads ([`Lanes`]), so that however slow an answer is, every other path goes
-//!    on being served. `PARALLEL_DIROPS` keeps the kernel from queueing look-ups per directory.
+//! 1. **Slow requests delay no others.** Requests that only read the watched tree are answered on
+//! the thread that received them. Queries of the index and requests that may read whole files go to
+//! two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from queueing
+//! look-ups per directory.
 //! 2. **A panic is one EIO.** fuser's event loop would lose a thread for good. Each handler runs
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
-//! 3. **No answer that the kernel may ask for is left to a default.** The defaults answer ENOSYS:
-//!    for many operations the kernel remembers that for the life of the mount, and an ENOSYS from
-//!    `opendir` would even switch on the caching of listings. What is harmless succeeds; where the
-//!    kernel is to do the work itself, the answer is ENOSYS and the reason stands beside it. What
-//!    writes the kernel refuses with EROFS before it asks: every mount is `MS_RDONLY`. Were one
-//!    mounted anew as writable, the defaults refuse it.
+//! 3. **No request that the kernel may send is left to a default.** The defaults answer ENOSYS. For
+//! many operations the kernel remembers that for the life of the mount; for `opendir` it would even
+//! start caching listings. Harmless requests succeed. Where the kernel does the work itself, the
+//! answer is ENOSYS, with the reason beside it. The kernel refuses writes with EROFS itself: every
+//! mount is `MS_RDONLY`. If a mount were remounted as writable, the defaults would refuse them.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
-//!    no `CACHE_SYMLINKS`, no readdirplus (which would fetch attributes that are seldom asked for).
-//!    `AUTO_INVAL_DATA` and attributes of files that are trusted for 10 ms at most make a long-open
-//!    reader notice that the file behind it changed. An open of what the kernel knows
-//!    otherwise is ESTALE: it looks the name up again, and opens what that leads to.
+//! no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
+//! `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
+//! reader with an open file. Opening a file that the kernel knows differently is ESTALE: it looks
+//! the name up again and opens the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -42,7 +41,7 @@ use translate::{DirectorySink, attribute, errno, file_attr};
 
 /// Threads that read requests from the kernel.
 const SERVERS: usize = 4;
-/// Always the same: a number never stands for another path while the kernel knows it.
+/// It is constant, because a number never means another path while the kernel knows it.
 const GENERATION: Generation = Generation(0);
 
 /// Connects `space` to a mounted `/dev/fuse` descriptor. Returns after the first handshake with the
@@ -54,8 +53,8 @@ pub(crate) fn connect(
 ) -> io::Result<Connection> {
     let mut config = Config::default();
     config.n_threads = Some(SERVERS);
-    // The kernel already admits nobody but the mount's owner (no allow_other), or everybody to a
-    // mount for all; fuser's own check would only add a second opinion about user namespaces.
+    // The kernel already admits only the mount's owner (no allow_other), or everybody to a mount
+    // for all users. A check by fuser could only contradict that because of user namespaces.
     let adapter = Adapter { spaces, lanes };
     let session = Session::from_fd(adapter, device, SessionACL::All, config)?;
     Ok(Connection(session))
@@ -79,7 +78,7 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Runs `work` on the thread that `effort` asks for, in what the caller sees.
+    /// Runs `work` on the thread for this `effort`, with the caller's view.
     fn run(
         &self,
         request: &Request,
@@ -359,8 +358,7 @@ impl Filesystem for Adapter {
         _: fuser::PollFlags,
         reply: ReplyPoll,
     ) {
-        // The kernel is to remember this: everything is always readable, and it says so without
-        // asking.
+        // The kernel is to remember this: files are always readable, so no poll is ever sent.
         reply.error(Errno::ENOSYS);
     }
 

@@ -1,12 +1,12 @@
 //! One small hash for names and inode numbers.
 //!
-//! Both outlive the process: a name that a script noted yesterday, an inode number that `tar` or
-//! `rsync` keeps. The hash is therefore written down here and not taken from a library that may
-//! change it: FNV-1a with 64 bits (Fowler, Noll, Vo), finished by the mixer of splitmix64
-//! (Steele, Lea, Flood 2014) so that every bit of the result depends on every byte. It is not a
-//! cryptographic hash and need not be: collisions are resolved where it is used.
+//! Both outlive the process: a script may store a name, and `tar` or `rsync` an inode number. So
+//! the hash is defined here and not by a library that may change it. It is FNV-1a with 64 bits
+//! (Fowler, Noll, Vo), finished by the mixer of splitmix64 (Steele, Lea, Flood 2014). So every bit
+//! of the result depends on every byte. It need not be cryptographic: collisions are resolved where
+//! it is used.
 
-/// Hash of the parts, which contain no NUL byte (paths never do); `key` separates the uses.
+/// Hashes the parts, which contain no NUL byte (paths never do); `key` separates the uses.
 pub(crate) fn hash64(key: u64, parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ mix(key);
     for part in parts {

@@ -1,12 +1,11 @@
-//! Worker threads, so that a slow answer holds up nobody but its asker.
+//! Worker threads. A slow answer delays only its own caller.
 //!
-//! There are two pools, divided by how long a job may take: answers of the index (milliseconds) and
-//! texts that read whole files (seconds). Four texts being computed therefore delay the fifth text,
-//! and nothing else.
+//! There are two pools, by the duration of jobs: answers of the index (milliseconds) and texts that
+//! read whole files (seconds). So four running texts delay only the fifth text.
 //!
-//! In a pool each account has its turn, however many jobs another has brought before, and in a
-//! mount for all nobody takes more threads than are left for the others, one excepted: of four
-//! threads one account has two, and the next one finds one at once.
+//! In a pool the accounts take turns, however many jobs one account has queued. In a mount for all
+//! users an account gets at most as many threads as are left for the others, plus one. Of four
+//! threads one account gets two, and the next account finds one free.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -20,11 +19,11 @@ use resemble_callers::accounts::Account;
 
 use crate::view::Effort;
 
-/// Threads of each pool.
+/// The number of threads of each pool.
 const WORKERS: usize = 4;
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// The worker threads, divided by how long a job may take.
+/// The worker threads of both pools.
 pub(crate) struct Lanes {
     answers: Pool,
     texts: Pool,
@@ -36,7 +35,7 @@ struct Pool {
     working: Receiver<()>,
 }
 
-/// Jobs that wait for a worker.
+/// The jobs that wait for a worker.
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -45,9 +44,9 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    /// Those of each account, the account whose turn it is first.
+    /// The jobs of each account, sorted by turn.
     jobs: VecDeque<(Account, VecDeque<Job>)>,
-    /// How many workers each account has.
+    /// The number of workers of each account.
     busy: HashMap<Account, usize>,
     is_closed: bool,
 }
@@ -72,7 +71,7 @@ impl Lanes {
         pools.into_iter().all(|pool| pool.has_ended(deadline))
     }
 
-    /// Runs a job of an account: at once if it is small, else on a worker of its kind.
+    /// Runs a job of an account: at once if it is small, else on a worker of its pool.
     pub(crate) fn run(&self, effort: Effort, account: Account, job: Job) {
         match effort {
             Effort::Small => guarded(job),
@@ -111,7 +110,7 @@ impl Pool {
 }
 
 impl Queue {
-    /// A job that comes after the end is dropped, and its reply with it.
+    /// Adds a job. After the end it is dropped together with its reply.
     fn push(&self, account: Account, job: Job) {
         let mut waiting = self.waiting.lock();
         if waiting.is_closed {
@@ -125,7 +124,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// The next job, when there is one; `None` at the end.
+    /// Waits for the next job; `None` at the end.
     fn next(&self) -> Option<(Account, Job)> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -148,7 +147,7 @@ impl Queue {
             }
         }
         drop(waiting);
-        // Others may have waited for what this one had.
+        // Others may have waited for this worker's share.
         self.changed.notify_all();
     }
 
@@ -163,8 +162,8 @@ impl Queue {
 }
 
 impl Waiting {
-    /// A job of the first account that may have one more worker. Its next one comes after those of
-    /// all others.
+    /// Takes a job of the first account that may have one more worker. The account's next job comes
+    /// after those of all others.
     fn take(&mut self, is_for_all: bool) -> Option<(Account, Job)> {
         let free = WORKERS.saturating_sub(self.busy.values().sum());
         let may_have = |(account, _): &(Account, VecDeque<Job>)| {
@@ -181,8 +180,8 @@ impl Waiting {
     }
 }
 
-/// Runs a handler; a panic in it ends nothing but the request. All state behind the view is
-/// consistent whenever one of its locks is released, so it is sound to go on after an unwind.
+/// Runs a handler. A panic in it ends only the request. All state of the view is consistent
+/// whenever a lock is released, so continuing after an unwind is sound.
 fn guarded(job: Job) {
     if catch_unwind(AssertUnwindSafe(job)).is_err() {
         tracing::error!("a request of the overlay panicked and was answered with EIO");
@@ -235,7 +234,7 @@ mod tests {
         assert!(lanes.close(PATIENCE), "all threads end");
     }
 
-    /// One has brought a thousand slow jobs; three others are served beside them.
+    /// One account has queued a thousand slow jobs; three others are still served.
     #[test]
     fn nobody_takes_all_workers() {
         let lanes = Lanes::start(true).unwrap();

@@ -9,19 +9,19 @@
 //!   mount: makes, repairs and ends a mount
 //! ```
 //!
-//! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel; the
-//! adapter translates and nothing else; [`mount`] owns everything that outlives a request. The
-//! promises a user may rely on are the sentences of `docs/semantics.md`, each with its test.
+//! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel. The
+//! adapter only translates; [`mount`] owns everything that outlives a request. The promises to
+//! users are the sentences of `docs/semantics.md`, each with its test.
 //!
 //! Three rules hold everywhere, because breaking them hangs processes for good:
 //!
-//! 1. No code of this crate resolves a path through one of our own mounts. Mount points are known
-//!    by path and left out before any `stat`; a mount reached in another way (a bind mount) is
-//!    recognised by its mount id, which is read without asking the file system.
-//! 2. Nobody sends the kernel a notification from a handler (nobody sends one at all: what must be
-//!    exact has a time-to-live of zero).
-//! 3. A handler that asks [`Neighbours`] runs on a worker thread, never on a thread that serves
-//!    the mount, so a slow answer holds up nobody but its asker.
+//! 1. This crate never resolves a path through one of our own mounts. Mount points are recognised
+//! by path and left out before any `stat`. A mount reached in another way (a bind mount) is
+//! recognised by its mount id, which is read without asking the file system.
+//! 2. The kernel is never notified from a handler, or at all: exact values have a time-to-live of
+//! zero.
+//! 3. A handler that queries [`Neighbours`] runs on a worker thread, never on a thread that serves
+//! the mount. So a slow answer delays only its own caller.
 #![forbid(unsafe_code)]
 
 mod adapter;

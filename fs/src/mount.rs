@@ -41,7 +41,7 @@ pub struct OverlayConfig {
     pub mount_point: PathBuf,
     /// The shape of the view.
     pub view: View,
-    /// Where `.similar` is listed.
+    /// The places where `.similar` is listed.
     pub show: Show,
     /// The name under which `.similar` is listed.
     pub similar_name: SimilarName,

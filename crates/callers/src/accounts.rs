@@ -1,9 +1,9 @@
-//! Who is counted as one, where something is bounded for each user.
+//! Groups user ids into accounts, for limits per user.
 //!
-//! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process of
-//! each of them. So an id in such a range counts as the account that the range belongs to. What
-//! cannot be distinguished is counted as one: a share that several have is smaller than they
-//! deserve, and never larger.
+//! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process with
+//! each of them. So an id in such a range counts as the account that owns the range. Ids that
+//! cannot be distinguished count as one account. Several users may then share one limit, but no
+//! user gets more than one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -17,26 +17,26 @@ use parking_lot::Mutex;
 
 /// The list of subordinate ids.
 const SUBORDINATE: &str = "/etc/subuid";
-/// The list of users, by which that list may name them.
+/// The list of users, to resolve names in that list.
 const USERS: &str = "/etc/passwd";
-/// Ids from here on may be subordinate ones although no list says so. Below are those of users and
-/// services, which 16 bits hold.
+/// Ids from here on may be subordinate even if no list has them. Ids of users and services are
+/// below, within 16 bits.
 const MAY_BE_SUBORDINATE: u32 = 1 << 16;
 
-/// Somebody who is counted as one.
+/// A user, or several, with one share of every limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account(u32);
 
 impl Account {
-    /// All of whom it is not known whose they are, together.
+    /// The common account of all ids with an unknown owner.
     pub const UNKNOWN: Self = Self(u32::MAX);
 
-    /// The account of a user who has this id and no other.
+    /// Returns the account of a user who has this id and no other.
     pub const fn of_id(uid: u32) -> Self {
         Self(uid)
     }
 
-    /// A number that no other account has.
+    /// Returns the unique number of the account.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -49,11 +49,11 @@ pub struct Accounts {
     state: Mutex<(Version, Arc<Table>)>,
 }
 
-/// Which list was read; `None`: there was none.
+/// Identifies the list that was read; `None`: there was none.
 type Version = Option<(u64, u64, u64, i64, i64)>;
 
 impl Accounts {
-    /// Those of this machine as they are now.
+    /// Reads the present accounts of this machine.
     pub fn of_machine() -> Self {
         Self::of(Path::new(SUBORDINATE), Path::new(USERS))
     }
@@ -77,13 +77,13 @@ impl Accounts {
         }
     }
 
-    /// The account that this id counts as.
+    /// Returns the account of this id.
     pub fn account(&self, uid: u32) -> Account {
         self.table().account(uid)
     }
 
-    /// The table. A list that has changed since cannot be read behind the fences of the daemon: ids
-    /// that it may be about count as one until the next start.
+    /// Returns the table. The sandbox of the daemon prevents reading a list that has changed. Ids
+    /// that it may affect share one account until the next start.
     fn table(&self) -> Arc<Table> {
         let now = version(&self.list);
         let mut state = self.state.lock();
@@ -100,7 +100,7 @@ impl Accounts {
     }
 }
 
-/// What follows from a list that is not known.
+/// The consequence of an unreadable list.
 const SHARED: &str = "users with ids from 65536 on share the bounds of one until the next start";
 
 fn version(list: &Path) -> Version {
@@ -109,11 +109,11 @@ fn version(list: &Path) -> Version {
     Some((meta.dev(), meta.ino(), meta.size(), times.0, times.1))
 }
 
-/// Ranges of subordinate ids, and whose they are.
+/// Ranges of subordinate ids, and their owners.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Table {
     ranges: Vec<(Range<u64>, Account)>,
-    /// There may be others.
+    /// True if there may be other ranges.
     is_doubtful: bool,
 }
 
@@ -125,8 +125,8 @@ impl Table {
         }
     }
 
-    /// Reads `NAME:FIRST:COUNT` of each line. A name that is no user's here (of a directory in the
-    /// network, say) stands for itself: its ranges count as their first id.
+    /// Reads `NAME:FIRST:COUNT` of each line. A name without a local user (one of a network
+    /// directory, say) represents itself: its ranges count as their first id.
     fn parse(list: &str, users: &str) -> Self {
         let mut table = Self::default();
         let mut owners: HashMap<&str, Account> = HashMap::new();
@@ -160,7 +160,7 @@ impl Table {
         let owners: BTreeSet<Account> = owners.map(|(_, owner)| *owner).collect();
         match owners.first() {
             Some(&owner) if owners.len() == 1 => owner,
-            // It is said to be of several: of whom it is now, nobody knows.
+            // Several owners claim it, so the present one is unknown.
             Some(_) => Account::UNKNOWN,
             None if self.is_doubtful && uid >= MAY_BE_SUBORDINATE => Account::UNKNOWN,
             None => Account(uid),
@@ -168,7 +168,7 @@ impl Table {
     }
 }
 
-/// The fields of a line, if it has three and they make a range of ids.
+/// Returns the fields of a line, if it has three that make a range of ids.
 fn entry(line: &str) -> Option<(&str, Range<u64>)> {
     let mut fields = line.split(':');
     let (name, first, count) = (fields.next()?, fields.next()?, fields.next()?);
@@ -178,7 +178,7 @@ fn entry(line: &str) -> Option<(&str, Range<u64>)> {
     (is_one && range.end <= 1 << 32).then_some((name, range))
 }
 
-/// A decimal number and nothing else, not even a sign.
+/// Parses a decimal number without a sign.
 fn number(text: &str) -> Option<u32> {
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_decimal)
@@ -240,7 +240,7 @@ mod tests {
             assert_eq!(table.account(1000), Account::of_id(1000), "{wrong}");
             assert_eq!(table.account(65_535), Account::of_id(65_535), "{wrong}");
         }
-        // The last of all ids is one.
+        // The last possible id counts, too.
         assert!(!table("anna:4294967295:1").is_doubtful);
         let of_two = table("anna:100000:10\nbert:100005:10\n");
         assert_eq!(of_two.account(100_007), Account::UNKNOWN);

@@ -1,7 +1,7 @@
-//! The daemon's end: asks the checker.
+//! The daemon's end: sends questions to the checker.
 //!
-//! A connection answers one question at a time, and a question may take as long as a disk or a
-//! server that does not answer. So there are several, made as they are needed.
+//! A connection answers one question at a time, which may take as long as a disk or an unresponsive
+//! server. So there are several connections, made on demand.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,10 +15,10 @@ use crate::look::OwnSight;
 use crate::wire::{self, MOST, MOST_PATHS, broken};
 use crate::{Caller, Seen, Sight};
 
-/// Longer than this nobody waits for the checker.
+/// The longest wait for the checker.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the checker answers.
+/// The client of the checker's socket.
 #[derive(Debug)]
 pub struct Checker {
     socket: PathBuf,
@@ -26,7 +26,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The checker at this socket. It is asked something at once.
+    /// Connects to the checker at this socket and sends a first question.
     ///
     /// # Errors
     ///
@@ -45,7 +45,8 @@ impl Checker {
         Ok(this)
     }
 
-    /// The eyes of a caller. Root sees with our own: what we can read, root can.
+    /// Returns the access checks of a caller. For root they are those of this process: root can
+    /// read whatever it can.
     pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn Sight> {
         if caller.uid == 0 {
             return Arc::new(OwnSight);
@@ -62,7 +63,7 @@ impl Checker {
             let answer = exchange(&mut stream, caller, paths).ok()?;
             Some((stream, answer))
         });
-        // The checker may have been started anew since the connection was made.
+        // The checker may have been restarted since the connection was made.
         let (stream, answer) = if let Some(used) = used {
             used
         } else {
@@ -83,7 +84,7 @@ fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::
     wire::answered(&frame, paths.len())
 }
 
-/// The eyes of somebody else.
+/// The access checks of another user.
 #[derive(Debug)]
 struct CheckedSight {
     checker: Arc<Checker>,

@@ -1,11 +1,11 @@
-//! The filter of system calls of the checker: what it needs, and nothing else.
+//! The system call filter of the checker: it allows only the necessary ones.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-/// Puts it up, for this thread and all that it starts.
+/// Installs it for this thread and all that it starts.
 pub(crate) fn of_checker() -> io::Result<()> {
     let program = compiled().map_err(io::Error::other)?;
     seccompiler::apply_filter(&program).map_err(io::Error::other)
@@ -13,7 +13,7 @@ pub(crate) fn of_checker() -> io::Result<()> {
 
 fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
     let calls = [
-        // What it is for.
+        // The purpose of the process.
         libc::SYS_openat2,
         libc::SYS_faccessat2,
         libc::SYS_fstat,

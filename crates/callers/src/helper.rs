@@ -1,8 +1,8 @@
-//! The connections of a helper: a process beside the daemon that does one thing for it, at a socket
-//! where nobody else may ask.
+//! The connections of a helper: a process that does one task for the daemon, at a socket that no
+//! other process can reach.
 //!
-//! Each connection has a thread. An error that passes (no descriptors, no memory) is waited out: a
-//! helper that ended by it would be missing until the daemon is started again.
+//! Each connection has a thread. Transient errors (no descriptors, no memory) are waited out: a
+//! helper that ended would be missing until the daemon is restarted.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Between two attempts to take a connection, where the system has no room for it.
+/// The pause between two attempts to accept a connection while the system lacks resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Hands each connection at a listening socket to `attend`, and to `refuse` those beyond `most` at
-/// once, until there is an error or `holder` is closed at its other end.
+/// Passes each connection at a listening socket to `attend`, and those beyond `most` at once to
+/// `refuse`. Ends at an error, or when the other end of `holder` is closed.
 ///
 /// # Errors
 ///
-/// Why it cannot go on.
+/// Fails if it cannot continue.
 pub fn serve_each(
     listener: OwnedFd,
     holder: Option<OwnedFd>,
@@ -32,7 +32,7 @@ pub fn serve_each(
     if let Some(holder) = holder {
         std::thread::Builder::new().spawn(move || {
             let mut holder = UnixStream::from(holder);
-            // Nobody sends anything; whatever comes is the end.
+            // The peer never sends anything; any result is the end.
             let _ended = holder.read(&mut [0]);
             std::process::exit(0);
         })?;
@@ -62,7 +62,7 @@ pub fn serve_each(
     }
 }
 
-/// Whether there may be room again later.
+/// Returns whether the error is transient.
 fn passes(error: &io::Error) -> bool {
     let scarce = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::ENOBUFS];
     error

@@ -1,6 +1,6 @@
-//! Giving up rights, for good.
+//! Drops privileges permanently.
 //!
-//! All of this changes the calling thread alone, so it is done before there is a second one.
+//! All of this affects only the calling thread, so it must be done before a second one is started.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use rustix::thread::{
     set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-/// From now on no more than these capabilities, and no way to more: not by becoming root, not by
-/// executing a program. Needs `CAP_SETPCAP`, unless there is nothing to give up.
+/// Limits the capabilities to these, permanently: neither becoming root nor executing a program
+/// adds any. Needs `CAP_SETPCAP`, unless there is nothing to drop.
 ///
 /// # Errors
 ///
-/// What could not be given up.
+/// Fails if a capability cannot be dropped.
 pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
     clear_ambient_capability_set()?;
@@ -26,7 +26,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         match capability_is_in_bounding_set(one) {
             Ok(true) if !kept.contains(one) => remove_capability_from_bounding_set(one)?,
             Ok(_) => {}
-            // No more of them are known to this kernel.
+            // This kernel has no further capabilities.
             Err(_) => break,
         }
     }
@@ -37,7 +37,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         fix_root()?;
     }
     let now = capabilities(None)?;
-    // A service manager hands over just these, and its filter may forbid to ask for them again.
+    // A service manager may have set exactly these, and its filter may forbid setting them again.
     if now.effective != kept || now.permitted != kept {
         set_capabilities(
             None,
@@ -51,8 +51,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     only(kept)
 }
 
-/// From now on user 0 is a user like all others: to become it, or to cease to be it, changes no
-/// capabilities.
+/// Makes user 0 an ordinary user: changing to or from it changes no capabilities.
 fn fix_root() -> io::Result<()> {
     set_capabilities_secure_bits(
         CapabilitiesSecureBits::NO_ROOT
@@ -66,18 +65,18 @@ fn fix_root() -> io::Result<()> {
     Ok(())
 }
 
-/// Fails unless this process has just these capabilities and can get no others.
+/// Checks that this process has exactly these capabilities and cannot gain others.
 ///
 /// # Errors
 ///
-/// What it has too many or too few of.
+/// Fails if it has other capabilities, or fewer.
 pub fn only(kept: CapabilitySet) -> io::Result<()> {
     let now = capabilities(None)?;
     let wrong = |what: &str| {
         let text = format!("the capabilities are {now:?}, and {what}");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     };
-    // A program that is executed may inherit what this process has, and no more.
+    // An executed program may inherit these, and no more.
     let at_most = now.effective | now.inheritable;
     if now.permitted != kept || !kept.contains(at_most) {
         return wrong("they should be no others and no fewer");
@@ -88,8 +87,8 @@ pub fn only(kept: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes this user and group, without further groups. The capabilities stay what they are until
-/// [`keep_only`] is called.
+/// Changes to this user and group, without supplementary groups. The capabilities do not change
+/// until [`keep_only`] is called.
 ///
 /// # Errors
 ///

@@ -1,13 +1,13 @@
-//! The checker's end: becomes callers, and looks.
+//! The checker's end: takes the identity of callers, and checks their access.
 //!
-//! 1. **Of its process only one thread becomes somebody**, by the system calls themselves: those of
-//!    the C library would change all threads. Only the effective ids change, so that nobody whom a
-//!    thread stands for may send it signals or look into it.
-//! 2. **While it looks, no capability is in force**, and `SECBIT_NO_SETUID_FIXUP` keeps the kernel
-//!    from putting one in force when ids change.
-//! 3. **It opens nothing but places** ([`look`]), reads no file and knows no index. What it says
-//!    about a path was true for that user when he was asked about.
-//! 4. It asks no question of its own: who may connect is decided by the mode of the socket.
+//! 1. **Only one thread of its process changes identity**, by direct system calls: those of the C
+//! library would change all threads. Only the effective ids change, so no caller may send signals
+//! to a thread with its identity, or trace it.
+//! 2. **No capability is in force during a check.** `SECBIT_NO_SETUID_FIXUP` prevents the kernel
+//! from raising one when ids change.
+//! 3. **It opens only places** ([`look`]), reads no file and has no index. Its statement about a
+//! path was true for that user at the time of the question.
+//! 4. It does not authorize questions: the mode of the socket decides who may connect.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,18 +25,18 @@ use crate::look::look;
 use crate::wire::{self, broken};
 use crate::{Caller, Seen, filter, rights};
 
-/// Connections at once. The daemon has no more threads that ask.
+/// The most connections at once. The daemon has no more asking threads.
 const CONNECTIONS: usize = 64;
 
-/// What it takes to become somebody.
+/// The capabilities needed to change identity.
 const BECOME: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
-/// Answers at a listening socket until there is an error, or `holder` is closed at its other end.
-/// Started as root, with at least the two capabilities that it keeps.
+/// Answers at a listening socket until an error occurs or the other end of `holder` is closed. It
+/// must be started as root, with at least the two capabilities that it keeps.
 ///
 /// # Errors
 ///
-/// Why it cannot begin, or go on.
+/// Fails if it cannot begin or continue.
 pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     rights::keep_only(BECOME)?;
     let limit = |resource, most| {
@@ -52,7 +52,7 @@ pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     filter::of_checker()?;
     let too_many = |_| std::thread::sleep(Duration::from_millis(10));
     serve_each(listener, holder, CONNECTIONS, too_many, |stream| {
-        // A connection that says what is wrong is over.
+        // A faulty connection is closed.
         let _over = converse(stream);
     })
 }
@@ -68,9 +68,9 @@ fn converse(mut stream: UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// From now on this thread opens files as the caller would, and has no right of its own.
+/// Makes this thread open files as the caller, without privileges of its own.
 fn become_caller(caller: &Caller) -> io::Result<()> {
-    // Root is not asked for here, and -1 would mean "as it is".
+    // Root is never checked here, and -1 would mean "unchanged".
     if [0, u32::MAX].contains(&caller.uid) || caller.gid == u32::MAX {
         return Err(broken("the checker cannot become this user"));
     }

@@ -5,11 +5,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Whether this thread may read (`R_OK`) or enter (`X_OK`) what a descriptor stands for, with the
-/// ids and capabilities that files are opened with.
+/// Returns whether this thread may read (`R_OK`) or enter (`X_OK`) the object of a descriptor. The
+/// check uses the ids and capabilities with which files are opened.
 pub(crate) fn may(what: BorrowedFd<'_>, access: i32) -> bool {
-    // SAFETY: the descriptor is open for as long as it is borrowed, the path is a constant that
-    // ends with a zero byte, and the kernel only reads it.
+    // SAFETY: the descriptor is open while it is borrowed. The path is a constant that ends with a
+    // zero byte, and the kernel only reads it.
     let allowed = unsafe {
         libc::syscall(
             libc::SYS_faccessat2,
@@ -22,13 +22,13 @@ pub(crate) fn may(what: BorrowedFd<'_>, access: i32) -> bool {
     allowed == 0
 }
 
-/// The further groups of the process at the other end of a Unix socket, when it connected.
+/// Returns the supplementary groups of the peer of a Unix socket, as of its connection.
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     // NGROUPS_MAX.
     let mut groups = vec![0u32; 65_536];
     let mut bytes = size_of_val(&groups[..]) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has as many, and says in
-    // `bytes` how many it has written; any bytes are numbers.
+    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has as many. It stores the
+    // number of written bytes in `bytes`; any bytes are valid numbers.
     let got = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! What the daemon and the checker say to each other: frames of a length, in the order of this
-//! machine, and as many bytes of postcard. Both ends are one program.
+//! The messages of the daemon and the checker: frames with a length in native byte order, followed
+//! by postcard. Both ends are one program.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Caller, Seen};
 
-/// The largest frame. A question that is longer is asked in pieces.
+/// The largest frame. A larger question is sent in pieces.
 pub(crate) const MOST: usize = 1 << 20;
 
 /// The most paths of one question, so that the answer fits into a frame, too.
@@ -28,7 +28,7 @@ pub(crate) fn send(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     to.write_all(&all)
 }
 
-/// Takes a frame; `None`: the other end is closed.
+/// Receives a frame; `None`: the other end is closed.
 pub(crate) fn receive(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
@@ -48,7 +48,7 @@ fn encoded(value: &(impl Serialize + ?Sized)) -> io::Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(io::Error::other)
 }
 
-/// Reads a value that takes the whole frame.
+/// Decodes a value that takes the whole frame.
 fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(frame) {
         Ok((value, [])) => Ok(value),
@@ -56,7 +56,7 @@ fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     }
 }
 
-/// The question what a caller may see at these paths.
+/// Encodes the question what a caller may see at these paths.
 pub(crate) fn question(caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<u8>> {
     let paths: Vec<&[u8]> = paths
         .iter()
@@ -65,7 +65,7 @@ pub(crate) fn question(caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<u8>
     encoded(&(caller.uid, caller.gid, &*caller.groups, paths))
 }
 
-/// Reads a question.
+/// Decodes a question.
 pub(crate) fn asked(frame: &[u8]) -> io::Result<(Caller, Vec<PathBuf>)> {
     let (uid, gid, groups, paths): (u32, u32, Vec<u32>, Vec<&[u8]>) = decoded(frame)?;
     if paths.len() > MOST_PATHS {
@@ -80,12 +80,12 @@ pub(crate) fn asked(frame: &[u8]) -> io::Result<(Caller, Vec<PathBuf>)> {
     Ok((caller, paths.into_iter().map(path).collect()))
 }
 
-/// The answer.
+/// Encodes the answer.
 pub(crate) fn answer(seen: &[Seen]) -> io::Result<Vec<u8>> {
     encoded(seen)
 }
 
-/// Reads an answer about this many paths.
+/// Decodes an answer about this many paths.
 pub(crate) fn answered(frame: &[u8], paths: usize) -> io::Result<Vec<Seen>> {
     let seen: Vec<Seen> = decoded(frame)?;
     if seen.len() != paths {

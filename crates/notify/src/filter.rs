@@ -1,4 +1,4 @@
-//! Which alerts a sink wants.
+//! Selects the alerts of a sink.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,22 @@ use resemble_proto::message::{AlertKind, AlertRow, AlertWord};
 use resemble_proto::number::Fraction;
 use resemble_proto::pattern::Patterns;
 
-/// What an alert must be; the default wants all.
+/// The conditions of an alert; the default accepts all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only changes below one of these folders; none: everywhere.
+    /// Accepts only changes below one of these folders; empty: everywhere.
     pub roots: Vec<PathBuf>,
-    /// Only if so much of one is in the other. A copied tree has no share, and passes.
+    /// Accepts only alerts with this share or more. A copied tree has no share, and passes.
     pub min: Option<Fraction>,
-    /// Only these.
+    /// Accepts only these kinds.
     pub kinds: Option<Vec<AlertWord>>,
-    /// Not if one of the two files matches. A pattern with a slash at its start is an absolute
-    /// path.
+    /// Rejects alerts if one of the two files matches. A pattern with a leading slash is an
+    /// absolute path.
     pub patterns: Patterns,
 }
 
 impl Filter {
-    /// Whether the alert is wanted. A summary is about alerts that may have been wanted.
+    /// Returns whether the alert passes. A summary may represent alerts that pass, so it does.
     pub fn accepts(&self, row: &AlertRow) -> bool {
         let (a, b) = (row.a.as_path(), row.b.as_path());
         let is_below = |root: &PathBuf| a.starts_with(root);

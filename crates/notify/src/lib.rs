@@ -7,10 +7,10 @@
 //!                       Places: how far each sink is, in a file
 //! ```
 //!
-//! The log is the only queue. An [`Outlet`] knows the number of the last alert that its sink has
-//! taken, and asks the log for what comes after it; so a restart goes on where it stopped, and a
-//! sink that fails has nothing to lose. The daemon has outlets for what needs no session, and
-//! `resemble notify` for those of a user.
+//! The log is the only queue. An [`Outlet`] stores the number of the last alert that its sink has
+//! accepted, and requests the later ones from the log. So it continues after a restart, and a
+//! failing sink loses nothing. The daemon has outlets for sinks without a session, and `resemble
+//! notify` for those of a user.
 #![forbid(unsafe_code)]
 
 mod filter;

@@ -1,4 +1,4 @@
-//! How far each sink is, in a file that outlives restarts.
+//! The positions of the sinks in the log, in a file that outlives restarts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// How far one sink is.
+/// The position of one sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The number of the last alert that it took, or that it did not want.
+    /// The number of the last alert that it accepted or filtered out.
     pub after: u64,
-    /// When it last took any, in seconds since 1970.
+    /// The time of its last delivery, in seconds since 1970.
     #[serde(default)]
     pub time: u64,
 }
@@ -26,7 +26,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Reads the file. What cannot be read or understood counts as empty: then all sinks are new.
+    /// Reads the file. An unreadable or invalid file counts as empty: then all sinks are new.
     pub fn open(path: &Path) -> Self {
         let text = fs::read(path).unwrap_or_default();
         Self {
@@ -35,8 +35,9 @@ impl Places {
         }
     }
 
-    /// The place of a sink; `last` is the greatest number of the log. A new sink begins there. So
-    /// does one that is beyond it: the log was lost, and what comes is news.
+    /// Returns the place of a sink. `last` is the greatest number of the log, where a new sink
+    /// begins. A sink with a greater number begins there, too: the log was lost, and all later
+    /// alerts are new.
     pub fn of(&self, name: &str, last: u64) -> Place {
         let place = self.of_sinks.get(name).copied();
         let place = place.unwrap_or(Place {
@@ -49,7 +50,7 @@ impl Places {
         }
     }
 
-    /// Writes the places of some sinks down, by their names.
+    /// Writes the places of some sinks, by their names.
     pub fn set<'a>(
         &mut self,
         places: impl IntoIterator<Item = (&'a str, Place)>,

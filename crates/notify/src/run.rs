@@ -1,8 +1,8 @@
-//! A program that is given something to read, and a time to do so.
+//! Runs a program with input and a time limit.
 //!
-//! What it reads is in memory with a name of its own, not in a pipe: a program that reads nothing
-//! holds nobody up. It is the leader of a process group, all of which ends with it when its time is
-//! over. No shell is involved, and no argument comes from an alert.
+//! The input is an anonymous file in memory, not a pipe, so a program that does not read blocks
+//! nothing. The program leads a process group, which is killed as a whole at the time limit. No
+//! shell is involved, and no argument comes from an alert.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program with what it is to read on its standard input.
+    /// Starts a program with this standard input.
     pub fn start<S: AsRef<OsStr>>(
         command: &[S],
         input: &[u8],
@@ -53,7 +53,7 @@ impl Running {
         })
     }
 
-    /// How it ended; `None` if it runs and may go on.
+    /// Returns the exit of the program. `None` if it still runs within its time.
     pub fn ended(&mut self) -> Option<Result<(), String>> {
         match self.child.try_wait() {
             Ok(Some(status)) => Some(judge(status)),
@@ -74,8 +74,8 @@ fn judge(status: ExitStatus) -> Result<(), String> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Not reaped yet, so the id is still its own; if it is reaped, its group may live on, but
-        // the id could be another's by then.
+        // It is not reaped yet, so its id is still valid. After reaping, its group may still exist,
+        // but the id may belong to another process.
         if let Ok(None) = self.child.try_wait() {
             let _ended = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _status = self.child.wait();
@@ -109,7 +109,7 @@ mod tests {
         assert!(missing.contains("cannot run /no/such/program"), "{missing}");
     }
 
-    /// With its children: `sh` waits for the first `sleep`.
+    /// Its children are killed, too: `sh` waits for the first `sleep`.
     #[test]
     fn a_program_that_hangs_is_ended_with_its_children() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Where two files agree, and where they differ.
+//! Compares two files: their common and their differing ranges.
 //!
 //! Both files are read, at most [`LARGEST_READ`] bytes each, and compared to the byte. For larger
 //! files the common chunks are shown. Their ranges end at cut points, not at the first differing

@@ -1,14 +1,14 @@
-//! What an index says otherwise than the tree.
+//! Compares an index with the tree.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How the dump of a live index differs from that of a fresh scan.
+/// The differences between the dump of a live index and that of a fresh scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Lines of paths that only the fresh scan has.
     pub lost: Vec<String>,
-    /// Lines of the live index for paths of which the fresh scan says something else.
+    /// Lines of the live index for paths for which the fresh scan has another line.
     pub stale: Vec<String>,
     /// Lines of paths that only the live index has.
     pub ghosts: Vec<String>,
@@ -39,7 +39,7 @@ impl Differences {
         }
     }
 
-    /// Whether both say the same.
+    /// Returns whether both are equal.
     pub fn is_empty(&self) -> bool {
         self.lost.is_empty() && self.stale.is_empty() && self.ghosts.is_empty()
     }

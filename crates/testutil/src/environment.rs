@@ -1,4 +1,4 @@
-//! A private home, and how a command is run in it.
+//! A private home, and commands that run in it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An empty one for a program: `env!("CARGO_BIN_EXE_…")`.
+    /// Creates an empty one for a program: `env!("CARGO_BIN_EXE_…")`.
     pub fn of(program: &'static str) -> Self {
         let tree = TempTree::with_folders(&["home", "run", "work"]);
         Self { tree, program }
     }
 
-    /// A path in the working directory, without symbolic links.
+    /// Returns a path in the working directory, without symbolic links.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.tree.path("work").join(name)
     }
 
-    /// The home.
+    /// Returns the home.
     pub fn home(&self) -> PathBuf {
         self.tree.path("home")
     }
 
-    /// Where the command looks for the daemon.
+    /// Returns the path where the command expects the daemon's socket.
     pub fn socket(&self) -> PathBuf {
         self.tree.path("run/resemble/socket")
     }
@@ -40,14 +40,14 @@ impl Environment {
         self.tree.write(self.path(name), bytes)
     }
 
-    /// The command, not yet run.
+    /// Returns the command, not yet started.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.at_home(self.program);
         command.args(args);
         command
     }
 
-    /// Another program, which finds what it needs in PATH.
+    /// Returns another program, which finds its dependencies in PATH.
     pub fn foreign(&self, program: &str) -> Command {
         let mut command = self.at_home(program);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -1,32 +1,31 @@
-//! What readers do with bytes that nobody wrote: changed a little, again and again, from samples
-//! that they take.
+//! Fuzzes readers: passes them bytes made by repeated small changes of valid samples.
 //!
 //! ```text
 //! fuzz("requests", 2_000, samples, &mut |bytes| decode(bytes).is_ok());
 //! ```
 //!
-//! The reader must come back, soon and without a panic, whatever the bytes; what else must hold it
-//! asserts itself. Bytes that it takes become samples, so that changes add up. No help of the
-//! compiler is needed, as this toolchain has none; the changes are those of the usual fuzzers.
+//! The reader must return soon and without a panic, whatever the bytes. It asserts everything else
+//! itself. Accepted bytes become samples, so that changes add up. This toolchain offers no compiler
+//! instrumentation, so none is used. The changes are those of the usual fuzzers.
 //!
-//! * `RESEMBLE_FUZZ=1000000` tries that many instead of the usual number, which is for CI.
-//! * `RESEMBLE_FUZZ_SEED=2` tries others. What makes a reader panic is printed, as a Rust literal.
+//! * `RESEMBLE_FUZZ=1000000` runs this many instead of the default number, for CI.
+//! * `RESEMBLE_FUZZ_SEED=2` runs others. The bytes of a panic are printed as a Rust literal.
 
 use std::time::{Duration, Instant};
 
 use crate::asked_for;
 use crate::random::Random;
 
-/// Samples are not added beyond this number.
+/// The most samples; further ones are not added.
 const MOST_SAMPLES: usize = 2_000;
 
-/// Nothing longer is tried, in bytes.
+/// The longest input in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Longer than this, for bytes as few as these, is a hang.
+/// The longest run for such short inputs; a longer one is a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Values at which bounds are.
+/// Values near typical bounds.
 const INTERESTING: [u64; 14] = [
     0,
     1,
@@ -44,14 +43,14 @@ const INTERESTING: [u64; 14] = [
     u64::MAX,
 ];
 
-/// What came of it.
+/// The result of a fuzz test.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fuzzed {
-    /// How many times the reader was asked.
+    /// The number of runs of the reader.
     pub executions: u64,
-    /// How many times it took the bytes.
+    /// The number of accepted inputs.
     pub taken: u64,
-    /// The longest that it took for some.
+    /// The longest run.
     pub slowest: Duration,
 }
 
@@ -70,12 +69,12 @@ impl Drop for Told<'_> {
     }
 }
 
-/// Hands changed samples to a reader, which says whether it takes them.
+/// Passes changed samples to a reader, which returns whether it accepts them.
 ///
 /// # Panics
 ///
-/// If the reader does, takes longer than 20 s, or takes everything or nothing: then the samples,
-/// or the test, are of no use.
+/// If the reader panics, takes longer than 20 s, or accepts everything or nothing. In the last case
+/// the samples, or the test, are useless.
 pub fn fuzz(
     what: &str,
     usual: u64,
@@ -88,7 +87,7 @@ pub fn fuzz(
     let mut done = Fuzzed::default();
     let given = samples.len();
     for round in 0..rounds.max(given as u64) {
-        // Every sample as it is, first.
+        // Every sample is tried unchanged first.
         let bytes = match samples.get(round as usize) {
             Some(sample) if (round as usize) < given => sample.clone(),
             _ => changed(&samples, &mut random),
@@ -114,7 +113,7 @@ pub fn fuzz(
     done
 }
 
-/// A sample with up to four changes.
+/// Returns a sample with up to four changes.
 fn changed(samples: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = samples[random.below(samples.len())].clone();
     for _ in 0..=random.below(4) {
@@ -124,7 +123,7 @@ fn changed(samples: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A place in some bytes, and how many from there on: few, mostly.
+/// Returns a position in some bytes, and a mostly small length.
 fn stretch(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let start = random.below(bytes.len());
     let most = [4, 16, 64, 4096][random.below(4)];
@@ -167,7 +166,7 @@ fn change(bytes: &mut Vec<u8>, samples: &[Vec<u8>], random: &mut Random) {
             bytes.splice(at..end, value);
         }
         8 => {
-            // A number in digits becomes another one.
+            // Replaces a decimal number with another one.
             let is_digit = |at: &usize| bytes[*at].is_ascii_digit();
             let digits: Vec<usize> = (0..bytes.len()).filter(is_digit).collect();
             if !digits.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests about tests and pages, and how long they run.
+//! Tests of the tests and pages, and their run time.
 
 use std::fmt::Debug;
 use std::fs;
@@ -9,14 +9,14 @@ use std::str::FromStr;
 
 use crate::skipped;
 
-/// What a variable asks of a test that is short unless somebody wants it long.
+/// Returns the value of a variable that lengthens a test.
 #[track_caller]
 pub fn asked_for<T: FromStr<Err: Debug>>(variable: &str) -> Option<T> {
     let asked = std::env::var(variable).ok()?;
     Some(asked.parse().expect(variable))
 }
 
-/// Every file and folder beside `main.rs` is named in it: a test file that is not would never run.
+/// Checks that `main.rs` names every file and folder beside it: others would never run.
 #[track_caller]
 pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     let main = fs::read_to_string(folder.as_ref().join("main.rs")).expect("main.rs");
@@ -28,7 +28,7 @@ pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     }
 }
 
-/// A page of `docs/` is what a program makes of its help; `UPDATE_REFERENCE` writes it.
+/// Checks that a page of `docs/` equals this text; `UPDATE_REFERENCE` writes it.
 #[track_caller]
 pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     let path = path.as_ref();
@@ -42,16 +42,16 @@ pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     );
 }
 
-/// Says which test the inner process is for.
+/// The variable that names the test of the inner process.
 const INNER: &str = "RESEMBLE_TEST_INNER";
 
 fn is_inner(name: &str) -> bool {
     std::env::var_os(INNER).is_some_and(|inner| inner == name)
 }
 
-/// Runs the test of this name as root in a process whose mounts nobody else sees, and which sees
-/// those of nobody else that come later. False in that process: there the test goes on. Without
-/// root it is [`skipped`].
+/// Runs the test of this name as root in a process with private mounts, which are separate in both
+/// directions. Returns false in that process, where the test continues. Without root it is
+/// [`skipped`].
 pub fn in_mounts_of_its_own(name: &str) -> bool {
     if is_inner(name) {
         return false;
@@ -68,8 +68,8 @@ pub fn in_mounts_of_its_own(name: &str) -> bool {
     true
 }
 
-/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
-/// that process: there the test goes on.
+/// Runs the test of this name in a separate process, as `nobody` if requested. Returns false in
+/// that process, where the test continues.
 pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
     if is_inner(name) {
         return false;
@@ -94,11 +94,11 @@ fn run_inner(mut command: Command, name: &str) {
     match command.output() {
         Ok(done) => {
             let told = String::from_utf8_lossy(&done.stdout);
-            // A name that no test has runs nothing, and ends well.
+            // An unknown test name runs nothing, and succeeds.
             let has_run = done.status.success() && told.contains("1 passed");
             let trouble = String::from_utf8_lossy(&done.stderr);
             assert!(has_run, "{name} failed inside: {told}{trouble}");
-            // What it says of its figures, and of what it could not do.
+            // The figures that it printed, and the skipped tests.
             eprint!("{trouble}");
         }
         Err(e) => skipped(format_args!("cannot run {name} in another process: {e}")),

@@ -1,10 +1,10 @@
-//! What the tests of this workspace have in common: trees that go, seeded bytes and texts, mounts,
-//! programs and daemons in an environment of their own.
+//! Common tools of the workspace's tests: temporary trees, seeded bytes and texts, mounts, and
+//! programs and daemons in a private environment.
 //!
-//! No program links this crate, and it knows no other crate of the workspace: unit tests of any
-//! crate can use it without a second copy of that crate's types.
+//! No program links this crate, and it depends on no other crate of the workspace. So unit tests of
+//! any crate can use it without a second copy of that crate's types.
 #![forbid(unsafe_code)]
-// Everything here panics when a test must fail; saying so at each function would say nothing.
+// Every function here panics when a test must fail, so a note at each would say nothing.
 #![allow(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 pub struct McpSession {
     /// Its process.
     pub server: Child,
-    /// What it reads.
+    /// The standard input of the server.
     pub input: ChildStdin,
-    /// What it writes.
+    /// The standard output of the server.
     pub output: BufReader<ChildStdout>,
     next: u64,
 }
 
 impl McpSession {
-    /// Starts a server and shakes hands.
+    /// Starts a server and performs the handshake.
     ///
     /// # Panics
     ///
@@ -53,7 +53,7 @@ impl McpSession {
         writeln!(self.input, "{message}").expect("a server of the protocol");
     }
 
-    /// The next message of the server.
+    /// Returns the next message of the server.
     fn heard(&mut self) -> Value {
         let mut line = String::new();
         self.output
@@ -62,7 +62,7 @@ impl McpSession {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Sends a request and waits for its answer; what is notified meanwhile is passed over.
+    /// Sends a request and waits for its answer; notifications in between are ignored.
     pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -75,7 +75,7 @@ impl McpSession {
         }
     }
 
-    /// The answer of a tool.
+    /// Returns the answer of a tool.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -83,7 +83,7 @@ impl McpSession {
         result["structuredContent"].clone()
     }
 
-    /// Why a tool does not answer.
+    /// Returns the reason why a tool refuses.
     pub fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -94,7 +94,7 @@ impl McpSession {
             .to_owned()
     }
 
-    /// Ends the server as clients do: by ending its input.
+    /// Ends the server like clients do, by closing its input.
     pub fn end(self) {
         let Self {
             mut server, input, ..

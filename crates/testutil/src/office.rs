@@ -1,17 +1,17 @@
-//! Documents as programs make them: with the same styles and fonts in each.
+//! Documents like those of programs, with the same styles and fonts in each.
 
 use std::fmt::Write as _;
 
 use crate::pack;
 use crate::random::noise;
 
-/// A document of a word processor with this text, whose program puts the same styles, theme and
+/// Returns a word processor document with this text. The program puts the same styles, theme and
 /// fonts into each.
 pub fn docx(text: &str) -> Vec<u8> {
     docx_with(text, None)
 }
 
-/// The same, which states that it was modified at this time: `2024-03-05T10:22:33Z`.
+/// Returns the same with a stated modification time: `2024-03-05T10:22:33Z`.
 pub fn dated_docx(text: &str, modified: &str) -> Vec<u8> {
     docx_with(text, Some(modified))
 }
@@ -70,7 +70,7 @@ fn styles() -> Vec<u8> {
     names.collect::<Vec<_>>().concat().into_bytes()
 }
 
-/// The same of another program.
+/// Returns the same in the format of another program.
 pub fn odt(text: &str) -> Vec<u8> {
     let paragraphs = text
         .lines()
@@ -91,7 +91,7 @@ pub fn odt(text: &str) -> Vec<u8> {
     ])
 }
 
-/// A page of a program that puts the same font into each.
+/// Returns a page of a program that puts the same font into each.
 pub fn pdf(text: &str) -> Vec<u8> {
     let mut shown = String::from("BT /F1 10 Tf 12 TL 40 800 Td\n");
     for line in text.lines() {

@@ -1,9 +1,9 @@
-//! Archives made by hand, for tests that must not depend on which programs a machine has.
+//! Archives built without programs, because tests must not depend on those of a machine.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A zip of these files, stored as they are.
+/// Returns an uncompressed zip of these files.
 pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in files {
@@ -39,7 +39,7 @@ pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// A mail with this text and these attachments.
+/// Returns a mail with this text and these attachments.
 pub fn mail(text: &str, attachments: &[(&str, &[u8])]) -> Vec<u8> {
     let mut mail = String::from(
         "From: a@example.org\nTo: b@example.org\nSubject: The report\n\

@@ -1,17 +1,17 @@
-//! The metadata of pictures as cameras write them, around nothing.
+//! Picture files with metadata like that of cameras, and without an image.
 
-/// A tag of Exif with a text.
+/// An Exif tag with its text.
 pub type ExifText<'t> = (u16, &'t str);
 
-/// When the file was changed, and in which zone.
+/// The tags for the time of the file's last change, and its zone.
 pub const MODIFIED: (u16, u16) = (0x0132, 0x9010);
-/// When the picture was taken, and in which zone.
+/// The tags for the time when the picture was taken, and its zone.
 pub const TAKEN: (u16, u16) = (0x9003, 0x9011);
-/// When the picture was made digital, and in which zone.
+/// The tags for the time of digitization, and its zone.
 pub const DIGITIZED: (u16, u16) = (0x9004, 0x9012);
 
-/// A TIFF of metadata alone: these texts, with the directories behind this many bytes. Tags from
-/// 0x9000 on are in the directory of Exif.
+/// Returns a TIFF with only these texts, whose directories follow this many bytes. Tags from 0x9000
+/// on are in the directory of Exif.
 pub fn tiff(texts: &[ExifText<'_>], before: usize) -> Vec<u8> {
     let (of_exif, of_file): (Vec<_>, Vec<_>) = texts.iter().partition(|(tag, _)| *tag >= 0x9000);
     let at = 8 + before;
@@ -28,7 +28,7 @@ fn directory_len(texts: &[ExifText<'_>]) -> usize {
     2 + 12 * texts.len() + 4 + values
 }
 
-/// Appends a directory and its values; `exif` is where that of Exif is.
+/// Appends a directory and its values; `exif` is the offset of that of Exif.
 fn directory(out: &mut Vec<u8>, texts: &[ExifText<'_>], exif: Option<u32>) {
     let count = texts.len() + usize::from(exif.is_some());
     let mut values_at = out.len() + 2 + 12 * count + 4;
@@ -55,7 +55,7 @@ fn directory(out: &mut Vec<u8>, texts: &[ExifText<'_>], exif: Option<u32>) {
     out.append(&mut values);
 }
 
-/// A JPEG with this metadata and these bytes of a picture.
+/// Returns a JPEG with this metadata and these bytes of a picture.
 pub fn jpeg(exif: &[u8], picture: &[u8]) -> Vec<u8> {
     let len = (2 + 6 + exif.len()) as u16;
     [
@@ -70,7 +70,7 @@ pub fn jpeg(exif: &[u8], picture: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// A PNG with this metadata. Its check sums are wrong.
+/// Returns a PNG with this metadata. Its check sums are wrong.
 pub fn png(exif: &[u8]) -> Vec<u8> {
     let chunk = |kind: &[u8], data: &[u8]| {
         [&(data.len() as u32).to_be_bytes()[..], kind, data, &[0; 4]].concat()
@@ -84,7 +84,7 @@ pub fn png(exif: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// A HEIC whose metadata lies behind this many bytes of a picture.
+/// Returns a HEIC whose metadata follows this many bytes of a picture.
 pub fn heic(exif: &[u8], before: usize) -> Vec<u8> {
     let of = |kind: &[u8], body: &[u8]| {
         [&(body.len() as u32 + 8).to_be_bytes()[..], kind, body].concat()

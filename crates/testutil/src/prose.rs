@@ -1,4 +1,4 @@
-//! Seeded texts with known kinship.
+//! Seeded texts with known similarity.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const WORDS: [&str; 48] = [
     "north", "winter", "council", "asked",
 ];
 
-/// Text of about `bytes` bytes; another seed gives unrelated text of the same vocabulary.
+/// Returns about `bytes` bytes of text; another seed gives unrelated text of the same vocabulary.
 pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = Vec::with_capacity(bytes + 16);
@@ -33,7 +33,7 @@ pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     text
 }
 
-/// The text with `edits` notes put in at seeded places.
+/// Returns the text with `edits` notes inserted at seeded places.
 pub fn edited(text: &[u8], seed: u64, edits: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = text.to_vec();
@@ -44,7 +44,7 @@ pub fn edited(text: &[u8], seed: u64, edits: usize) -> Vec<u8> {
     text
 }
 
-/// Paragraphs of forty words, all different for different seeds.
+/// Returns paragraphs of forty words, all different for different seeds.
 pub fn paragraphs(seed: u64, count: usize) -> String {
     const WORDS: [&str; 24] = [
         "river", "stone", "winter", "harbour", "letter", "machine", "garden", "silver", "market",
@@ -64,7 +64,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
     text
 }
 
-/// Sentences of twelve words that occur nowhere else and `end.`, each on a line.
+/// Returns sentences of twelve unique words and `end.`, one per line.
 pub fn sentences(seed: u64, count: usize) -> String {
     let mut random = Random::apart(seed);
     let mut text = String::new();
@@ -80,7 +80,7 @@ pub fn sentences(seed: u64, count: usize) -> String {
     text
 }
 
-/// Lines of some fifty bytes that occur nowhere else.
+/// Returns unique lines of about fifty bytes.
 pub fn lines(seed: u64, count: usize) -> String {
     let mut random = Random::apart(seed);
     let mut text = String::new();
@@ -92,13 +92,13 @@ pub fn lines(seed: u64, count: usize) -> String {
     text
 }
 
-/// The words from one number on: those of other numbers are other words.
+/// Returns the words of the numbers from `from` on; each number has its own word.
 pub fn words(from: usize, count: usize) -> String {
     let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
     words.collect()
 }
 
-/// The text with one byte in `every` overwritten.
+/// Returns the text with one byte in `every` overwritten.
 pub fn overwritten(text: &[u8], every: usize) -> Vec<u8> {
     let mut text = text.to_vec();
     for at in (every / 2..text.len()).step_by(every) {

@@ -1,9 +1,9 @@
-//! How a program ended.
+//! The result of running a program.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// How a run of a program ended, and what it wrote.
+/// The exit and the output of a program.
 #[derive(Debug)]
 pub struct Ran {
     /// The exit code; -1 if a signal ended it.
@@ -25,12 +25,12 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 
-    /// The JSON on standard output.
+    /// Returns the JSON on standard output.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_slice(&self.out) {
@@ -39,7 +39,7 @@ impl Ran {
         }
     }
 
-    /// Nothing found is an answer: code 1, no rows, and what was compared.
+    /// Checks for an answer without matches: code 1, no rows, and the compared scope.
     #[track_caller]
     pub fn found_nothing(&self) {
         assert_eq!((self.code, &*self.text()), (1, ""), "{self:?}");
@@ -47,19 +47,19 @@ impl Ran {
         assert!(said && self.err.lines().count() == 1, "{self:?}");
     }
 
-    /// Exit code, standard output and standard error, all of them.
+    /// Checks exit code, standard output and standard error completely.
     #[track_caller]
     pub fn is(&self, code: i32, out: &str, err: &str) {
         assert_eq!((self.code, &*self.text(), &*self.err), (code, out, err));
     }
 
-    /// Itself, if the exit code is 0.
+    /// Returns itself, if the exit code is 0.
     #[track_caller]
     pub fn success(self) -> Self {
         self.exits(0)
     }
 
-    /// Itself, if the exit code is this one.
+    /// Returns itself, if the exit code is this one.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         let (out, err) = (self.text(), &self.err);

@@ -1,21 +1,21 @@
 //! Seeded numbers and bytes.
 
-/// Random numbers of a seed, the same on every machine: splitmix64 (Steele, Lea & Flood 2014).
+/// A seeded random number generator, equal on every machine: splitmix64 (Steele, Lea & Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream that belongs to a seed.
+    /// Creates the stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A stream far from those of the seeds beside it.
+    /// Creates a stream far from those of the neighbouring seeds.
     pub(crate) fn apart(seed: u64) -> Self {
         Self(Self(seed).draw())
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -24,13 +24,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; 0 if that is 0.
+    /// Returns a number below `n`; 0 if that is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.draw() % n.max(1) as u64) as usize
     }
 }
 
-/// Any bytes; those of another seed have nothing in common with them.
+/// Returns random bytes; those of another seed have nothing in common with them.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random::apart(seed);
     let mut bytes = Vec::with_capacity(len + 8);
@@ -41,7 +41,7 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Small letters without a blank; those of another seed have nothing in common with them.
+/// Returns small letters without a blank; those of another seed have nothing in common with them.
 pub fn letters(seed: u64, len: usize) -> Vec<u8> {
     let noise = noise(seed, len);
     noise.into_iter().map(|byte| b'a' + byte % 26).collect()

@@ -1,4 +1,4 @@
-//! Programs that say when they are ready, as services do.
+//! Starts programs that report when they are ready, like services.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before the test gives up on it.
+/// The time limit for every wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Starts a program and waits until it says `READY=1` on a notification socket, which is made at
-/// `address`. `Err` is how the program ended instead; one that takes too long is killed.
+/// Starts a program and waits until it sends `READY=1` to a notification socket, which is created
+/// at `address`. `Err` is its exit status if it ends before that. A program that takes too long is
+/// killed.
 pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitStatus> {
     // Usually there is nothing to remove.
     drop(fs::remove_file(address));

@@ -1,8 +1,8 @@
-//! Tests that cannot be done here.
+//! Reports tests that cannot run on this machine.
 
 use std::fmt::Display;
 
-/// Says loudly that a test cannot be done here, and fails under `RESEMBLE_REQUIRE_FUSE=1`.
+/// Reports that a test cannot run here, and fails under `RESEMBLE_REQUIRE_FUSE=1`.
 #[track_caller]
 pub fn skipped(why: impl Display) {
     assert!(
@@ -12,7 +12,7 @@ pub fn skipped(why: impl Display) {
     eprintln!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
 }
 
-/// Whether a foreign program is installed; without it the test is [`skipped`].
+/// Returns whether a foreign program is installed; without it the test is [`skipped`].
 #[track_caller]
 pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

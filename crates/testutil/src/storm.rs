@@ -1,4 +1,4 @@
-//! A seeded storm of changes on a tree: what editors, builds and people do, faster.
+//! A seeded storm of changes on a tree, like those of editors, builds and people, but faster.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::prose::prose;
 use crate::random::{Random, noise};
 
-/// Bytes of a large log, when it begins.
+/// The initial size of a large log in bytes.
 const LOG: usize = 5 << 20;
 
 /// A storm over one tree. It keeps no model: the file system is the model.
@@ -20,7 +20,7 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// A storm with a seed; the same seed on an empty tree does the same things.
+    /// Creates a storm from a seed. The same seed has the same effect on an empty tree.
     pub fn new(root: &Path, seed: u64) -> Self {
         let texts = (0..24).map(|i| prose(i, 600 + 700 * i as usize)).collect();
         Self {
@@ -30,8 +30,8 @@ impl Storm {
         }
     }
 
-    /// Does `count` operations. Those that cannot be done (the file is gone, the name is a folder)
-    /// count too: errors are part of a storm.
+    /// Performs `count` operations. Impossible ones (the file is gone, the name is a folder) count,
+    /// too: errors are part of a storm.
     pub fn blow(&mut self, count: usize) {
         for _ in 0..count {
             drop(self.one());
@@ -119,14 +119,14 @@ impl Storm {
                 fs::set_permissions(path, fs::Permissions::from_mode(mode))
             }
             18 => {
-                // As editors save: a new file takes the old one's name.
+                // Saves like an editor: a new file takes the name of the old one.
                 let (path, text) = (self.file(), self.text());
                 let new = path.with_extension("new");
                 fs::write(&new, text)?;
                 fs::rename(new, path)
             }
             19 => {
-                // A log so large that it is read from where it ended, with changes behind that.
+                // A log so large that it is read from its old end, with changes before that.
                 let path = self.folder().join("log");
                 if !path.exists() {
                     return fs::write(path, noise(self.random.draw(), LOG));

@@ -1,4 +1,4 @@
-//! A folder that goes with the test.
+//! A temporary folder of a test.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder under its real path, without symbolic links; all in it goes when it is dropped.
+/// A folder under its real path, without symbolic links; removed with its content when dropped.
 #[derive(Debug)]
 pub struct TempTree {
     root: PathBuf,
@@ -21,7 +21,7 @@ impl Default for TempTree {
 }
 
 impl TempTree {
-    /// An empty one.
+    /// Creates an empty one.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("resemble-test-")
@@ -31,7 +31,7 @@ impl TempTree {
         Self { root, _dir: dir }
     }
 
-    /// One with these folders in it.
+    /// Creates one with these folders in it.
     pub fn with_folders(names: &[&str]) -> Self {
         let tree = Self::new();
         for name in names {
@@ -40,17 +40,17 @@ impl TempTree {
         tree
     }
 
-    /// The folder itself.
+    /// Returns the folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A path in it, whether anything is there or not.
+    /// Returns a path in it, whether it exists or not.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Makes a folder, with those above it.
+    /// Creates a folder, with those above it.
     pub fn folder(&self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -66,7 +66,7 @@ impl TempTree {
     }
 }
 
-/// The names in a folder, sorted by their bytes.
+/// Returns the names in a folder, sorted by their bytes.
 #[track_caller]
 pub fn names(folder: impl AsRef<Path>) -> Vec<OsString> {
     let mut names: Vec<_> = match fs::read_dir(folder.as_ref()) {

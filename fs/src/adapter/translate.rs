@@ -1,4 +1,4 @@
-//! What the view says, in the words of `fuser`.
+//! Translates the types of the view to those of `fuser`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use fuser::{Errno, FileAttr, FileType, INodeNo, ReplyDirectory, ReplyXattr};
 
 use crate::view::{Attr, Kind, Refusal, Sink, Time};
 
-/// Entries of a directory, into the kernel's answer.
+/// Writes entries of a directory into the reply to the kernel.
 pub(super) struct DirectorySink<'a>(pub(super) &'a mut ReplyDirectory);
 
 impl Sink for DirectorySink<'_> {
@@ -20,7 +20,7 @@ pub(super) fn errno(refusal: Refusal) -> Errno {
     Errno::from_i32(refusal.errno())
 }
 
-/// The protocol of `getxattr` and `listxattr`: size 0 asks for the length.
+/// Replies to `getxattr` or `listxattr`; size 0 requests the length.
 pub(super) fn attribute(reply: ReplyXattr, size: u32, value: &[u8]) {
     let length = value.len() as u32;
     if size == 0 {
@@ -60,7 +60,7 @@ pub(super) fn file_attr(attr: &Attr) -> FileAttr {
     }
 }
 
-/// A time that `SystemTime` cannot hold (from a broken file system) becomes 1970.
+/// Converts a time. One that `SystemTime` cannot hold (from a broken file system) becomes 1970.
 fn system_time(time: Time) -> SystemTime {
     let seconds = Duration::from_secs(time.seconds.unsigned_abs());
     let whole = if time.seconds < 0 {

@@ -1,4 +1,4 @@
-//! The answers of the index, as listings and as extended attributes.
+//! The answers of the index, as listings and extended attributes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,12 +10,12 @@ use super::node::{At, Node, Subject};
 use crate::names::{self, Answer, rank};
 use crate::neighbours::Neighbour;
 
-/// The most entries of one listing (the contract); the best stay when it is cut.
+/// The most entries of one listing (the contract); a cut keeps the best.
 const LISTED: usize = 100;
-/// Answers kept for look-ups after a listing; only used while the generation stands still.
+/// The most answers kept for look-ups after a listing. They are valid only for one generation.
 const KEPT_ANSWERS: usize = 64;
 impl Namespace {
-    /// The value of an extended attribute.
+    /// Returns the value of an extended attribute.
     pub fn attribute(&self, ino: u64, name: &OsStr) -> Result<Vec<u8>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -49,9 +49,8 @@ impl Namespace {
         })
     }
 
-    /// The names of the extended attributes. Ours are always named, all of them: to know whether a
-    /// file has a best neighbour, the index would have to be asked for each file of every `cp -a`
-    /// and `ls -l`.
+    /// Returns the names of the extended attributes. Ours are always included. Checking for a best
+    /// neighbour would query the index for each file of every `cp -a` and `ls -l`.
     pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -65,7 +64,7 @@ impl Namespace {
         Ok(names)
     }
 
-    /// The entry of a listing.
+    /// Returns the entry of a listing.
     pub(super) fn similar_entry(&self, of: &Subject, name: &OsStr) -> Result<Node> {
         let answer = self.last_answer(of)?;
         if answer.more().is_some_and(|more| more == name) {
@@ -76,7 +75,7 @@ impl Namespace {
         Ok(entry(of, &found.neighbour))
     }
 
-    /// The neighbour that an entry stands for.
+    /// Returns the neighbour of an entry.
     pub(super) fn neighbour(&self, of: &Subject, name: &OsStr) -> Result<Neighbour> {
         let answer = self.last_answer(of)?;
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
@@ -84,7 +83,7 @@ impl Namespace {
         Ok(found.neighbour.clone())
     }
 
-    /// An answer is kept for look-ups; what was taken away from a caller since then is not in it.
+    /// Checks a cached answer again: the caller may have lost access to the neighbour since.
     fn is_still_seen(&self, neighbour: &Neighbour) -> Result<()> {
         if self.tree.sees(&neighbour.target)? {
             Ok(())
@@ -94,7 +93,7 @@ impl Namespace {
     }
 
     pub(super) fn last_answer(&self, of: &Subject) -> Result<Arc<Answer>> {
-        // The neighbours of what is gone are gone, whatever the index still says.
+        // A removed file has no neighbours, whatever the index has.
         self.tree.stat(of.at())?;
         Ok(match self.kept_answer(of) {
             Some(answer) => answer,
@@ -102,7 +101,7 @@ impl Namespace {
         })
     }
 
-    /// The answer that was given last, if nothing can have changed since.
+    /// Returns the cached answer, if nothing can have changed since.
     fn kept_answer(&self, of: &Subject) -> Option<Arc<Answer>> {
         let now = self.neighbours.generation()?;
         let answers = self.answers.lock();
@@ -112,10 +111,10 @@ impl Namespace {
             .map(|(_, answer)| Arc::clone(answer))
     }
 
-    /// Asks the index.
+    /// Queries the index.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
-        // The generation is read before the index is asked: if the answer changes in between, it is
-        // at worst kept for too short a time.
+        // The generation is read before the query. If the answer changes in between, it is only
+        // cached for too short a time.
         let generation = self.neighbours.generation();
         let path = self.tree.path(of.at());
         let mut listing = match of {
@@ -148,7 +147,7 @@ impl Namespace {
     }
 }
 
-/// What stands for a neighbour in a listing: a link to the file, or the member itself.
+/// Returns the node of a neighbour: a link to the file, or the member itself.
 pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     match of {
         Subject::File(at) if !neighbour.member.is_empty() => Node::Member {
@@ -163,7 +162,7 @@ pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     }
 }
 
-/// File systems differ in how they refuse: they have no attributes at all, or not this one.
+/// File systems refuse differently: they have no attributes at all, or not this one.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

@@ -1,4 +1,4 @@
-//! Reading: the bytes of the watched files, and our own texts.
+//! Reads the bytes of watched files, and our own texts.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,11 +15,11 @@ use super::namespace::{Namespace, Result};
 use super::node::{At, Node};
 use super::shares::{Amounts, Share};
 
-/// Threads of the kernel that are about to look up once more what they open.
+/// The most kernel threads that are about to look up again what they open.
 const MAX_OUTDATED: usize = 1024;
 
 impl Namespace {
-    /// Opens a file for reading, in the name of a thread (0: not known).
+    /// Opens a file for reading on behalf of a kernel thread (0: unknown).
     pub fn open(&self, ino: u64, thread: u32) -> Result<Opened> {
         let place = self.place()?;
         let (handle, direct) = match self.node(ino)?.as_ref() {
@@ -53,7 +53,7 @@ impl Namespace {
         })
     }
 
-    /// A place among all that is open.
+    /// Takes a share of the open handles.
     pub(super) fn place(&self) -> Result<[Share; 2]> {
         let one = Amounts {
             descriptors: 1,
@@ -67,7 +67,7 @@ impl Namespace {
         self.store.keep(self.account, bytes)
     }
 
-    /// A member, taken out of its archive unless somebody has it open.
+    /// Extracts a member from its archive, unless it is open already.
     fn open_member(&self, path: &Path, size: u64) -> Result<Held> {
         let failed = || Refusal::Real(Errno::IO);
         let member = self.neighbours.member(path).ok_or_else(failed)?;
@@ -83,16 +83,15 @@ impl Namespace {
             })
     }
 
-    /// Opens the file that a path names now. The kernel may know another under this number, or
-    /// another size, for as long as it trusts the name: then it has to look the name up again,
-    /// which it does once if it hears that what it knows is stale.
+    /// Opens the file that a path names now. While the kernel trusts the name, it may have another
+    /// file or size under this number. If the open returns ESTALE, it looks the name up once more.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<(Handle, bool)> {
         let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
         let mut outdated = self.outdated.lock();
         let has_looked = outdated.remove(&thread).is_some_and(|place| place == *at);
         match self.inodes.open(ino, Shown::of(&stat), has_looked) {
             Opening::Outdated => {
-                // Who was killed in between does not come back.
+                // A thread that was killed in between does not return.
                 if outdated.len() >= MAX_OUTDATED {
                     outdated.clear();
                 }
@@ -100,8 +99,8 @@ impl Namespace {
                 Err(Refusal::Stale)
             }
             Opening::Shown => Ok((Handle::File { ino, file }, false)),
-            // Replaced once more since the second look-up: its bytes must not go into the pages
-            // that the kernel keeps of the other.
+            // It was replaced again since the second look-up. Its bytes must not enter the pages
+            // that the kernel keeps of the other file.
             Opening::Beside => Ok((Handle::File { ino, file }, true)),
         }
     }
@@ -117,7 +116,7 @@ impl Namespace {
         }
     }
 
-    /// Where the next data (or, with `hole`, the next hole) begins at or after `offset`.
+    /// Returns the next data (or, with `hole`, the next hole) at or after `offset`.
     pub fn seek(&self, handle: u64, offset: u64, hole: bool) -> Result<u64> {
         match self.handles.get(handle)?.as_ref() {
             Handle::File { file, .. } => {

@@ -1,4 +1,4 @@
-//! Directories: their entries, as snapshots that are read piece by piece.
+//! Directories: snapshots of their entries, read piece by piece.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -40,7 +40,7 @@ impl Namespace {
         })
     }
 
-    /// Gives the entries from `offset` on, as many as the sink takes. 0 is the start; reading
+    /// Passes the entries from `offset` on, as many as the sink accepts. 0 is the start; reading
     /// from there a second time takes a new snapshot.
     pub fn read_dir(&self, handle: u64, offset: u64, sink: &mut dyn Sink) -> Result<()> {
         let handle = self.handles.get(handle)?;
@@ -51,11 +51,11 @@ impl Namespace {
 
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {
-            // The lock is not held here: the index may take its time.
+            // The lock is not held here, because the index may be slow.
             snapshot.entries = self.keep(self.entries(dir.ino, &dir.node)?)?;
         }
         snapshot.read = true;
-        // Mostly where the last read ended.
+        // Usually the read continues where the last one ended.
         let (mut index, byte) = if snapshot.at.0 <= offset && offset > 0 {
             snapshot.at
         } else {
@@ -75,8 +75,8 @@ impl Namespace {
         Ok(())
     }
 
-    /// The effort of [`Self::read_dir`]: that of opening the directory if a new snapshot may be
-    /// taken.
+    /// Returns the effort of [`Self::read_dir`]. If a new snapshot may be taken, it is that of
+    /// opening the directory.
     pub fn read_dir_effort(&self, handle: u64, offset: u64) -> Effort {
         match self.handles.get(handle).as_deref() {
             Ok(Handle::Dir(dir)) if offset == 0 => self.list_effort(dir.ino),
@@ -84,7 +84,7 @@ impl Namespace {
         }
     }
 
-    /// The entries that there are now, as bytes.
+    /// Returns the present entries, encoded.
     fn entries(&self, ino: u64, node: &Node) -> Result<Vec<u8>> {
         let up = self
             .parent(node)
@@ -182,7 +182,7 @@ impl Namespace {
         Ok(entries)
     }
 
-    /// The real entries; a root that is not there now has none.
+    /// Returns the real entries; a missing root has none.
     fn list(&self, at: &At) -> Result<Vec<RealEntry>> {
         match self.tree.list(at) {
             Err(Errno::NOENT | Errno::NOTDIR) if at.is_root() => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! What is open: directory snapshots, files of the tree, our own texts.
+//! The open handles: directory snapshots, files of the tree, our own texts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -23,15 +23,15 @@ pub(crate) struct OpenDir {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// The entries, as [`super::listing`] writes them.
+    /// The entries, in the encoding of [`super::listing`].
     pub(crate) entries: Held,
-    /// Whether anything was read from it: if so, reading from the start again is a rewind.
+    /// True if entries were read from it: then reading from the start again is a rewind.
     pub(crate) read: bool,
-    /// Where reading goes on: which entry, and at which byte it begins.
+    /// The position of the next entry: its index, and its byte offset.
     pub(crate) at: (u64, u64),
 }
 
-/// One open thing.
+/// An open handle.
 #[derive(Debug)]
 pub(crate) enum Handle {
     Dir(OpenDir),
@@ -43,7 +43,7 @@ pub(crate) enum Handle {
     Text(Held),
 }
 
-/// All open things by number.
+/// All open handles by number.
 #[derive(Debug)]
 pub(crate) struct Handles {
     open: Mutex<Open>,
@@ -53,7 +53,7 @@ pub(crate) struct Handles {
 #[derive(Debug, Default)]
 struct Open {
     all: HashMap<u64, (Arc<Handle>, [Share; 2])>,
-    /// The files of the tree among them, by inode number and handle, and who has them open.
+    /// The open files of the tree, by inode number and handle, with their accounts.
     files: BTreeMap<(u64, u64), Account>,
 }
 
@@ -65,7 +65,7 @@ impl Handles {
         }
     }
 
-    /// Adds what an account has opened, with its place among all that is open.
+    /// Adds a handle that an account has opened, with its shares of the limits.
     pub(crate) fn add(&self, account: Account, place: [Share; 2], handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
@@ -94,8 +94,8 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Some open file of this inode number that this account has open: it answers `fstat` when its
-    /// path is gone. And whether anybody has one.
+    /// Returns an open file of this inode number and account. It answers `fstat` when its path is
+    /// gone. Also returns whether any account has one open.
     pub(crate) fn open_file(&self, account: Account, ino: u64) -> (Option<Arc<Handle>>, bool) {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX)).peekable();

@@ -1,9 +1,9 @@
-//! Bytes of ours that somebody has open: texts, members of archives, listings.
+//! Our own bytes that are open: texts, members of archives, listings.
 //!
-//! Equal bytes are held once, however many have them open: by their digest, and of a member also by
-//! what it was taken out of, so that it is taken out once. What is large goes to a file without a
-//! name in a folder of the daemon's, which is gone when nobody has it open any more. All of it is
-//! counted ([`Shares`]).
+//! Equal bytes are held once, however many handles are open. They are identified by their digest. A
+//! member is also identified by its archive, so that it is extracted once. Large contents are
+//! stored in nameless files in a folder of the daemon, which vanish when the last handle is closed.
+//! Everything is counted ([`Shares`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,27 +22,27 @@ use rustix::io::Errno;
 use super::attr::Refusal;
 use super::shares::{Amounts, Share, Shares};
 
-/// No more bytes than these are held in memory, if there is a folder for files.
+/// The most bytes that are held in memory, if there is a folder for files.
 const IN_MEMORY: usize = 64 << 10;
 /// The number of the next file that has a name for a moment.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Fewer entries of what is no longer open are not looked for.
+/// The least number of entries at which closed ones are removed.
 const FEW: usize = 1024;
 
-/// All that is held.
+/// The set of held contents.
 #[derive(Debug)]
 pub(crate) struct Store {
     shares: Arc<Shares>,
-    /// Where files are made.
+    /// The folder of the files.
     folder: Option<PathBuf>,
     by_digest: Mutex<Kept<ContentDigest, Weak<Blob>>>,
     by_origin: Mutex<Kept<Vec<u8>, Arc<Origin>>>,
 }
 
-/// A member, taken out of its archive by one of those who open it while the others wait.
+/// A member. One opener extracts it while the others wait.
 type Origin = Mutex<Weak<Blob>>;
 
-/// Entries, with the number of them that calls for a look at which are still in use.
+/// Entries, and the number of them at which unused ones are removed.
 #[derive(Debug)]
 struct Kept<K, V> {
     entries: HashMap<K, V>,
@@ -72,7 +72,7 @@ impl<K: Eq + std::hash::Hash, V> Kept<K, V> {
 struct Blob {
     bytes: Bytes,
     amounts: Amounts,
-    /// The part of each account that has it open.
+    /// The share of each account that has it open.
     of_each: Mutex<HashMap<Account, Weak<Share>>>,
     _of_all: Share,
 }
@@ -83,23 +83,23 @@ enum Bytes {
     File { file: File, size: u64 },
 }
 
-/// Bytes that somebody has open.
+/// Open bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     blob: Arc<Blob>,
     _own: Arc<Share>,
 }
 
-/// What a member is taken out of.
+/// An extracted member.
 pub(crate) struct Taken {
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Whether they are still those of the origin by which they were asked for.
+    /// True if the bytes are still those of the requested origin.
     pub(crate) is_of_origin: bool,
 }
 
 impl Store {
-    /// Holds what is large in files of this folder.
+    /// Creates a store that holds large contents in files of this folder.
     pub(crate) fn new(shares: Arc<Shares>, folder: Option<PathBuf>) -> Self {
         Self {
             shares,
@@ -127,8 +127,8 @@ impl Store {
         Ok(held)
     }
 
-    /// Holds a member that is expected to have this size: the bytes that somebody has open who got
-    /// them from the same origin, or those that `take` takes out of it now.
+    /// Holds a member of this expected size. The bytes are those already open from the same origin,
+    /// or those that `take` extracts now.
     pub(crate) fn keep_member(
         &self,
         account: Account,
@@ -147,7 +147,7 @@ impl Store {
         if let Some(blob) = of_origin.upgrade() {
             return self.join(account, blob);
         }
-        // Nothing is read for who could not hold it.
+        // Nothing is extracted for an account that could not hold it.
         self.shares.has_room(account, self.amounts(size))?;
         let taken = take().ok_or(Refusal::Real(Errno::IO))?;
         let held = self.keep(account, taken.bytes)?;
@@ -169,7 +169,7 @@ impl Store {
         }
     }
 
-    /// Holds bytes that nobody has open.
+    /// Holds bytes that are not open yet.
     fn hold(&self, account: Account, bytes: Vec<u8>) -> Result<Held, Refusal> {
         let size = bytes.len() as u64;
         let amounts = self.amounts(size);
@@ -181,7 +181,7 @@ impl Store {
         match spilled(folder, &bytes) {
             Ok(file) => Ok(blob(account, shares, amounts, Bytes::File { file, size })),
             Err(error) => {
-                // A full disk is no reason to show nothing, for as long as memory lasts.
+                // On a full disk contents stay in memory, up to the memory limit.
                 tracing::warn!(%error, ?folder, "what is open is kept in memory");
                 drop(shares);
                 let amounts = in_memory(size);
@@ -191,7 +191,7 @@ impl Store {
         }
     }
 
-    /// Another open of what is held.
+    /// Opens held bytes once more.
     fn join(&self, account: Account, blob: Arc<Blob>) -> Result<Held, Refusal> {
         let mut of_each = blob.of_each.lock();
         let own = of_each.get(&account).and_then(Weak::upgrade);
@@ -231,13 +231,13 @@ fn blob(account: Account, shares: [Share; 2], amounts: Amounts, bytes: Bytes) ->
     }
 }
 
-/// A file without a name that has these bytes, for nobody else.
+/// Creates a nameless private file with these bytes.
 fn spilled(folder: &Path, bytes: &[u8]) -> std::io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let nameless = rustix::fs::openat(CWD, folder, flags | OFlags::TMPFILE, mode);
     let file = match nameless {
-        // Not every file system makes files without a name.
+        // Not every file system supports nameless files.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!("open-{}-{number}", std::process::id()));
@@ -260,7 +260,7 @@ impl Held {
         }
     }
 
-    /// Up to `size` bytes from `offset` on; fewer only at the end.
+    /// Returns up to `size` bytes from `offset` on; fewer only at the end.
     pub(crate) fn read(&self, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
         match &self.blob.bytes {
             Bytes::Memory(bytes) => {
@@ -275,7 +275,7 @@ impl Held {
     }
 }
 
-/// Up to `size` bytes of a file from `offset` on; fewer only at the end.
+/// Returns up to `size` bytes of a file from `offset` on; fewer only at the end.
 pub(crate) fn read_at(file: &File, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; size];
     let mut filled = 0;
@@ -308,7 +308,7 @@ mod tests {
             memory: 1 << 20,
             disk: 8 << 20,
         };
-        // 3 MiB are less than what the first may have, twice that is more.
+        // The first account may have 3 MiB, but not twice that.
         Store::new(Shares::new(limits, true), folder)
     }
 
@@ -400,7 +400,7 @@ mod tests {
             4,
             "it changed while it was read"
         );
-        // Nothing is read for who could not hold it.
+        // Nothing is extracted for an account that could not hold it.
         let refused = store.keep_member(ONE, 1 << 30, b"c".to_vec(), || unreachable!());
         assert_eq!(refused.err(), Some(Refusal::TooMany));
         let lost = store.keep_member(ONE, 1, b"c".to_vec(), || None);

@@ -1,6 +1,6 @@
-//! A listing as bytes, which are held like those of a file.
+//! Encodes a listing as bytes, which are held like those of a file.
 //!
-//! Each entry is the inode number (8 bytes), the kind (1), the length of the name (2), the name.
+//! Each entry is the inode number (8 bytes), the kind (1), the length of the name (2) and the name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,9 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::attr::Kind;
 use super::held::Held;
 
-/// Bytes of an entry before its name.
+/// The bytes of an entry before its name.
 const HEAD: usize = 11;
-/// So much is read of a listing at a time: more than the largest entry has.
+/// The bytes of a listing that are read at a time; the largest entry is smaller.
 const PIECE: usize = 128 << 10;
 
 /// One entry of a listing.
@@ -21,7 +21,7 @@ pub(crate) struct Listed {
     pub(crate) name: OsString,
 }
 
-/// Adds an entry. A name that is too long to be one is left out.
+/// Adds an entry. A name that is too long is left out.
 pub(crate) fn push(to: &mut Vec<u8>, ino: u64, kind: Kind, name: &OsStr) {
     let Ok(length) = u16::try_from(name.len()) else {
         return;
@@ -37,11 +37,11 @@ pub(crate) fn push(to: &mut Vec<u8>, ino: u64, kind: Kind, name: &OsStr) {
     to.extend_from_slice(name.as_bytes());
 }
 
-/// Reads entries from some byte on.
+/// Reads entries from an offset on.
 pub(crate) struct Reader<'h> {
     held: &'h Held,
     piece: Vec<u8>,
-    /// Where the piece begins, and where the next entry begins in it.
+    /// The offset of the piece, and the position of the next entry in it.
     begin: u64,
     next: usize,
 }
@@ -56,12 +56,12 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Where the next entry begins.
+    /// Returns the offset of the next entry.
     pub(crate) fn byte(&self) -> u64 {
         self.begin + self.next as u64
     }
 
-    /// The next entry; `None` at the end.
+    /// Returns the next entry; `None` at the end.
     pub(crate) fn next(&mut self) -> std::io::Result<Option<Listed>> {
         if let Some(listed) = self.parsed() {
             return Ok(Some(listed));
@@ -71,7 +71,7 @@ impl<'h> Reader<'h> {
         Ok(self.parsed())
     }
 
-    /// The next entry, if the piece has all of it.
+    /// Returns the next entry, if the piece has all of it.
     fn parsed(&mut self) -> Option<Listed> {
         let rest = self.piece.get(self.next..)?;
         let (ino, rest) = rest.split_first_chunk::<8>()?;

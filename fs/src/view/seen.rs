@@ -1,9 +1,9 @@
-//! The watched tree as one caller sees it: decides whether an entry is there for them.
+//! The watched tree for one caller: decides what a view shows.
 //!
-//! In a mount of one user everything is. In one for all, a place is there for a caller if he could
-//! open it (a file) or enter it (a directory), as the kernel decides for him at this moment, and if
-//! what was opened for him is the very thing that he could open: somebody may put another file in
-//! its place in between. Symbolic links and special files are not there.
+//! A mount of one user shows everything. A mount for all users shows a place only if the caller may
+//! open it (a file) or enter it (a directory). The kernel decides that at the time of the request.
+//! The opened object must be the very one that was checked, because another file may take its place
+//! in between. Symbolic links and special files are not shown.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::node::At;
 use super::tree::{RealEntry, RealKind, Tree};
 
-/// The tree, and whose eyes it is seen with; `None`: everything is seen.
+/// The tree with the access checks of a caller; `None`: everything is visible.
 #[derive(Clone, Debug)]
 pub(crate) struct SeenTree {
     tree: Arc<Tree>,
@@ -26,7 +26,7 @@ pub(crate) struct SeenTree {
 }
 
 impl SeenTree {
-    /// All of it.
+    /// Creates the unrestricted tree.
     pub(crate) fn of(tree: Tree) -> Self {
         Self {
             tree: Arc::new(tree),
@@ -34,7 +34,7 @@ impl SeenTree {
         }
     }
 
-    /// The same tree with these eyes.
+    /// Returns the same tree with these access checks.
     pub(crate) fn seen_by(&self, sight: Arc<dyn Sight>) -> Self {
         Self {
             tree: Arc::clone(&self.tree),
@@ -42,7 +42,7 @@ impl SeenTree {
         }
     }
 
-    /// Whether it is seen with the eyes of somebody who may not see everything.
+    /// Returns whether the caller may not see everything.
     pub(crate) const fn is_partial(&self) -> bool {
         self.sight.is_some()
     }
@@ -61,7 +61,7 @@ impl SeenTree {
         }
     }
 
-    /// Whether the path that an answer names is there.
+    /// Returns whether the caller sees the path that an answer names.
     pub(crate) fn sees(&self, path: &Path) -> Result<bool, Errno> {
         let seen = self.look(&[path.to_owned()])?;
         Ok(seen.is_none_or(|seen| seen != [Seen::Nothing]))
@@ -113,28 +113,28 @@ impl SeenTree {
         self.tree.read_link(at)
     }
 
-    /// See [`Tree::open_found`]; and its `stat`.
+    /// See [`Tree::open_found`]. Also returns its `stat`.
     pub(crate) fn open_file(&self, at: &At) -> Result<Option<(File, Stat)>, Errno> {
         let found = self.stat(at)?;
         Ok(Tree::open_found(&found)?.map(|file| (file, found.1)))
     }
 
-    /// The figures of the file system that this place is on.
+    /// Returns the figures of the file system of this place.
     pub(crate) fn space(&self, at: &At) -> Result<StatVfs, Errno> {
         rustix::fs::fstatvfs(&self.stat(at)?.0)
     }
 
-    /// A `user.*` attribute of a file or directory.
+    /// Returns a `user.*` attribute of a file or directory.
     pub(crate) fn attribute(&self, at: &At, name: &OsStr) -> Result<Vec<u8>, Errno> {
         Tree::attribute_of(&self.readable(at)?, name)
     }
 
-    /// The names of the `user.*` attributes of a file or directory.
+    /// Returns the names of the `user.*` attributes of a file or directory.
     pub(crate) fn attributes(&self, at: &At) -> Result<Vec<OsString>, Errno> {
         Tree::attributes_of(&self.readable(at)?)
     }
 
-    /// A place that may be read, not only entered.
+    /// Opens a place that may be read, not only entered.
     fn readable(&self, at: &At) -> Result<OwnedFd, Errno> {
         let found = self.stat(at)?;
         match self.look(&[self.path(at)])?.as_deref() {

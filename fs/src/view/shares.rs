@@ -1,9 +1,10 @@
-//! What is held open takes of the daemon, and how much of it each account may take.
+//! Limits the resources of open files, in total and per account.
 //!
-//! Descriptors, memory and room on the disk are bounded for all together. In a mount for all,
-//! **nobody takes more than a quarter of what the others have left**: the first a quarter, the
-//! second a quarter of the rest, and so on, and something as long as there is anything. What is
-//! more is refused with `EMFILE`, before it is read or computed.
+//! Descriptors, memory and disk space have a limit for all accounts together. In a mount for all
+//! users, **an account gets at most a quarter of the amount that the others have left**. The first
+//! gets a quarter, the second a quarter of the rest, and so on. While anything is left, each
+//! account gets some. A request beyond that is refused with `EMFILE`, before anything is read or
+//! computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use resemble_callers::accounts::Account;
 
 use super::attr::Refusal;
 
-/// Bytes of memory for what is held open and small, of all together.
+/// Bytes of memory for small open contents, in total.
 const MAX_MEMORY: u64 = 64 << 20;
-/// Bytes on the disk for what is held open and is not, of all together.
+/// Bytes of disk space for large open contents, in total.
 const MAX_DISK: u64 = 1 << 30;
-/// This part of the descriptors that the process may have.
+/// The divisor of the process's descriptor limit.
 const DESCRIPTORS: u64 = 2;
-/// In a mount for all this many times what one has is left.
+/// In a mount for all users, this many times an account's own amount must stay free.
 const LEFT: u64 = 3;
 
-/// An amount of each of what is bounded.
+/// An amount of each limited resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amounts {
     pub(crate) descriptors: u64,
@@ -36,11 +37,11 @@ impl Amounts {
     }
 }
 
-/// The bounds, and what is taken.
+/// The limits, and the amounts in use.
 #[derive(Debug)]
 pub(crate) struct Shares {
     limits: [u64; 3],
-    /// Whether there is more than one account.
+    /// True if there is more than one account.
     is_for_all: bool,
     taken: Mutex<ShareUse>,
 }
@@ -51,17 +52,17 @@ struct ShareUse {
     of_each: HashMap<Account, [u64; 3]>,
 }
 
-/// What is taken; free again when this is dropped.
+/// An amount in use; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     shares: Arc<Shares>,
-    /// `None`: of all together.
+    /// The account; `None`: the total of all.
     account: Option<Account>,
     amounts: [u64; 3],
 }
 
 impl Shares {
-    /// The bounds of this process.
+    /// Returns the limits of this process.
     pub(crate) fn of_process(is_for_all: bool) -> Arc<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let limits = Amounts {
@@ -80,7 +81,7 @@ impl Shares {
         })
     }
 
-    /// Something new for an account: what all have taken together, and its own part.
+    /// Takes an amount for an account: one share of the total, and one of the account.
     pub(crate) fn take(
         self: &Arc<Self>,
         account: Account,
@@ -95,7 +96,7 @@ impl Shares {
         Ok([None, Some(account)].map(|account| self.share(account, amounts)))
     }
 
-    /// An account's part of what another has taken already.
+    /// Takes an account's share of an amount that is already in the total.
     pub(crate) fn join(
         self: &Arc<Self>,
         account: Account,
@@ -109,7 +110,7 @@ impl Shares {
         Ok(self.share(Some(account), amounts))
     }
 
-    /// Whether something new would be admitted now.
+    /// Checks whether an amount could be taken now.
     pub(crate) fn has_room(&self, account: Account, amounts: Amounts) -> Result<(), Refusal> {
         let amounts = amounts.each();
         self.admit(&self.taken.lock(), account, amounts, amounts)
@@ -127,7 +128,8 @@ impl Shares {
             let all = taken.all[n].saturating_add(new[n]);
             let free = self.limits[n].checked_sub(all).ok_or(Refusal::TooMany)?;
             let owns = has[n].saturating_add(own[n]);
-            // The first is for everybody, and who takes none of it now may keep what he has.
+            // A first amount is always granted, and an account that takes none of it now may keep
+            // its own.
             if self.is_for_all && has[n] > 0 && own[n] > 0 && owns.saturating_mul(LEFT) > free {
                 return Err(Refusal::TooMany);
             }
@@ -143,7 +145,7 @@ impl Shares {
         }
     }
 
-    /// What all have taken together.
+    /// Returns the total amounts in use.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> Amounts {
         let [descriptors, memory, disk] = self.taken.lock().all;
@@ -202,7 +204,7 @@ mod tests {
         Shares::new(limits, is_for_all)
     }
 
-    /// As many as an account gets.
+    /// Takes as many shares as an account gets.
     fn all_of(shares: &Arc<Shares>, account: u32) -> Vec<[Share; 2]> {
         let account = Account::of_id(account);
         std::iter::from_fn(|| shares.take(account, one()).ok()).collect()
@@ -220,7 +222,7 @@ mod tests {
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         assert_eq!(counts[..3], [25, 18, 14]);
         assert!(shares.taken().descriptors < 100);
-        // Who gives back finds it again.
+        // A released share can be taken again.
         held.remove(0);
         assert!(all_of(&shares, 13).len() > 5);
         drop(held);

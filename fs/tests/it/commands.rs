@@ -1,4 +1,4 @@
-//! What users do on a real mount. Doc comments that are promises are repeated in
+//! Everyday commands on a real mount. Doc comments that are promises are repeated in
 //! `docs/semantics.md`.
 
 use std::fs;
@@ -40,7 +40,7 @@ fn everyday_commands_in_the_folders_view() {
         long.contains("062%_old.txt -> /") && long.contains("report.txt"),
         "{long}"
     );
-    // The length of these texts is not known before: every way of reading sees all of them.
+    // The length of these texts is not known before: every way of reading must return all of them.
     let why = shell("cat $1/report.txt/.similar/.why/062%_old.txt", m);
     assert!(
         why.contains("report.txt resembles ") && why.ends_with("old.txt\n"),
@@ -226,7 +226,7 @@ fn every_change_is_refused() {
     }
 }
 
-/// Path, mode, size and time of everything.
+/// Returns path, mode, size and time of everything.
 fn snapshot(dir: &Path) -> String {
     shell("cd $1; find . -printf '%p %m %s %T@ %C@\\n' | sort", dir)
 }
@@ -251,7 +251,7 @@ fn changes_show_within_a_second() {
     .unwrap();
     fs::rename(site.path("docs/copy.txt"), site.path("docs/moved.txt")).unwrap();
     let changed = Instant::now();
-    // Content is read anew at each open; names and attributes may lag a second.
+    // Content is read again at each open; names and attributes may lag a second.
     while fs::metadata(m.join("copy.txt")).is_ok()
         || fs::metadata(m.join("report.txt")).unwrap().len() != 32
     {
@@ -346,7 +346,7 @@ fn both_names_are_one_folder() {
         shell("ls -A $1/report.txt", m),
         "Similar files\nreport.txt\n"
     );
-    // Who stands in one of them is not disturbed by those who come by the other.
+    // Processes in one of them are not affected by those that use the other.
     let loops = "
         come() { i=0; while [ $i -lt 200 ]; do
             ls -l \"$1/report.txt/$2\" >/dev/null && cat \"$1/report.txt/$2/.why/062%_old.txt\" \

@@ -1,6 +1,6 @@
-//! The files view against the tree itself: after every change, name by name, they are equal.
+//! Compares the files view with the tree itself, name by name after every change.
 //!
-//! The namespace is asked directly, without a kernel, so nothing is cached and nothing may lag.
+//! The namespace is called directly, without a kernel, so nothing is cached and nothing may lag.
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -72,7 +72,7 @@ fn apply(top: &Path, change: &Change) {
     };
 }
 
-/// What is seen of one name.
+/// The visible properties of one name.
 #[derive(Debug, PartialEq)]
 struct Seen {
     kind: Kind,
@@ -203,7 +203,7 @@ proptest! {
             let (want, got) = (real(&top), overlay(&space));
             prop_assert_eq!(&got, &want, "after {:?}", change);
         }
-        // Look-ups by name, without a listing: what is not there is not found.
+        // Look-ups by name, without a listing, must not find absent names.
         for name in [b"a".as_slice(), b"b.txt", b"\xff\n", b".hidden", b"c"] {
             let name = OsStr::from_bytes(name);
             prop_assert_eq!(

@@ -11,7 +11,7 @@ use resemble_fs::View;
 
 use crate::site::{Site, client, fuse_works, run};
 
-/// A file of the tree, and where the view shows it.
+/// A file of the tree, and its path in the view.
 struct Watched {
     real: PathBuf,
     shown: PathBuf,
@@ -29,20 +29,20 @@ impl Watched {
         }
     }
 
-    /// Puts another file in its place.
+    /// Renames another file to its path.
     fn rename(&self, bytes: &[u8]) {
         let new = self.real.with_file_name("new");
         fs::write(&new, bytes).unwrap();
         fs::rename(&new, &self.real).unwrap();
     }
 
-    /// Removes it, and makes it anew: often the new file has the number of the old one.
+    /// Removes and recreates it; the new file often has the inode number of the old one.
     fn make(&self, bytes: &[u8]) {
         drop(fs::remove_file(&self.real));
         fs::write(&self.real, bytes).unwrap();
     }
 
-    /// Writes it over.
+    /// Overwrites it.
     fn write(&self, bytes: &[u8]) {
         let mut file = File::options().write(true).open(&self.real).unwrap();
         file.write_all(bytes).unwrap();
@@ -50,7 +50,7 @@ impl Watched {
     }
 }
 
-/// Of each of these many bytes, longer and shorter ones in turn.
+/// Returns contents of one repeated byte each, alternately longer and shorter.
 fn contents(count: usize) -> impl Iterator<Item = Vec<u8>> {
     let sizes = [10, 300_000, 4096, 1, 131_073, 70_000];
     (0..count).map(move |n| {
@@ -59,7 +59,7 @@ fn contents(count: usize) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// `sendfile` into a pipe or a file, without a look at the size beforehand.
+/// Copies with `sendfile` into a pipe or a file, without checking the size first.
 fn sent(from: &Path, to: &Path) -> Vec<u8> {
     let (from, mut to) = (File::open(from).unwrap(), scratch(to));
     while rustix::fs::sendfile(&to, &from, None, 1 << 20).unwrap() > 0 {}
@@ -75,7 +75,7 @@ fn scratch(path: &Path) -> File {
     options.open(path).unwrap()
 }
 
-/// Each way to read a file, with its name.
+/// Reads a file in each way, and returns the name of the way.
 fn read_in_all_ways(shown: &Path, to: &Path) -> Vec<(&'static str, Vec<u8>)> {
     let by = |program: &str, arguments: &[&std::ffi::OsStr]| {
         let out = run(program, arguments);
@@ -118,7 +118,7 @@ fn a_replaced_file_is_read_whole() {
             for bytes in contents(20) {
                 for way in 0..ways {
                     change(&file, &bytes);
-                    // Each of them as the first that opens it.
+                    // Each way is the first to open the file once.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),

@@ -1,4 +1,4 @@
-//! Real mounts for tests: a tree, an overlay on it, and clients that can never hang the test.
+//! Real mounts for tests: a tree, an overlay on it, and clients with a time limit.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +14,7 @@ use resemble_fs::{
 };
 use resemble_testutil::{TempTree, skipped};
 
-/// Whether root can mount here. If not, the test says so loudly, or fails.
+/// Returns whether root can mount here. If not, the test reports that, or fails.
 pub(crate) fn fuse_works() -> bool {
     if !rustix::process::geteuid().is_root() {
         skipped("these tests run as root");
@@ -30,7 +30,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The tree `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the next two.
+    /// Creates the tree `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the
+    /// next two.
     pub(crate) fn new() -> Self {
         let this = Self {
             dir: TempTree::new(),
@@ -77,8 +78,7 @@ impl Site {
 }
 
 impl Drop for Site {
-    /// Unmounts what a failed test has left mounted: the removal of the folder must not walk into a
-    /// mount.
+    /// Unmounts leftovers of a failed test: the removal of the folder must not enter a mount.
     fn drop(&mut self) {
         for mount in mounts() {
             if !mount.starts_with(self.dir.root()) {
@@ -90,7 +90,7 @@ impl Drop for Site {
     }
 }
 
-/// All `fuse.resemble` mounts (test folders have no blanks in their names).
+/// Returns all `fuse.resemble` mounts (test folders have no blanks in their names).
 pub(crate) fn mounts() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let ours = text
@@ -113,8 +113,8 @@ pub(crate) fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// A client command that is killed after 30 s: a process that is stuck in a file system obeys no
-/// other signal.
+/// Returns a client command that is killed after 30 s. A process that hangs in a file system reacts
+/// to no other signal.
 pub(crate) fn client(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command
@@ -128,7 +128,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item =
     client(program).args(args).output().unwrap()
 }
 
-/// The standard output of a command, which must succeed and leave standard error empty.
+/// Returns the standard output of a command, which must succeed and leave standard error empty.
 pub(crate) fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> String {
     let out = run(program, args);
     let said = String::from_utf8_lossy(&out.stderr);

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Scene;
 
-/// For each line it stores some bytes in one file, through a mapping that ends with it.
+/// Stores some bytes in one file for each line, through a mapping that ends with it.
 const PROGRAM: &str = "
 import mmap, os, sys
 for line in sys.stdin:
@@ -30,7 +30,7 @@ for line in sys.stdin:
         print(error, flush=True)
 ";
 
-/// An interpreter, started when it is needed first.
+/// An interpreter, started on first use.
 #[derive(Debug, Default)]
 pub(super) struct Mapper(Mutex<Option<Running>>);
 
@@ -49,7 +49,7 @@ impl Drop for Running {
 }
 
 impl Mapper {
-    /// Stores bytes in a file, at a place modulo its length.
+    /// Stores bytes in a file, at an offset modulo its length.
     fn store(&self, path: &Path, at: usize, bytes: &[u8], flush: bool) -> io::Result<()> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &mut *running {

@@ -1,4 +1,4 @@
-//! What programs do: editors, version control, package managers, copies.
+//! Changes made by editors, version control, package managers and copies.
 
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -25,7 +25,7 @@ impl Scene<'_> {
                 fs::remove_file(beside(".N.swp"))
             }
             2 => {
-                // A link keeps the old bytes, the file is written in place.
+                // A link keeps the old bytes, and the file is written in place.
                 fs::hard_link(&path, beside("N.bak"))?;
                 fs::write(&path, text)?;
                 fs::remove_file(beside("N.bak"))
@@ -63,7 +63,7 @@ impl Scene<'_> {
                 linked
             }
             2 => {
-                // A checkout removes a file and makes it anew.
+                // A checkout removes and recreates a file.
                 for n in 0..4 {
                     let path = folder.join(format!("f{n}"));
                     let _none = fs::remove_file(&path);

@@ -1,4 +1,4 @@
-//! What is rare, allowed, and hard to follow.
+//! Rare but allowed changes that are hard to follow.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, open, renameat
 
 use super::Scene;
 
-/// Writes as many bytes as there are, and puts the time back.
+/// Writes as many bytes as the file has, and restores its time.
 fn rewrite(path: &Path, scene: &mut Scene<'_>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let before = file.metadata()?;
@@ -90,7 +90,7 @@ impl Scene<'_> {
             3 => fs::remove_file(folder.join(format!("link{n}"))),
             4 => fs::rename(folder.join(format!("link{n}")), self.name()),
             5 => {
-                // A name that is there for one write.
+                // A name that exists for one write.
                 let short = folder.join("short-lived");
                 fs::hard_link(from, &short)?;
                 let wrote = rewrite(&short, self);
@@ -98,7 +98,7 @@ impl Scene<'_> {
                 wrote
             }
             6 => {
-                // The same in a folder that comes and goes.
+                // The same in a folder that appears and vanishes.
                 let short = folder.join("gone-soon");
                 fs::create_dir(&short)?;
                 let linked = fs::hard_link(from, short.join("l"));

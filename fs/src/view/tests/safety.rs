@@ -1,4 +1,4 @@
-//! Inode numbers, and what must never happen.
+//! Inode numbers and safety properties.
 
 use super::*;
 
@@ -102,7 +102,7 @@ fn what_is_open_is_held_once_and_bounded() {
     for opened in &held[48..] {
         assert_eq!(read_on(&space, opened.handle, 0, 1000).len(), 5002);
     }
-    // From anywhere on, to and fro.
+    // Reads from any offset, forwards and backwards.
     for from in [4000, 17, 5001, 5002, 0, u64::MAX] {
         let rest = read_on(&space, held[0].handle, from, 2000).len() as u64;
         assert_eq!(rest, 5002u64.saturating_sub(from), "{from}");
@@ -185,7 +185,7 @@ fn symbolic_links_lead_nowhere() {
         space.lookup(sub.ino(), OsStr::new("..")).unwrap_err(),
         Refusal::NotFound
     );
-    // The link itself is shown as what it is.
+    // The link itself is shown as a link.
     assert_eq!(readlink(&space, "/sub"), fixture.path("outside"));
 }
 

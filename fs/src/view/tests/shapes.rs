@@ -288,14 +288,14 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(refusal(&space, "/sub~2"), Refusal::NotFound);
     assert!(space.getattr(inside.ino()).is_err());
     assert!(space.open(file.ino(), 0).is_err());
-    // The mirrored root goes, and comes back to its place.
+    // The mirrored root is removed, and returns to its place.
     set(&["b/sub"]);
     assert_eq!(ls(&space, "/"), ["sub~2"]);
     assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
     set(&["b/sub", "docs"]);
     assert_eq!(cat(&space, "/report.txt").unwrap(), b"the report");
 
-    // Where roots are folders, they stay folders.
+    // Roots that are folders stay folders.
     let space = fixture.space_of(View::Files, Show::Default, &["docs", "b/sub"]);
     space.set_roots(&[fixture.path("b/sub")]);
     assert_eq!(ls(&space, "/"), ["sub"]);

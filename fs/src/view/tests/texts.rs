@@ -126,7 +126,7 @@ fn attributes_name_the_best_neighbour() {
     );
 }
 
-/// Answers with nothing and counts how often it was asked.
+/// Gives empty answers and counts the questions.
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 
@@ -222,7 +222,7 @@ fn times_to_live() {
         assert_eq!(ttl(mirrored), Duration::from_secs(1), "{mirrored}");
     }
     assert_eq!(attr_ttl("/report.txt"), Duration::from_secs(1));
-    // It has just been changed, and is asked for before each read.
+    // It was just changed, so the kernel asks before each read.
     assert_eq!(attr_ttl("/report.txt/report.txt"), Duration::ZERO);
     for answer in [
         "",
