@@ -2,21 +2,22 @@
 //! answer.
 //!
 //! 1. **Slow requests delay no others.** Requests that only read the watched tree are answered on
-//! the thread that received them. Queries of the index and requests that may read whole files go to
-//! two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from queueing
-//! look-ups per directory.
+//!    the thread that received them. Queries of the index and requests that may read whole files go
+//!    to two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from queueing
+//!    look-ups per directory.
 //! 2. **A panic is one EIO.** fuser's event loop would lose a thread for good. Each handler runs
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
 //! 3. **No request that the kernel may send is left to a default.** The defaults answer ENOSYS. For
-//! many operations the kernel remembers that for the life of the mount; for `opendir` it would even
-//! start caching listings. Harmless requests succeed. Where the kernel does the work itself, the
-//! answer is ENOSYS, with the reason beside it. The kernel refuses writes with EROFS itself: every
-//! mount is `MS_RDONLY`. If a mount were remounted as writable, the defaults would refuse them.
+//!    many operations the kernel remembers that for the life of the mount; for `opendir` it would
+//!    even start caching listings. Harmless requests succeed. Where the kernel does the work
+//!    itself, the answer is ENOSYS, with the reason beside it. The kernel refuses writes with EROFS
+//!    itself: every mount is `MS_RDONLY`. If a mount were remounted as writable, the defaults would
+//!    refuse them.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
-//! no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
-//! `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
-//! reader with an open file. Opening a file that the kernel knows differently is ESTALE: it looks
-//! the name up again and opens the result.
+//!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
+//!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
+//!    reader with an open file. Opening a file that the kernel knows differently is ESTALE: it
+//!    looks the name up again and opens the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

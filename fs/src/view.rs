@@ -15,29 +15,29 @@
 //! Below a file's `.similar` there are also `.why/NAME` and `.report.json`. The design choices:
 //!
 //! 1. **Our names are reachable, not listed**: `.similar` (except in a file's folder), `.why`,
-//! `.report.json`, `.dirs`. So `find`, `rsync` and backups do not enter them. An answer without
-//! neighbours is an empty directory, and copying a `.similar` computes no explanations.
+//!    `.report.json`, `.dirs`. So `find`, `rsync` and backups do not enter them. An answer without
+//!    neighbours is an empty directory, and copying a `.similar` computes no explanations.
 //! 2. **Our names win.** A real entry called `.similar` is hidden and counted; a real file called
-//! `.dirs` has no answer in the files view. `.similar` may be listed under a second name, which
-//! also wins. Both are one node: to the kernel it is one directory that was renamed.
+//!    `.dirs` has no answer in the files view. `.similar` may be listed under a second name, which
+//!    also wins. Both are one node: to the kernel it is one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind. Entries
-//! that are added or removed meanwhile are neither skipped nor shown twice.
+//!    that are added or removed meanwhile are neither skipped nor shown twice.
 //! 4. **Times to live.** Names that mirror the tree live for one second, answers and the attributes
-//! of files for none. Nothing needs invalidation, so the kernel is never notified.
+//!    of files for none. Nothing needs invalidation, so the kernel is never notified.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` show 0 bytes, like files of `/proc`: a true size
-//! would require computing the text for each `ls -l`. They are opened for direct reading, so every
-//! reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A handle
-//! returns the same text from its open to its close.
+//!    would require computing the text for each `ls -l`. They are opened for direct reading, so
+//!    every reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A
+//!    handle returns the same text from its open to its close.
 //! 6. **`nlink` is 1** throughout. Inode numbers are made of paths, so two hard links have two
-//! numbers. A higher link count would promise another name with the same number.
+//!    numbers. A higher link count would promise another name with the same number.
 //! 7. **A node is a path**, looked up again in each request. A vanished path is ENOENT at the next
-//! request. A path of another type is another node (ESTALE makes the kernel look again). An open
-//! file remains readable, as everywhere. The file that replaced it has another number, because the
-//! kernel keeps pages by number.
+//!    request. A path of another type is another node (ESTALE makes the kernel look again). An open
+//!    file remains readable, as everywhere. The file that replaced it has another number, because
+//!    the kernel keeps pages by number.
 //! 8. **Open resources are bounded** in total, and in a mount for all users also per account. The
-//! bounds apply to handles and to our own open bytes; equal bytes count once.
+//!    bounds apply to handles and to our own open bytes; equal bytes count once.
 //! 9. **Roots change while mounted**, but the meaning of a path in use never does. A mount that
-//! shows one root keeps it at the top when a second root is added.
+//!    shows one root keeps it at the top when a second root is added.
 
 mod answers;
 mod attr;

@@ -1,12 +1,12 @@
 //! The checker's end: takes the identity of callers, and checks their access.
 //!
 //! 1. **Only one thread of its process changes identity**, by direct system calls: those of the C
-//! library would change all threads. Only the effective ids change, so no caller may send signals
-//! to a thread with its identity, or trace it.
+//!    library would change all threads. Only the effective ids change, so no caller may send
+//!    signals to a thread with its identity, or trace it.
 //! 2. **No capability is in force during a check.** `SECBIT_NO_SETUID_FIXUP` prevents the kernel
-//! from raising one when ids change.
+//!    from raising one when ids change.
 //! 3. **It opens only places** ([`look`]), reads no file and has no index. Its statement about a
-//! path was true for that user at the time of the question.
+//!    path was true for that user at the time of the question.
 //! 4. It does not authorize questions: the mode of the socket decides who may connect.
 
 use std::io;

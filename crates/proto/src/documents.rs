@@ -1,5 +1,5 @@
-//! The documents of reports: what `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print
-//! as JSON.
+//! The documents of reports: the JSON output of `compare`, `covered`, `dirs`, `groups`, `find` and
+//! `pairs`.
 //!
 //! A [`Document`] is an entire report: the question, the limits of the answer, the answer, and the
 //! unreadable files. It is written as JSON, and reading it back gives an equal document. So a
@@ -7,12 +7,12 @@
 //! printer works on one type, whatever the age of the answer.
 //!
 //! 1. Documents are written by hand, not by a derived `Serialize`. Each row has its own line (see
-//! [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
-//! `jsonl` share the walk over the lists ([`Body::lists`]).
+//!    [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
+//!    `jsonl` share the walk over the lists ([`Body::lists`]).
 //! 2. A line of `jsonl` must name its list, because `covered` has several lists of rows with the
-//! same fields. So in documents of more than one list the first field of a line is `"row"`.
+//!    same fields. So in documents of more than one list the first field of a line is `"row"`.
 //! 3. Reading is derived. Unknown fields are ignored, and absent fields with a default are allowed.
-//! So an older program can read a newer report of the same schema.
+//!    So an older program can read a newer report of the same schema.
 
 use std::fmt::Debug;
 use std::io::{self, Write};

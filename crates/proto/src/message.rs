@@ -19,11 +19,11 @@
 //!    can be mistaken for that of another question, and closing the connection cancels the
 //!    question.
 //! 2. **The end is a line.** A stream that stops without it was cut off, and the client reports
-//! that instead of a partial answer.
+//!    that instead of a partial answer.
 //! 3. **Soft errors follow the rows.** An unreadable file does not make the answer invalid, and the
-//! client still learns that it is incomplete.
+//!    client still learns that it is incomplete.
 //! 4. **Every path on the wire is absolute and free of symbolic links.** The command line alone
-//! resolves its arguments, and it prints the names as typed.
+//!    resolves its arguments, and it prints the names as typed.
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
 
 mod answer;

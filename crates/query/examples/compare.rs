@@ -1,9 +1,9 @@
-//! Two trees compared, from nothing and again, with the time of each.
+//! Compares two trees, first without and then with an inventory, and prints the times.
 //!
 //!     cargo run --release -p resemble-query --example compare -- A B [CACHE]
 //!
-//! Prints the rows (class, path of A, path of B, the larger containment, tab-separated) and, on
-//! standard error, the totals and times. With CACHE a catalogue is kept there, and used.
+//! Prints the rows: class, path of A, path of B, the larger containment, tab-separated. The totals
+//! and times are on standard error. With CACHE an inventory is stored there, and used.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::io::Write;

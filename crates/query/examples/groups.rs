@@ -1,4 +1,4 @@
-//! Groups of a directory with the time and memory they take.
+//! Prints the groups of a directory, with the time and memory used.
 //!
 //! ```text
 //! cargo run --release -p resemble-query --example groups -- DIR… [--cache FILE] [--memory BYTES]
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         totals.files,
         totals.contents
     );
-    // What follows is a peak of its own.
+    // The following work has its own peak.
     std::fs::write("/proc/self/clear_refs", "5")?;
     let begun = Instant::now();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -108,7 +108,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory that was resident at once, in megabytes.
+/// Returns the largest resident memory, in megabytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,9 +1,9 @@
-//! `dump --canonical`: what the index knows of a tree, in a form that two states of one tree share.
+//! `dump --canonical`: the indexed state of a tree, equal for two indexes of one tree.
 //!
-//! One line for each path (each hard link has its own), in the order of the paths' raw bytes,
-//! fields separated by tabs: path, type, size, content digest, chunks, link target. Nothing in it
-//! depends on ids, times, devices, inodes or on when a file was read, so that the dump of a live
-//! index can be compared with that of a fresh scan: the oracle of the tests.
+//! There is one line for each path (each hard link has its own), in the order of the raw paths. Its
+//! fields are separated by tabs: path, type, size, content digest, chunks, link target. Nothing
+//! depends on ids, times, devices, inodes or the time of reading. So the dump of a live index can
+//! be compared with that of a fresh scan, as the tests do.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -19,11 +19,11 @@ mod chunks;
 
 pub(crate) use chunks::{chunks, files};
 
-/// Runs of more equal chunks than this are written once with their number: `MD5:length*count`.
+/// Longer runs of equal chunks are written once with their number: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
 
-/// Hands the lines of everything at and below `roots` to `line`, without the line feed, until it
-/// breaks. Roots that lie in one another are dumped once.
+/// Passes the lines of everything at and below `roots` to `line`, without the line feed, until it
+/// breaks. Nested roots are dumped once.
 pub fn dump(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -37,7 +37,7 @@ pub fn dump(
     })
 }
 
-/// The files at and below `roots` that could not be read, each by the first of its names.
+/// Returns the files at and below `roots` that could not be read, each by the first of its names.
 pub(crate) fn unreadable(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -64,8 +64,8 @@ type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> 
 /// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit`
 /// breaks.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
-    // In the order of paths, what lies below a root follows it at once; raw bytes are the order of
-    // the lines.
+    // In path order, the entries below a root directly follow it; in raw-byte order other roots may
+    // come between.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     roots.sort();
     roots.dedup_by(|next, kept| next.starts_with(kept));
@@ -83,8 +83,8 @@ fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// Visits a root and, where they sort in between, other roots: `/a-b` comes after `/a`
-/// and before `/a/c`.
+/// Visits a root and other roots that sort between its entries: `/a-b` comes after `/a` and before
+/// `/a/c`.
 fn below(
     snapshot: &Snapshot,
     root: &Path,
@@ -109,7 +109,7 @@ fn below(
     result
 }
 
-/// `None`: it was not looked at, so nothing is known of it.
+/// Returns the line of an entry. `None`: its state is unknown, because it was not checked.
 fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<Option<String>, ReadError> {
     let mut text = name_of(path);
     match entry {
@@ -139,7 +139,7 @@ fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<Option<Str
             match row.state {
                 FileState::Settled(content) | FileState::Unsettled(content) => {
                     let digest = snapshot.content(content)?;
-                    // The size of what was read, whatever `stat` said then.
+                    // The size of the bytes that were read, whatever `stat` reported.
                     match digest {
                         Some(digest) => {
                             let _ = write!(text, "\tf\t{}\t{}\t", digest.size, digest.digest);
@@ -181,7 +181,7 @@ fn push_chunks(
     Ok(())
 }
 
-/// The path as it is printed; one of a catalogue as people write it.
+/// Returns the path in its printed form; one of a catalogue in its form for users.
 pub fn name_of(path: &Path) -> String {
     match catalogued::shown(path) {
         Some(shown) => escaped(raw(&shown)),
@@ -189,7 +189,7 @@ pub fn name_of(path: &Path) -> String {
     }
 }
 
-/// The bytes as printable ASCII: everything else, and the backslash, as `\xNN`.
+/// Returns the bytes as printable ASCII: everything else, and the backslash, as `\xNN`.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {

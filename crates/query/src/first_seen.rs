@@ -1,10 +1,10 @@
-//! When what files have was first seen.
+//! The first sightings of file contents.
 
 use resemble_index::Snapshot;
 use resemble_proto::message::{Answer, FirstSeen, FirstSeenRequest, FirstSeenRow};
 use resemble_relate::AskError;
 
-/// When and as what the contents of the files at these paths were first seen.
+/// Returns the time and path of the first sighting of each file's content.
 pub(crate) fn first_seen(
     snapshot: &Snapshot,
     request: &FirstSeenRequest,

@@ -3,8 +3,8 @@
 //! It is made for scripts and for scoring: no threshold applies unless one is given.
 //!
 //! 1. Each text is read once (`prove::texts`). Texts with enough common rare shingles are compared.
-//! Their real common content decides whether there is a row, and is its score. Data is read as
-//! well: a text and data are paired by their words, and their measures count bytes.
+//!    Their real common content decides whether there is a row, and is its score. Data is read as
+//!    well: a text and data are paired by their words, and their measures count bytes.
 //! 2. All other contents, and texts beyond the memory, are nominated by the index (`candidates`):
 //!    by one common chunk or two fingerprints. Contents that are not texts must share more than
 //!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count

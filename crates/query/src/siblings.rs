@@ -5,12 +5,12 @@
 //! itself. Similar members of one container are found here instead, one container at a time:
 //!
 //! 1. **Members.** The direct members of a container are compared with each other, each by its
-//! usual content: a mail with attachments by all that it holds. The members of an archive within an
-//! archive are compared there. Equal members count once.
+//!    usual content: a mail with attachments by all that it holds. The members of an archive within
+//!    an archive are compared there. Equal members count once.
 //! 2. **Nomination** by the index data of their contents ([`PostingBlock`]). A container without
-//! related members is never opened.
-//! 3. **Proof.** The container is unpacked once for all its pairs ([`OpenedContainer`]). Members
-//! that cannot be read keep their estimates.
+//!    related members is never opened.
+//! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
+//!    that cannot be read keep their estimates.
 //!
 //! No pair is reported twice: neither in two containers, nor if both members are also files of the
 //! question.
@@ -64,7 +64,7 @@ pub(crate) struct Siblings<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
-    /// Unpacks containers; without it all figures are estimates.
+    /// Takes containers apart; without it all figures are estimates.
     part_reader: Option<&'a dyn PartReader>,
     terms: SiblingTerms,
     /// Bytes that may still be read.

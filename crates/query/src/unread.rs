@@ -1,14 +1,14 @@
 //! Reports the parts of documents that could not be read.
 //!
-//! The parts that were skipped while unpacking a file are stored with its content, so copies cost
-//! nothing. An answer names each incomplete document of its scope, with the reasons:
+//! The skipped parts of a file are stored with its content, so copies cost nothing. An answer names
+//! each incomplete document of its scope, with the reasons:
 //!
 //! 1. A part that should have been read is an error: the answer may lack matches.
 //! 2. A part that is left out on purpose (hidden text) is named in the same list, but is no error.
 //! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) report neither.
 //! 4. Few contents have skipped parts, so all of them are checked, whatever the scope.
 //! 5. The list is bounded: `REASONS` for a document, `DOCUMENTS` for an answer, then a count of the
-//! rest.
+//!    rest.
 
 use std::path::{Path, PathBuf};
 
@@ -177,8 +177,8 @@ pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
     })
 }
 
-/// Unpacks the file at a path and returns the parts of it that could not be read. If the path leads
-/// to a member, only the member's parts count. `name` is the path in the message.
+/// Takes the file at a path apart and returns the parts of it that could not be read. If the path
+/// leads to a member, only the member's parts count. `name` is the path in the message.
 pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option<SoftError> {
     let (file, member) = way(path);
     let skipped = OpenedFile::of(file).ok()?.skipped(part_reader).ok()?;

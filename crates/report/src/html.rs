@@ -5,11 +5,11 @@
 //! makes no network requests, and its policy forbids them.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
-//! a name can end (`Shielded`). The program puts names into the page only as text nodes. The policy
-//! allows only the one script with this hash.
+//!    a name can end (`Shielded`). The program puts names into the page only as text nodes. The
+//!    policy allows only the one script with this hash.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
-//! some characters written as `\u003c`. So a page can be read back ([`crate::saved`]). The last
-//! line is a comment with the digest of everything before it ([`resemble_proto::seal`]).
+//!    some characters written as `\u003c`. So a page can be read back ([`crate::saved`]). The last
+//!    line is a comment with the digest of everything before it ([`resemble_proto::seal`]).
 //! 3. **The page has a bound.** A browser with a million rows shows nothing for a minute. So a list
 //!    is cut at `ROWS`, and the page reports that and names `--top` and the JSON.
 

@@ -5,24 +5,24 @@
 //!
 //! 1. **Dry by default.** The script only prints its steps; it acts with `--do-it`.
 //! 2. **Nothing is trusted.** The script checks the files again before each step. They must be
-//! regular files; links are not followed, nor a folder that has become one. Device, inode, size and
-//! time of last status change (to the nanosecond) must be the same, and the bytes are compared. A
-//! step that does not match is skipped and counted.
+//!    regular files; links are not followed, nor a folder that has become one. Device, inode, size
+//!    and time of last status change (to the nanosecond) must be the same, and the bytes are
+//!    compared. A step that does not match is skipped and counted.
 //! 3. **One copy always stays.** No step of the plan changes the file that stays. A step that finds
-//! it changed does nothing.
+//!    it changed does nothing.
 //! 4. **All or nothing.** A new entry gets a temporary name in the same folder and is renamed after
-//! a last check. The only thing that is overwritten is a copy that becomes a link.
+//!    a last check. The only thing that is overwritten is a copy that becomes a link.
 //! 5. **Each step is logged** before and after, with the identities of its files. By the log a
-//! second run skips finished steps, and `--undo` reverses them.
+//!    second run skips finished steps, and `--undo` reverses them.
 //! 6. **Near copies are included only on request**, and only with steps that can be undone. Their
-//! bytes differ, so the script checks the digests of both files.
+//!    bytes differ, so the script checks the digests of both files.
 //! 7. **Steps without gain are left out**, and the script gives the reason. Examples are other
-//! names of the file that stays, and files that already share their blocks. So are files with a
-//! name outside the plan, whose blocks would stay in use. The gain is counted in blocks, not in
-//! apparent sizes.
+//!    names of the file that stays, and files that already share their blocks. So are files with a
+//!    name outside the plan, whose blocks would stay in use. The gain is counted in blocks, not in
+//!    apparent sizes.
 //! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`. Every byte that a
-//! shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable text
-//! in any POSIX shell, whatever the names, and its output is harmless, too.
+//!    shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable
+//!    text in any POSIX shell, whatever the names, and its output is harmless, too.
 //!
 //! A [`Plan`] is a list of typed steps. Only its script carries them out.
 

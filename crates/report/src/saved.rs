@@ -5,14 +5,14 @@
 //!
 //! 1. Readable reports are those of `--format json`, or pages, which contain the same bytes.
 //! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. The
-//! others stay those of the whole answer: files read, bytes of a comparison, whether a directory is
-//! covered.
+//!    others stay those of the whole answer: files read, bytes of a comparison, whether a directory
+//!    is covered.
 //! 3. A cluster that loses members or links is grouped again by the same rules. Members of a
-//! container are kept or removed with it.
+//!    container are kept or removed with it.
 //! 4. A report ends with a digest ([`resemble_proto::seal`]). Without a digest, or with any byte
-//! changed, it is refused.
+//!    changed, it is refused.
 //! 5. The marks saved by a page are no report: they name files, and which of them stay
-//! ([`SavedMarks`]).
+//!    ([`SavedMarks`]).
 //! 6. A report of another verb, or in an unknown layout, is refused in one sentence.
 
 mod clusters;

@@ -1,16 +1,16 @@
 //! A workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
 //!
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
-//! share is cut to tenths of a percent, and only identical files have 100 %.
+//!    share is cut to tenths of a percent, and only identical files have 100 %.
 //! 2. **Names are strings**, whatever they begin with. No cell is a formula or a link. Hidden
-//! characters are escaped (`crate::escaping`).
+//!    characters are escaped (`crate::escaping`).
 //! 3. **A sheet has 1,048,576 rows.** Further rows are in a further sheet, `Clusters 2`, with its
-//! own header. A group is not split if it fits into one sheet.
+//!    own header. A group is not split if it fits into one sheet.
 //! 4. **Flat sheets have filters.** Sheets with groups have none, because a filter would separate
-//! files from their group. `LibreOffice` also treats a folded row within the range of a filter as
-//! filtered.
+//!    files from their group. `LibreOffice` also treats a folded row within the range of a filter
+//!    as filtered.
 //! 5. **Cells are held in memory until the end**, half a gigabyte for a million files. The row by
-//! row mode of the crate loses outline levels.
+//!    row mode of the crate loses outline levels.
 
 use std::io::{self, Write};
 

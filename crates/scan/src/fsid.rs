@@ -5,9 +5,9 @@
 //! name is the first available of:
 //!
 //! 1. the UUID of the block device `st_dev` in `/dev/disk/by-uuid`. It is stable wherever udev
-//! runs. For xfs it is the only stable id, because `f_fsid` is the device number there;
+//!    runs. For xfs it is the only stable id, because `f_fsid` is the device number there;
 //! 2. the type and `f_fsid` of `statfs(2)`: ext4, btrfs, f2fs and others derive it from their UUID,
-//! and a tmpfs keeps one for its lifetime;
+//!    and a tmpfs keeps one for its lifetime;
 //! 3. the type and `st_dev`: an error only causes files to be read again.
 //!
 //! Names are cached by `st_dev` only during one reconcile, because the number may be reused after

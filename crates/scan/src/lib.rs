@@ -7,7 +7,7 @@
 //! * [`fsid`] names file systems independently of reboots, and defines which are never entered;
 //! * [`walk`] lists one directory without following links; [`read`] reads one regular file and
 //!   detects concurrent changes;
-//! * [`parts`] unpacks documents and archives: their parts are contents like any other;
+//! * [`parts`] takes documents and archives apart: their parts are contents like any other;
 //! * [`ingest`] brings the index in line with the tree: the one algorithm behind the first scan, a
 //!   restart, an event and a rescan. It is the index's only writer.
 //!

@@ -9,9 +9,9 @@
 //! 3. **No more than the size seen at the start is read**. So a file that grows as fast as we read
 //!    ends, and a pseudo file of size 0 is empty. One more byte is requested, to notice growth.
 //! 4. **`stat` before and after.** If size, times or identity differ, the file may never have had
-//! these bytes. A small file is then read again at once, a few times. A file that keeps changing is
-//! returned as it is and marked *moving*. It has the `stat` of *before*, so any later check sees a
-//! difference.
+//!    these bytes. A small file is then read again at once, a few times. A file that keeps changing
+//!    is returned as it is and marked *moving*. It has the `stat` of *before*, so any later check
+//!    sees a difference.
 //! 5. **Settling.** Equal times are no proof of equal bytes. A store through `mmap` is dated when
 //!    the page is written back (measured: up to 35 s later on ext4, never on tmpfs). A kernel
 //!    without multigrain timestamps dates two writes within a tick alike (up to 10 ms; 2 s on FAT).

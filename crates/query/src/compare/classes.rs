@@ -6,18 +6,19 @@
 //!
 //! 1. **same**: one path, equal bytes.
 //! 2. **edited**: one path, different bytes, unless both files have a better partner of at least 70
-//! % elsewhere. That happens when names were swapped or shifted by one. The better partner shares
-//! more of both files; equal bytes win. A file that stays with its own twin is no partner for
-//! others. Otherwise noisy estimates would split a family of versions.
+//!    % elsewhere. That happens when names were swapped or shifted by one. The better partner
+//!    shares more of both files; equal bytes win. A file that stays with its own twin is no partner
+//!    for others. Otherwise noisy estimates would split a family of versions.
 //! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths.
-//! Surplus files of one side are copies of a file that has its own row.
+//!    Surplus files of one side are copies of a file that has its own row.
 //! 4. **moved-edited**, near pairs first, the best pair first. So each file is the best remaining
-//! partner of the other.
+//!    partner of the other.
 //! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever its
-//! class. The container has its own row, or the rows of its parts describe it.
+//!    class. The container has its own row, or the rows of its parts describe it.
 //! 6. **moved-edited** again, for pairs that share content although neither contains the other.
 //! 7. A file may have partners that all have rows of their own and do not contain it. It is listed
-//! beside the one that holds most of it and marked as a copy. A file with a partner is never only-.
+//!    beside the one that holds most of it and marked as a copy. A file with a partner is never
+//!    only-.
 //! 8. **only-a**, **only-b**.
 
 mod joined;

@@ -132,9 +132,9 @@ pub(crate) struct Sides {
     pub(crate) b: Side,
     /// The distinct contents of both sides, then the contents that are only renditions.
     pub(crate) contents: Vec<Content>,
-    /// The renditions of each content that was unpacked.
+    /// The renditions of each content that was taken apart.
     pub(crate) apart: Apart,
-    /// The skipped parts of each content that was unpacked incompletely.
+    /// The skipped parts of each content that was not taken apart in full.
     pub(crate) skipped_parts: BTreeMap<u32, Vec<SkippedPart>>,
     /// Files and directories that could not be read.
     pub(crate) errors: Vec<SoftError>,

@@ -1,7 +1,7 @@
-//! Near copies of what is missing.
+//! Near copies of missing files.
 //!
-//! They are what the index knows: of a file that it has not read, or not since it changed, nothing
-//! is said here. None of them makes a file safe.
+//! They come from the index, so a file that it has not read since its last change has none. No near
+//! copy makes a file safe.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,8 +19,8 @@ use resemble_scan::parts::PartReader;
 use super::entries::{Listed, Listing};
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// The row of each file that has a listed partner under a root, one of `by`: with the one in which
-/// most of it lies.
+/// Returns a row for each file with a listed partner under a root, one of `by`. The partner is the
+/// one that contains most of it.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,
@@ -68,7 +68,7 @@ pub(super) fn rows(
     Ok((nearest.iter().map(row).collect(), errors))
 }
 
-/// The path below a root, or all of it if it lies elsewhere or is the root itself.
+/// Returns the path below a root, or the whole path if it is elsewhere or the root itself.
 fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
     let below = path.strip_prefix(root).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty());

@@ -56,9 +56,9 @@ const LISTING: LinkEffort<'_> = LinkEffort {
     memory: None,
 };
 
-/// Returns the similar directories of a scope, biggest saving first. `part_reader` unpacks
-/// documents again to measure the common text; without it that is estimated. `scratch` holds the
-/// data beyond [`DirsRequest::memory`]; without a bound it is not used.
+/// Returns the similar directories of a scope, biggest saving first. `part_reader` takes documents
+/// apart again to measure their common text; without it that is estimated. `scratch` holds the data
+/// beyond [`DirsRequest::memory`]; without a bound it is not used.
 pub fn dirs_with_parts(
     snapshot: &Snapshot,
     request: &DirsRequest,
@@ -104,9 +104,9 @@ pub fn dirs_with_parts(
     Ok(answer)
 }
 
-/// Lists a directory for the overlay. Returns at most [`LISTED`] of the directories that hold a
-/// quarter of it or lie in it, and their total number. The biggest saving comes first. The work is
-/// bounded: see `around`. `part_reader` is as in [`dirs_with_parts`].
+/// Lists a directory for the overlay. Returns at most [`LISTED`] directories that hold a quarter of
+/// it or lie in it, and their total number. The biggest saving comes first. The work is bounded:
+/// see `around`. `part_reader` is as in [`dirs_with_parts`].
 pub fn listing(
     snapshot: &Snapshot,
     dir: &Path,

@@ -1,15 +1,14 @@
 //! `dump --chunks` and `dump --files`: the metadata that Forman, Eshghi and Chiocchetti sort (2005,
 //! section 2.5, step 1).
 //!
-//! One chunk a line: its length in bytes, its MD5, and the number of the file it is in, separated
-//! by blanks, repeats and all ("we record multiple forward edges"). `sort -k2,2` puts the files
-//! that share a chunk next to each other, in as little memory as `sort` takes. Paths would make the
-//! lines long, so they are in a table of their own: the number, a tab, and the path as the
-//! canonical dump writes it.
+//! Each chunk has a line: its length in bytes, its MD5, and the number of its file, separated by
+//! blanks. Repeated chunks are included ("we record multiple forward edges"). `sort -k2,2` brings
+//! the files that share a chunk together, in little memory. Paths would make the lines long, so
+//! they have their own table. Its lines are the number, a tab, and the path in the form of the
+//! canonical dump.
 //!
-//! Files are numbered from 1 in the order of their paths' raw bytes, by the first of them: hard
-//! links are one file and have a line each in the table. Both forms number the same tree alike, and
-//! nothing but regular files.
+//! Files are numbered from 1 in the order of their first raw paths. Hard links are one file, with a
+//! line each in the table. Both forms use the same numbers, and only include regular files.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,12 +20,12 @@ use resemble_index::{Entry, ReadError, Snapshot};
 
 use super::{LONGEST_RUN, each, name_of};
 
-/// The numbers of the files met so far.
+/// The numbers of the files visited so far.
 #[derive(Default)]
 struct Numbers(HashMap<FileId, usize>);
 
 impl Numbers {
-    /// The number of a file, and whether it is met for the first time.
+    /// Returns the number of a file, and whether it is new.
     fn of(&mut self, file: FileId) -> (usize, bool) {
         let next = self.0.len() + 1;
         let number = *self.0.entry(file).or_insert(next);
@@ -34,8 +33,8 @@ impl Numbers {
     }
 }
 
-/// A line for each chunk of each file: `LENGTH MD5 FILE`. More than [`LONGEST_RUN`] equal chunks in
-/// a row, which is a hole, are one line with `*COUNT` behind.
+/// Writes a line for each chunk of each file: `LENGTH MD5 FILE`. A run of more than [`LONGEST_RUN`]
+/// equal chunks, which is a hole, is one line with `*COUNT` appended.
 pub(crate) fn chunks(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -69,7 +68,7 @@ pub(crate) fn chunks(
     })
 }
 
-/// A line for each path of a regular file: its number, a tab, the path.
+/// Writes a line for each path of a regular file: its number, a tab, the path.
 pub(crate) fn files(
     snapshot: &Snapshot,
     roots: &[PathBuf],

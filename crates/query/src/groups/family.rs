@@ -1,11 +1,11 @@
 //! The family of a file: all versions that links lead to, in order.
 //!
 //! Groups cannot chain; a family is the chain. A text that was edited for years shares nothing with
-//! its first version, but each version shares text with the one before. A request for all versions
-//! means this chain. Members are sorted by time. The links are the steps: each member but the first
-//! has one, from the member that it resembles most on the way (the maximum spanning tree). File
-//! times only suggest the newest version, because a copy may have lost its own. If all versions
-//! state a date in their content, that date is used.
+//! its first version. But each version shares text with the one before. A request for all versions
+//! means this chain. Members are sorted by time. The links are the steps. Each member but the first
+//! has one, from the most similar member on the way (the maximum spanning tree). File times only
+//! suggest the newest version, because a copy may have lost its own. If all versions state a date
+//! in their content, that date is used.
 //!
 //! A part of a file is no version of it: through a book, an archive or a mail one family could
 //! include a third of a home. So no step leads from a part to its whole or back, or between a file

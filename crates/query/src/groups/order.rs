@@ -1,10 +1,10 @@
-//! Similar files side by side.
+//! Orders a collection so that similar files are adjacent.
 //!
-//! A compressor with a window sees what two files share only if they lie near each other in the
-//! archive. So the contents of each connected component are put in a row in which each stands
-//! beside a close neighbour: a walk along the maximum spanning tree, from one end of its longest
-//! path. Copies of one content follow each other. The rows, and the files that resemble nobody, are
-//! ordered by extension and path: files of one kind share at least their vocabulary.
+//! A compressor with a window uses the common content of two files only if they are close in the
+//! archive. So the contents of each connected component are put in a row, each next to a similar
+//! one. The row is a walk along the maximum spanning tree, from one end of its longest path. Copies
+//! of one content are adjacent. The rows, and the files without similar ones, are ordered by
+//! extension and path. Files of one kind share at least their vocabulary.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -17,14 +17,14 @@ use resemble_relate::scope::ScopedFile;
 
 use super::Collection;
 
-/// Every path of the collection once.
+/// Returns every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
     let (scoped, table) = (&collection.scoped, &collection.table);
     let linked: Vec<u32> = (0..table.len())
         .filter(|&place| collection.links.degree(place) > 0)
         .collect();
     let forest = spanning_forest(&mut collection.network(), &linked)?;
-    // Each row of files goes by the least path in it.
+    // Each row of files is sorted by the least path in it.
     let mut rows: Vec<(&Path, Vec<&ScopedFile>)> = Vec::new();
     let mut add = |places: &[u32]| {
         let files = places

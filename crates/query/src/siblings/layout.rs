@@ -14,7 +14,7 @@ pub(super) struct MemberLayout {
     pub(super) number: u32,
     pub(super) own: ContentRow,
     pub(super) side: MemberSide,
-    /// Its contents that are not unpacked further. For a single file it is the compared content.
+    /// Its contents that are taken apart no further. For a single file it is the compared content.
     pub(super) leaves: Vec<ContentRow>,
 }
 
@@ -110,7 +110,7 @@ fn member(
         let alone = faces.alone();
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
-        // Contents that are unpacked further are not stored while the container is read.
+        // Contents that are taken apart further are not stored while the container is read.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)

@@ -1,4 +1,4 @@
-//! A container that is unpacked once for all pairs of its members.
+//! A container that is taken apart once for all pairs of its members.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -193,7 +193,7 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     assert_eq!(totals.parts, parts);
 }
 
-/// A live content that was not unpacked yet is unpacked from its own file later.
+/// A live content that was not taken apart yet is later read from its own file.
 #[test]
 fn what_was_not_looked_into_is_looked_into_later() {
     let with_parts = scene();

@@ -1,4 +1,5 @@
-//! An archive and a single file meet by what the archive holds, however little of it the file is.
+//! An archive and a single file are compared by the archive's contents, however small the file's
+//! share.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ fn held(n: u64) -> String {
     sentences(5000 + n, 40)
 }
 
-/// A folder with an archive, and one with files of which some lie in it.
+/// Returns a folder with an archive, and one with files of which some lie in it.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let members: Vec<_> = (0..MEMBERS)

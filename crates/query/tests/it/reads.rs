@@ -1,4 +1,4 @@
-//! Which files are read, how often, and what is reported about them.
+//! Reading: the files that are read, how often, and the reports about them.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};

@@ -134,7 +134,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
         ..CoveredRequest::default()
     };
     assert_eq!(asked(&scene, &Request::Covered(covered)), []);
-    // `pairs` unpacks archives only on request.
+    // `pairs` opens archives only on request.
     let mut pairs = PairsRequest {
         scope: scene.scope(),
         text: true,

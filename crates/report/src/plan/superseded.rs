@@ -1,13 +1,13 @@
 //! Near copies in a plan: files superseded by the file of their cluster that stays.
 //!
 //! 1. One file of a cluster stays, and no step treats it. Its common content with each other file
-//! is measured on both files in their present state. The figures of the answer may be about another
-//! member.
+//!    is measured on both files in their present state. The figures of the answer may be about
+//!    another member.
 //! 2. A file is removed if enough of it lies in the file that stays. That file must hold it whole,
-//! or be newer by the dates that both documents state. File times prove nothing.
+//!    or be newer by the dates that both documents state. File times prove nothing.
 //! 3. Extracted texts never prove that a document is held whole, because it is more than its text.
 //! 4. Equal files are removed or kept together. If they are removed, each is a near copy of the
-//! file that stays. Their own set would wrongly keep one of them.
+//!    file that stays. Their own set would wrongly keep one of them.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,10 +1,10 @@
 //! A comparison for people.
 //!
 //! 1. Totals of both sides, then a line for each class with its sign. So the signs of the rows need
-//! no legend.
+//!    no legend.
 //! 2. Directories that moved as a whole, one per line. The rows that they explain are not listed.
 //! 3. The rows by class, folded by folder. Classes without a partner come first. Within each class
-//! the biggest file comes first.
+//!    the biggest file comes first.
 
 use std::collections::HashSet;
 use std::io;

@@ -22,7 +22,7 @@ const FEW: usize = 16;
 const FOLDERS: u64 = 256;
 
 impl Run<'_> {
-    /// Schedules a file to be unpacked once it is in the index.
+    /// Schedules a file to be taken apart once it is in the index.
     pub(super) fn note_due(&mut self, path: &Path, root: &RootOptions, read: &FileRead) {
         if read.due {
             let owner = self.owner_of(path, root, read.stat.uid);
@@ -68,7 +68,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the outcomes of unpacked documents to the batch.
+    /// Adds the outcomes of finished documents to the batch.
     pub(super) fn take_documents(&mut self) -> Result<(), IngestError> {
         while let Some(taken) = self.documents.take_ready() {
             self.taken_apart(taken)?;
@@ -76,7 +76,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether the reconcile ends only when all documents are unpacked.
+    /// Returns whether the reconcile ends only when all documents are taken apart.
     pub(super) fn waits_for_documents(&self) -> bool {
         self.options.documents == DocumentTurns::BeforeTheEnd
     }

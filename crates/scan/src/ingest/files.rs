@@ -94,7 +94,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // Whatever its state, it must be unpacked.
+            // Whatever its state, it must be taken apart.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -283,7 +283,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a content must still be unpacked.
+    /// Returns whether a content must still be taken apart.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
         if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
@@ -293,8 +293,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Returns whether a file can be unpacked only by its new name. Editors create documents under
-    /// another name.
+    /// Returns whether a file can be taken apart only by its new name. Editors create documents
+    /// under another name.
     fn is_another_kind(
         &self,
         place: &Place,

@@ -2,8 +2,8 @@
 //! listed.
 //!
 //! 1. **A gap is stored** in place of the entry, so that an answer can report it. An unlistable
-//! directory has nothing below it in the index, even if its known names can be opened. A scan would
-//! not find those.
+//!    directory has nothing below it in the index, even if its known names can be opened. A scan
+//!    would not find those.
 //! 2. **A transient failure** (no descriptors, a disk error) keeps the indexed entries below.
 //! 3. **A gap ends** when the directory is listed again, or the name is another kind of entry.
 

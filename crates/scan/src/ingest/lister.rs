@@ -6,10 +6,10 @@
 //! little.
 //!
 //! 1. **The order is that of the walk.** The requests form a stack, from which the walk takes the
-//! finished listings. Directories that the thread has not begun are listed by the walk itself.
+//!    finished listings. Directories that the thread has not begun are listed by the walk itself.
 //! 2. **A listing may be slightly outdated.** It is used only if all later changes in its directory
-//! are reported by other means: see [`Listing`](super::report::Listing). The indexed names are used
-//! only if nothing was committed since.
+//!    are reported by other means: see [`Listing`](super::report::Listing). The indexed names are
+//!    used only if nothing was committed since.
 //! 3. **Only hints.** A failure here recurs in the walk and is reported there. Directories on other
 //!    file systems are left to the walk.
 //! 4. **Bounded.** The thread pauses at [`MOST_HELD`] or more names, until half of them are left.

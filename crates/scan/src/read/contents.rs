@@ -25,7 +25,7 @@ pub trait Contents {
         None
     }
 
-    /// Returns whether a known content was unpacked.
+    /// Returns whether a known content was taken apart.
     fn look(&self, content: ContentId) -> Look {
         let _ = content;
         Look::Unseen

@@ -1,4 +1,4 @@
-//! Decides whether a file that was read is unpacked, and unpacks it.
+//! Decides whether a file that was read is taken apart, and does so.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use super::{
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{Anchor, Stat};
 
-/// The time at which a file that was read is unpacked.
+/// The time at which a file that was read is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Now,
@@ -21,9 +21,9 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// Reads like [`Self::read`], and also unpacks a content that has not been unpacked yet.
+    /// Reads like [`Self::read`], and takes a content apart for which that has not been done yet.
     ///
-    /// Only a file that is not changing is unpacked: others will be read again.
+    /// Only a file that is not changing is taken apart: others will be read again.
     pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
@@ -36,8 +36,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// Does the same. With [`When::Later`], a content that needs a process for unpacking is only
-    /// marked as [due](FileRead::due).
+    /// Does the same. With [`When::Later`], a content that needs a process for this is only marked
+    /// as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
@@ -86,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// Unpacks a file that was just read. Returns whether the file was read once more for that.
+    /// Takes a file apart that was just read. Returns whether the file was read once more for that.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -107,7 +107,7 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that brings this content is unpacked, not this one.
+            // The file that brings this content is taken apart, not this one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

@@ -29,7 +29,7 @@ const VERSION: u64 = 5;
 pub(super) struct InventoryHead {
     version: u64,
     params: String,
-    /// The version name of the part reader; empty if nothing was unpacked.
+    /// The version name of the part reader; empty if nothing was taken apart.
     formats: String,
     root: Vec<u8>,
     /// The names of the records with the packed pieces.
@@ -79,7 +79,7 @@ struct PackedContent {
     length: u32,
     /// Its renditions: the kind, and the index among the contents.
     stand_ins: Vec<(u8, u32)>,
-    /// The parts that were skipped while unpacking it: the place and the reason.
+    /// The parts that were skipped when it was taken apart: the place and the reason.
     skipped: Vec<(Vec<u8>, String)>,
 }
 

@@ -4,15 +4,16 @@
 //! comparison of two trees needs less, and should take no longer than reading them:
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
-//! read side by side and compared byte by byte; if they are equal, one of them is digested. Every
-//! file is read once. Its sketch is packed at once: 650 bytes instead of objects. Documents and
-//! archives are unpacked at that time, and their renditions are packed as well.
+//!    read side by side and compared byte by byte; if they are equal, one of them is digested.
+//!    Every file is read once. Its sketch is packed at once: 650 bytes instead of objects.
+//!    Documents and archives are taken apart at that time, and their renditions are packed as well.
 //! 2. **The comparison** is that of [`crate::compare`]. Sketches are unpacked only if some files
-//! remain to be looked up.
+//!    remain to be looked up.
 //! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
-//! paths, stats and digests; the sketches are in pools that several inventories share. The next
-//! comparison stats everything and reads only changed files. If nothing changed, it also reuses the
-//! found pairs (`findings`). The inventory only saves time: one that does not decode is ignored.
+//!    paths, stats and digests; the sketches are in pools that several inventories share. The next
+//!    comparison stats everything and reads only changed files. If nothing changed, it also reuses
+//!    the found pairs (`findings`). The inventory only saves time: one that does not decode is
+//!    ignored.
 //!
 //! An inventory trusts a stat by rule 5 of [`resemble_scan::read`]. A file that changed less than
 //! 35 seconds before it was read is not recorded and is read again next time.
@@ -56,7 +57,7 @@ pub(crate) struct TreeCache<'a> {
     pub(crate) exclude: &'a [PathBuf],
     /// A stat is trusted if the inode had been unchanged for this long when the file was read.
     pub(crate) settle_window: Duration,
-    /// Unpacks documents and archives.
+    /// Takes documents and archives apart.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> TreeCache<'a> {
         self.part_reader.filter(|_| request.options.text)
     }
 
-    /// Returns the version name of the part reader; empty if nothing is unpacked.
+    /// Returns the version name of the part reader; empty if nothing is taken apart.
     fn formats_for(&self, request: &CompareRequest) -> String {
         let part_reader = self.part_reader_for(request);
         part_reader.map_or_else(String::new, PartReader::id)

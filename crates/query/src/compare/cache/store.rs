@@ -1,14 +1,14 @@
 //! Stores scan results: two small records per tree, and pools of packed pieces.
 //!
 //! 1. **Pools are shared.** The pieces of a scan are stored in one pool per thread. The inventories
-//! of both trees name these pools and keep naming their earlier ones. So content common to two
-//! trees is stored once. A scan that finds ten new files writes the pieces of ten files.
+//!    of both trees name these pools and keep naming their earlier ones. So content common to two
+//!    trees is stored once. A scan that finds ten new files writes the pieces of ten files.
 //! 2. **An unnamed pool is removed** in the transaction that drops the last inventory naming it.
-//! One record lists all pools and their users, because listing the names in the store would read
-//! all values.
+//!    One record lists all pools and their users, because listing the names in the store would read
+//!    all values.
 //! 3. **Nothing is written if nothing is new.**
 //! 4. **The size is bounded.** If the file would exceed its limit, the inventories of other trees
-//! are dropped first. If that is not enough, nothing is stored.
+//!    are dropped first. If that is not enough, nothing is stored.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -148,7 +148,7 @@ impl NewInventories<'_> {
     /// Writes the changes.
     pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
-        // Files that could not be unpacked now are tried again next time, so nothing is stored.
+        // Files that could not be taken apart now are tried again next time, so nothing is stored.
         let news = [0, 1].map(|side| !self.scanned.again && self.is_new(side));
         if news == [false, false] {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Inventories on a real tree: what is read again, what is kept, and that it makes no difference.
+//! Inventories of a real tree affect which files are read again, but not the answer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ struct Scene {
     cache_bytes: u64,
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 #[derive(Default)]
 struct Reads(u64);
 
@@ -92,7 +92,7 @@ impl Scene {
         self.ask(&self.request(a, b))
     }
 
-    /// The answer of somebody who knows nothing.
+    /// Returns the answer without any inventory.
     fn fresh(&self, a: &str, b: &str) -> Whole<Comparison> {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let tree_cache = TreeCache {
@@ -162,7 +162,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(scene.compare("a", "b").0, first);
     assert_eq!(scene.records("comparison/"), kept);
 
-    // Damaged or of other contents: found out anew.
+    // Damaged inventories, or those of other contents, are rebuilt.
     for name in kept.keys() {
         let damaged = Some(&[7u8; 40][..]);
         scene
@@ -177,7 +177,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
 
-    // The same contents at other paths: another pair may stand in a row.
+    // The same contents at other paths: another pair may have the row.
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
@@ -193,14 +193,14 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     scene.compare("a", "b");
     let pools = scene.records("catalogue.pieces/");
     assert!(!pools.is_empty());
-    // C holds nothing that B does not.
+    // C has no content that B lacks.
     let (answer, read) = scene.compare("b", "c");
     assert!(answer.body.summary.is_same());
     assert_eq!(read, 20);
     assert_eq!(scene.records("catalogue.pieces/"), pools);
     assert_eq!(scene.records("catalogue.head/").len(), 3);
 
-    // Everything of A and B is other bytes now: what only C still has keeps its pool.
+    // All bytes of A and B have changed; a pool stays only for content that C still has.
     for n in 0..20u8 {
         for tree in ["a", "b", "c"] {
             scene.write(
@@ -211,7 +211,7 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     }
     fs::remove_file(scene.path("a/only")).expect("a file");
     scene.compare("a", "b");
-    // Each thread has a pool: one may have held nothing that C has.
+    // Each thread has a pool, and one may have had no content of C.
     assert!(
         pools
             .keys()
@@ -270,7 +270,7 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
     scene.cache_bytes = 1 << 30;
     scene.compare("a", "b");
     assert_eq!(scene.compare("a", "b").1, 0);
-    // Room for one pair of trees: that which is asked about now.
+    // The limit allows one pair of trees: that of the present question.
     for n in 0..20u8 {
         scene.write(&format!("c/dir/{n}"), &letters(2000 + u64::from(n), 5000));
     }

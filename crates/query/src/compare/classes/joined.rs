@@ -1,13 +1,13 @@
-//! One merge of two sorted lists: what stands at one path, and what stands alone.
+//! Merges two sorted lists: finds the paths of both sides, and those of one side.
 
 use std::cmp::Ordering;
 
 use crate::compare::sides::{Side, Sides};
 
-/// Which paths both sides have.
+/// The paths of both sides and of one side.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct Joined {
-    /// Regular files at one path.
+    /// Pairs of regular files at one path.
     pub(in crate::compare) pairs: Vec<(u32, u32)>,
     /// Regular files with no regular file at their path on the other side.
     pub(in crate::compare) alone: [Vec<u32>; 2],
@@ -22,7 +22,7 @@ impl Joined {
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
             let order = match (a.get(i), b.get(j)) {
-                // Two files were named: they are compared whatever they are called.
+                // If two files were named, they are compared whatever their names.
                 (Some(_), Some(_)) if sides.a.single && sides.b.single => Ordering::Equal,
                 (Some(a), Some(b)) => a.path.cmp(&b.path),
                 (Some(_), None) => Ordering::Less,
@@ -50,7 +50,7 @@ impl Joined {
         joined
     }
 
-    /// The unequal contents at one path, of A and of B; ascending.
+    /// Returns the unequal contents at one path, of A and of B; ascending.
     pub(in crate::compare) fn twins(&self, sides: &Sides) -> Vec<(u32, u32)> {
         let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
         let contents = self.pairs.iter();
@@ -63,7 +63,7 @@ impl Joined {
         twins
     }
 
-    /// The contents of the files that stand alone, by side; ascending.
+    /// Returns the contents of files on one side only, by side; ascending.
     pub(in crate::compare) fn lone_contents(&self, sides: &Sides) -> [Vec<u32>; 2] {
         [0, 1].map(|side| {
             let entries = &[&sides.a, &sides.b][side].entries;

@@ -5,11 +5,11 @@
 //! passes:
 //!
 //! 1. **Best first**, to decide which pairs the question may read
-//! ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates,
-//! however the threads are scheduled.
+//!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that keep their estimates,
+//!    however the threads are scheduled.
 //! 2. **By path.** A draft is ordered by the later of its two files, so all drafts of one file are
-//! adjacent. The other file was usually read shortly before, because most similar files share a
-//! directory.
+//!    adjacent. The other file was usually read shortly before, because most similar files share a
+//!    directory.
 
 use parking_lot::Mutex;
 use resemble_core::similarity::discount::Rarity;

@@ -1,4 +1,4 @@
-//! Files are unpacked again only when that is necessary.
+//! Files are taken apart again only when that is necessary.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
-/// Unpacks files in another way.
+/// Takes files apart in another way.
 #[derive(Debug)]
 struct Other(Fake);
 
@@ -297,7 +297,7 @@ fn parts_have_roles_names_and_parents() {
     );
 }
 
-/// Writes to the file while unpacking it, the first time.
+/// Writes to the file while taking it apart, the first time.
 #[derive(Debug)]
 struct Meddler {
     path: PathBuf,

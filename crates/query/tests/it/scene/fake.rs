@@ -101,7 +101,7 @@ fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Unpacks invented files, and any file called `*.conv`: its text is its own in capitals.
+/// Takes invented files apart, and any file called `*.conv`: its text is its own in capitals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake;
 

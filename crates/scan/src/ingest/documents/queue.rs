@@ -13,7 +13,7 @@ use resemble_core::{ContentId, FileId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
 
-/// A content to unpack.
+/// A content to take apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) content: ContentId,

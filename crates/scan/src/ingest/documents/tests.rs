@@ -21,7 +21,7 @@ use crate::parts::{Formats, Limits, PartReader};
 /// Longer than any expected wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Unpacks files called `*.doc`: their text is their bytes in capitals. `slow*` has to wait,
+/// Takes files called `*.doc` apart: their text is their bytes in capitals. `slow*` has to wait,
 /// `hostile*` exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
@@ -131,7 +131,7 @@ impl Scene {
             .expect("written");
     }
 
-    /// Runs until all documents are unpacked.
+    /// Runs until all documents are taken apart.
     fn finish(&mut self) {
         while self.ingest.documents() > 0 {
             self.go_on();
@@ -231,7 +231,7 @@ fn who_stays_not_waits_for_all_documents() {
     assert_eq!((again.progress.files_read, again.changes), (0, 0));
 }
 
-/// Stops as soon as a document is being unpacked.
+/// Stops as soon as a document is being taken apart.
 struct Impatient<'a>(&'a Slow);
 
 impl Observer for Impatient<'_> {
@@ -258,8 +258,8 @@ fn who_is_stopped_waits_for_no_document() {
     }
 }
 
-/// A file that exceeded the time limit is not read again after a copy, a link, a touch or a
-/// restart. Only another version of the reader tries it again.
+/// A file that exceeded the time limit is read again only by another version of the reader. A copy,
+/// a link, a touch and a restart do not cause that.
 #[test]
 fn a_verdict_is_kept_with_the_content() {
     let mut scene = Scene::new(&["hostile.doc"]);
@@ -296,7 +296,7 @@ fn a_verdict_is_kept_with_the_content() {
     assert_eq!(scene.reader.asked(), 1, "once by the new version");
 }
 
-/// Documents that are still waiting at shutdown are unpacked after the next start.
+/// Documents that are still waiting at shutdown are taken apart after the next start.
 #[test]
 fn what_waits_survives_a_restart() {
     let mut scene = Scene::new(&["slow.doc"]);

@@ -1,4 +1,4 @@
-//! Returns the renditions of a file that was just unpacked, by the rule of the index
+//! Returns the renditions of a file that was just taken apart, by the rule of the index
 //! (`renditions::owners`).
 
 use std::collections::HashSet;

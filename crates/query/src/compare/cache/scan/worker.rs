@@ -43,7 +43,7 @@ pub(super) struct Worker<'s, 'a> {
     notes: Notes,
 }
 
-/// The first bytes and the descriptor of a file that can be unpacked.
+/// The first bytes and the descriptor of a file that can be taken apart.
 type TakenApart = (Vec<u8>, OwnedFd);
 
 impl<'s, 'a> Worker<'s, 'a> {
@@ -450,7 +450,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
 
-    /// Returns the first bytes of a file that can be unpacked.
+    /// Returns the first bytes of a file that can be taken apart.
     fn head_of(&self, path: &[u8], file: &OwnedFd) -> Option<Vec<u8>> {
         let part_reader = self.shared.part_reader?;
         let head = read_prefix(file, HEAD).ok()?;
@@ -459,7 +459,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             .then_some(head)
     }
 
-    /// Unpacks a file that was read, if that is possible.
+    /// Takes a file apart that was read, if that is possible.
     fn look_into(&mut self, number: u32, path: &[u8], (file, stat): &Opened) {
         if let Some(head) = self.head_of(path, file)
             && let Ok(file) = file.try_clone()
@@ -468,7 +468,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Unpacks a file of this content, unless that was already done.
+    /// Takes a file of this content apart, unless that was already done.
     fn take_apart(&mut self, number: u32, path: &[u8], (head, file): &TakenApart, stat: &Stat) {
         let Some(part_reader) = self.shared.part_reader else {
             return;
