@@ -329,7 +329,7 @@ pub struct GroupsParameters {
     pub of: Option<PathText>,
     /// True if chains are followed to all earlier and later versions.
     pub family: bool,
-    /// The number of contents from which a chunk is ignored.
+    /// The number of contents above which a chunk is ignored.
     pub degree: Degree,
     /// The common parameters of all questions about similar files.
     #[serde(flatten)]

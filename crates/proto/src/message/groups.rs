@@ -33,7 +33,7 @@ pub struct GroupsRequest {
     pub min: Fraction,
     /// The least number of shared bytes of a link; absent: 256.
     pub min_shared: Option<u64>,
-    /// The number of contents from which a chunk or fingerprint is ignored.
+    /// The number of contents above which a chunk or fingerprint is ignored.
     pub degree: Degree,
     /// The most memory to use, in bytes; beyond that the disk is used.
     pub memory: Option<u64>,

@@ -131,7 +131,7 @@ fn copies_do_not_multiply_links() {
             assert!(asked.name(&member.path).starts_with("one/"));
         }
     }
-    // Without clusters, every pair of files would be linked.
+    // If files were linked instead of contents, every pair of files would count.
     let options = PairsRequest {
         scope: asked.request().scope,
         ..PairsRequest::default()

@@ -244,7 +244,7 @@ fn a_second_comparison_reads_no_file() {
     let request = request(scene.path("a"), scene.path("b"));
     let ask = |index: &resemble_index::Index| {
         let snapshot = index.snapshot().expect("a snapshot");
-        // No answer is cached as a whole.
+        // The new cache has no earlier answer.
         compare(&snapshot, &request, &MemoryCache::default()).expect("an answer")
     };
     let first = ask(&scene.index);

@@ -387,7 +387,7 @@ impl<'a> Run<'a> {
         }
         let mut taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
-        // Others have seen nothing before, and are not asked when something came.
+        // Only an index that stays can report when a change arrived.
         if self.options.index_use == IndexUse::Stays {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let time = now.unwrap_or_default().as_secs().cast_signed();

@@ -148,7 +148,7 @@ impl Scene {
         self.content(name).expect("a content").look
     }
 
-    /// Returns the digest of a document's text, identified by its size.
+    /// Returns the digest of a document's text.
     fn text(&self, name: &str) -> resemble_core::ContentDigest {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let content = self.content(name).expect("a content").id;
