@@ -67,7 +67,7 @@ impl<'a> KnownDrafts<'a> {
         })
     }
 
-    /// Returns the drafts of [`Self::put`] in order. `None` if there are none, or they do not decode.
+    /// Returns the drafts of [`Self::put`] in order; `None` if none can be decoded.
     pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
         let bytes = self.cache.get(&self.name)?;
         let (mut reader, mut before) = (Reader(&bytes), 0);
