@@ -1,4 +1,4 @@
-//! Trees that are scanned for one question without an index: what is entered.
+//! Walks trees for one question without an index: selects the directories to enter.
 //!
 //! Our own folders, and mounts of processes or of kernel file systems, are left out before any
 //! `stat`. A root is always entered, on any file system: the user named it.

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The record as bytes.
+/// Encodes a record.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
-    // Writing to memory does not fail. Were it to fail, the empty record would not decode.
+    // Writing to memory does not fail. If it did, the empty record would not decode.
     postcard::to_stdvec(record).unwrap_or_default()
 }
 
-/// The record that [`encode`] wrote. `None` if the bytes are anything else, or more than that.
+/// Decodes the output of [`encode`]. `None` if the bytes are anything else, or longer than that.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(record)

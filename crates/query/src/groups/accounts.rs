@@ -89,7 +89,7 @@ impl<'a> Accounts<'a> {
         })
     }
 
-    /// Returns the measures from another program for the pairs of the question.
+    /// Returns the given measures for the pairs of the question.
     pub(super) fn measured(&self) -> Result<MeasuredPairs, AskError> {
         let mut measured = MeasuredSorter::new(self.room, self.dir)?;
         for row in self.given.measured() {

@@ -158,7 +158,7 @@ struct Collection {
     text: bool,
     unit: Unit,
     renditions: RenditionOwners,
-    /// Measures from another program.
+    /// Measures made elsewhere.
     measured: Option<MeasuredPairs>,
     room: Room,
     stop: StopFlag,

@@ -1,4 +1,4 @@
-//! Ranges of common chunks name equal bytes.
+//! Ranges of common chunks have equal bytes.
 
 use resemble_testutil::random::noise;
 
@@ -23,7 +23,7 @@ fn chunk_ranges_join_and_name_equal_bytes() {
     assert!(ranges.iter().map(|r| r.a.end - r.a.start).sum::<u64>() > 90_000);
 }
 
-/// A chunk that follows itself five times here and twice there is shared twice.
+/// A chunk that repeats itself five times in one file and twice in the other is shared twice.
 #[test]
 fn chunk_ranges_of_repeated_chunks_are_as_long_in_both() {
     let params = Params::default();
