@@ -298,7 +298,7 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
-/// Summarizes the exclusions of the daemon's roots in one line; `None` if there are none.
+/// Summarizes the exclusions of the daemon's roots in one line; `None` without any.
 pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     if left_out.is_empty() {
         return None;

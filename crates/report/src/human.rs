@@ -46,7 +46,7 @@ pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
 }
 
 /// Describes the part of an overhead that frees nothing because files already share its blocks;
-/// empty if there is none.
+/// empty for 0 bytes.
 pub(crate) fn shared_blocks(bytes: u64) -> String {
     if bytes == 0 {
         return String::new();

@@ -1,8 +1,8 @@
 //! Boilerplate among the contents of a comparison, counted exactly in bounded memory.
 //!
 //! A kernel tree has 90 keys per content, and a few hundred of them are common. Keys of subjects
-//! are counted one by one ([`super::wanted::WantedKeys`]). All others are counted in buckets during the
-//! first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
+//! are counted one by one ([`super::wanted::WantedKeys`]). All others are counted in buckets during
+//! the first scan. In the second scan, the keys of buckets above the limit are counted exactly. The
 //! memory does not grow with the trees.
 
 use std::collections::{HashMap, HashSet};
