@@ -136,6 +136,11 @@ def crates_of(target):
         if key in wanted:
             crate = Crate(package, sums[key])
             (others if package["source"] else ours).append(crate)
+    # Some workspaces ship their text with one crate alone.
+    for crate in others:
+        same = (o for o in others if o.texts and (o.repository, o.license) == (crate.repository, crate.license))
+        if not crate.texts and crate.repository:
+            crate.texts = next(same, crate).texts
     by_name = lambda crate: (crate.name, crate.version)
     return sorted(ours, key=by_name), sorted(others, key=by_name), metadata["resolve"]["nodes"]
 
