@@ -62,7 +62,11 @@ fn the_words_that_are_not_used_are_not_used() {
                 is_quoted = !is_quoted;
             }
             let words = words(&prose(line, is_code));
-            let has = |not_used: &&[&str]| words.windows(not_used.len()).any(|of| of == **not_used);
+            let has = |not_used: &&[&str]| {
+                words
+                    .windows(not_used.len())
+                    .any(|of| of.iter().eq(not_used.iter()))
+            };
             for not_used in NOT_USED
                 .iter()
                 .filter(|_| !is_quoted)

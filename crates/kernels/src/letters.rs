@@ -21,6 +21,7 @@ pub fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)
 }
 
+/// Classifies a block.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn classify(block: &[u8; BLOCK]) -> Classes {

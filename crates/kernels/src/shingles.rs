@@ -110,6 +110,7 @@ impl WordEnd {
         Self::new(before, small(rest))
     }
 
+    /// Returns the hash of the word.
     #[inline]
     pub const fn hash(self) -> u64 {
         let x = (self.low ^ MIXED[0]).wrapping_mul(OF_LETTERS[0]);
@@ -147,11 +148,13 @@ pub struct ShingleChain {
 }
 
 impl ShingleChain {
+    /// Returns the hash of the last word.
     #[inline]
     pub const fn last(&self) -> u64 {
         self.last[SHINGLE - 1]
     }
 
+    /// Appends the hash of a word.
     #[inline]
     pub fn push(&mut self, word: u64) {
         let [gone, a, b, c, d] = self.last;

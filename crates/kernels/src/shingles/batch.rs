@@ -61,6 +61,7 @@ impl WordBatch {
         self.words.is_full()
     }
 
+    /// Appends a word.
     #[inline]
     pub const fn push(&mut self, word: WordEnd) {
         self.words.push(word);
