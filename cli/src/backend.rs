@@ -33,7 +33,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
-use resemble_query::find::{self, Incoming, Stream, holders};
+use resemble_query::find::{self, ReadSubject, Stream, holders};
 use resemble_query::local::read_catalogued;
 use resemble_query::unread;
 use resemble_report::quote::quoted;
@@ -53,7 +53,7 @@ pub use daemon::{
 use local::Local;
 pub(crate) use local::templates;
 use resemble_relate::AskError;
-use resemble_relate::given::GivenPairs;
+use resemble_relate::given::ExternalPairs;
 use resemble_relate::parallel::{CurrentStep, relay, watched};
 use resemble_relate::renditions::{self, Rendition};
 
@@ -73,16 +73,16 @@ pub enum Backend {
 
 /// The subject of `find`.
 #[derive(Clone, Debug)]
-pub enum Sought {
+pub enum FindSubject {
     /// A file.
     File(Named),
     /// A member of an archive or a mail.
     Member(NamedMember),
     /// The bytes of standard input.
-    Stdin(Box<Incoming>),
+    Stdin(Box<ReadSubject>),
 }
 
-impl Sought {
+impl FindSubject {
     /// Returns the subject of the question, called `name`.
     pub fn subject(&self, name: &PathText) -> Subject {
         match self {
@@ -280,7 +280,7 @@ impl Backend {
         &mut self,
         ui: &Ui,
         request: &GroupsRequest,
-        given: &dyn GivenPairs,
+        given: &dyn ExternalPairs,
     ) -> CliResult<Whole<Groups>> {
         let Self::Local(local) = self else {
             let text = "a daemon takes no links: add --local".to_owned();
@@ -297,7 +297,7 @@ impl Backend {
     /// The inner error means that this subject cannot be read; others may still be readable.
     pub fn find(
         &mut self,
-        sought: &Sought,
+        sought: &FindSubject,
         name: &PathText,
         options: &FindOptions,
     ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
@@ -315,8 +315,8 @@ impl Backend {
             }
         };
         let mut unread = match sought {
-            Sought::Stdin(read) => unread::error(name.as_path(), read.skipped.clone()),
-            Sought::File(_) | Sought::Member(_) => None,
+            FindSubject::Stdin(read) => unread::error(name.as_path(), read.skipped.clone()),
+            FindSubject::File(_) | FindSubject::Member(_) => None,
         };
         let mut answer = match known {
             Some(answer) => answer,
@@ -346,7 +346,7 @@ impl Backend {
     /// Returns the files that may hold a part of the file at `real`.
     pub fn holders(
         &mut self,
-        sought: &holders::Sought,
+        sought: &holders::SearchedContent,
         real: &Path,
         scope: &Scope,
         all: bool,
@@ -484,7 +484,7 @@ fn is_of_subject(error: &CliError) -> bool {
 
 /// Returns a subject with content that this process has read. `file` is set if it can be read there
 /// again.
-fn content(file: Option<&Path>, read: &Incoming, name: &PathText) -> Subject {
+fn content(file: Option<&Path>, read: &ReadSubject, name: &PathText) -> Subject {
     Subject::Content {
         digest: Box::new(WireDigest::from(&read.digest)),
         name: name.clone(),
@@ -520,12 +520,12 @@ pub(crate) fn formats(text: bool) -> Option<Formats> {
 }
 
 /// Reads a subject that no index has.
-fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, SoftError> {
+fn read_now(sought: &FindSubject, params: &Params, text: bool) -> Result<ReadSubject, SoftError> {
     let formats = formats(text);
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let (file, read) = match (sought, part_reader) {
-        (Sought::Stdin(read), _) => return Ok((**read).clone()),
-        (Sought::File(file), _) if file.is_catalogued() => {
+        (FindSubject::Stdin(read), _) => return Ok((**read).clone()),
+        (FindSubject::File(file), _) if file.is_catalogued() => {
             let error = match read_catalogued(&file.real, params) {
                 Ok(Some(read)) => return Ok(read),
                 Ok(None) => io::Error::other("is no file of the catalogue"),
@@ -533,15 +533,15 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
             };
             return Err(SoftError::of_io(file.shown.as_path().into(), &error));
         }
-        (Sought::File(file), part_reader) => {
+        (FindSubject::File(file), part_reader) => {
             let read = find::read_with_parts(&file.real, params, part_reader);
             (file, read.map(Some))
         }
-        (Sought::Member(NamedMember { file, names }), Some(part_reader)) => (
+        (FindSubject::Member(NamedMember { file, names }), Some(part_reader)) => (
             file,
             find::read_member(&file.real, names, params, part_reader),
         ),
-        (Sought::Member(member), None) => (&member.file, Ok(None)),
+        (FindSubject::Member(member), None) => (&member.file, Ok(None)),
     };
     match read {
         Ok(Some(read)) => Ok(read),
@@ -551,11 +551,11 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
 }
 
 /// Returns the soft error of a member that its file does not have.
-fn no_member(sought: &Sought) -> SoftError {
+fn no_member(sought: &FindSubject) -> SoftError {
     let path = match sought {
-        Sought::Member(member) => renditions::shown(&member.file.shown, &member.names),
-        Sought::File(file) => file.shown.clone(),
-        Sought::Stdin(_) => PathBuf::from("-"),
+        FindSubject::Member(member) => renditions::shown(&member.file.shown, &member.names),
+        FindSubject::File(file) => file.shown.clone(),
+        FindSubject::Stdin(_) => PathBuf::from("-"),
     };
     SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
 }
@@ -579,7 +579,7 @@ pub fn inode_of(path: &Path) -> Option<Inode> {
 }
 
 /// Reads standard input to its end and digests it.
-pub fn digest_stdin(params: &Params, text: bool) -> CliResult<Incoming> {
+pub fn digest_stdin(params: &Params, text: bool) -> CliResult<ReadSubject> {
     let failed = |source| CliError::File {
         verb: "read",
         path: PathBuf::from("-"),

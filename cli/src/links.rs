@@ -8,7 +8,7 @@ use resemble_core::similarity::Unit;
 use resemble_core::similarity::proof::Proven;
 use resemble_core::{ContentDigest, Params};
 use resemble_relate::given::{
-    GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
+    ExternalCommon, ExternalError, ExternalMeasures, ExternalPair, ExternalPairs, GivenRows,
 };
 use resemble_tables::{LinkTables, LinkTablesError};
 
@@ -25,7 +25,7 @@ impl Links {
     }
 }
 
-impl GivenPairs for Links {
+impl ExternalPairs for Links {
     fn name(&self, content: &ContentDigest) -> i64 {
         self.0.cid(content)
     }
@@ -34,16 +34,16 @@ impl GivenPairs for Links {
         self.0.degree()
     }
 
-    fn pairs(&self) -> GivenRows<'_, GivenPair> {
+    fn pairs(&self) -> GivenRows<'_, ExternalPair> {
         let pairs = self.0.pairs().map(|row| {
             let [a, b, fingerprints, chunks] = row.map_err(unreadable)?;
             let common = common(fingerprints, chunks);
-            Ok(GivenPair { a, b, common })
+            Ok(ExternalPair { a, b, common })
         });
         Box::new(pairs)
     }
 
-    fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)> {
+    fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)> {
         let rest = self.0.rest().map(|row| {
             let [name, fingerprints, chunks] = row.map_err(unreadable)?;
             Ok((name, common(fingerprints, chunks)))
@@ -51,14 +51,14 @@ impl GivenPairs for Links {
         Box::new(rest)
     }
 
-    fn measured(&self) -> GivenRows<'_, GivenMeasures> {
+    fn measured(&self) -> GivenRows<'_, ExternalMeasures> {
         let measured = self.0.measured().map(|row| {
             let [a, b, numbers @ ..] = row.map_err(unreadable)?;
             let of_both = measures(numbers).ok_or_else(|| {
                 let text = "a row of the stage measured was not written by resemble";
-                GivenError::Read(text.into())
+                ExternalError::Read(text.into())
             })?;
-            Ok(GivenMeasures { a, b, of_both })
+            Ok(ExternalMeasures { a, b, of_both })
         });
         Box::new(measured)
     }
@@ -86,13 +86,13 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
 }
 
 /// A negative number becomes a huge one, which the check refuses.
-const fn common(fingerprints: i64, chunks: i64) -> GivenCommon {
-    GivenCommon {
+const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
+    ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),
         chunks: chunks.cast_unsigned(),
     }
 }
 
-fn unreadable(error: LinkTablesError) -> GivenError {
-    GivenError::Read(Box::new(error))
+fn unreadable(error: LinkTablesError) -> ExternalError {
+    ExternalError::Read(Box::new(error))
 }

@@ -35,7 +35,7 @@ use crate::ui::Ui;
 
 /// The paths of a question.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct QuestionPaths {
     /// Paths in which the question looks; rows name files as these paths lead to them.
     pub named: Vec<Named>,
     /// Further paths that the daemon must watch: that of `--of`.
@@ -55,7 +55,7 @@ pub struct Asked {
     pub(crate) shown: OnceCell<ShownNames>,
 }
 
-impl Asked {
+impl QuestionPaths {
     /// Returns a question about these paths, all of which exist.
     pub fn about(named: Vec<Named>) -> Self {
         Self {
@@ -235,21 +235,25 @@ pub trait Verb {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Self::Body>>;
 
     /// Names the files of the answer as the arguments lead to them.
-    fn show(&self, body: &mut Self::Body, asked: &Asked);
+    fn show(&self, body: &mut Self::Body, asked: &QuestionPaths);
 
     /// Returns the parameters of the question, for the document.
-    fn parameters(&self, asked: &Asked, params: &Params) -> <Self::Body as Body>::Parameters;
+    fn parameters(
+        &self,
+        asked: &QuestionPaths,
+        params: &Params,
+    ) -> <Self::Body as Body>::Parameters;
 
     /// Adds what only a page shows.
     fn adorn(
         &self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
         report: &mut Saved<Self::Body>,
     ) -> CliResult<()> {
         let _ = (ui, backend, asked, report);
@@ -323,7 +327,7 @@ pub fn run<V: Verb>(
     ui: &mut Ui,
     env: &Env,
     global: &Global,
-    asked: &Asked,
+    asked: &QuestionPaths,
     mut verb: V,
 ) -> CliResult {
     let answered = answer(ui, env, global, asked, &mut verb)?;
@@ -335,7 +339,7 @@ pub fn answer<V: Verb>(
     ui: &mut Ui,
     env: &Env,
     global: &Global,
-    asked: &Asked,
+    asked: &QuestionPaths,
     verb: &mut V,
 ) -> CliResult<Answered<V::Body>> {
     let mut answer = Whole::<V::Body>::fresh();

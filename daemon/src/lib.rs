@@ -67,7 +67,7 @@ use index_file::{open_index, opener};
 use indexer::{Command, Indexer, roots};
 use overlays::{Overlays, ShowError};
 use server::{Context, socket};
-use signals::{Told, signals};
+use signals::{SignalEvent, signals};
 use state::{Root, Shared};
 use system::Entered;
 use watch::SourceError;
@@ -404,9 +404,9 @@ impl Handle {
     }
 
     /// Waits for a signal, or for the end of the indexer.
-    pub fn wait_for_signal(&mut self) -> Told {
+    pub fn wait_for_signal(&mut self) -> SignalEvent {
         let Some(runtime) = &self.runtime else {
-            return Told::End;
+            return SignalEvent::End;
         };
         let gone = &mut self.indexer_gone;
         let (ended, hung_up) = (&mut self.ended, &mut self.hung_up);
@@ -419,9 +419,9 @@ impl Handle {
             };
             tokio::select! {
                 biased;
-                _ = ended.wait_for(|ended| *ended) => Told::End,
-                () = gone => Told::Broken,
-                Ok(()) = hung_up.changed() => Told::Reload,
+                _ = ended.wait_for(|ended| *ended) => SignalEvent::End,
+                () = gone => SignalEvent::Broken,
+                Ok(()) = hung_up.changed() => SignalEvent::Reload,
             }
         })
     }

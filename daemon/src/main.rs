@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use resemble_daemon::config::{Args, Config, ConfigError, write_starter};
-use resemble_daemon::signals::Told;
+use resemble_daemon::signals::SignalEvent;
 use resemble_daemon::{Daemon, journal, service, system};
 use resemble_proto::places::Env;
 
@@ -81,9 +81,9 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     service::ready();
     let ordered = loop {
         match daemon.wait_for_signal() {
-            Told::End => break true,
-            Told::Broken => break false,
-            Told::Reload => {
+            SignalEvent::End => break true,
+            SignalEvent::Broken => break false,
+            SignalEvent::Reload => {
                 service::reloading();
                 if config.system.is_some() {
                     tracing::warn!("the system's daemon takes a configuration at its start alone");

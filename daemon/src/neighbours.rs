@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_callers::accounts::Account;
-use resemble_callers::{Caller, Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Caller, Seen, SeenPlace};
 use resemble_core::similarity::Templates;
 use resemble_core::{Relation, Score};
 use resemble_fs::{Audience, Listing, Member, Neighbour, Neighbours, Party};
@@ -47,7 +47,7 @@ pub struct IndexNeighbours {
     shared: Arc<Shared>,
     listings: Mutex<KeptListings>,
     /// The user that the answers are for. `None` if everything is visible; answers are then cached.
-    sight: Option<Arc<dyn Sight>>,
+    sight: Option<Arc<dyn AccessCheck>>,
 }
 
 /// Listings, each with the clock up to which it is known to be valid.
@@ -139,7 +139,7 @@ impl IndexNeighbours {
     }
 
     /// Creates answers limited to what a user may see.
-    fn seen_by(shared: Arc<Shared>, sight: Arc<dyn Sight>) -> Self {
+    fn seen_by(shared: Arc<Shared>, sight: Arc<dyn AccessCheck>) -> Self {
         Self {
             sight: Some(sight),
             ..Self::new(shared)
@@ -225,7 +225,7 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
 }
 
 /// Returns whether the user could open, at this path, the same file that was opened there.
-fn opens(sight: &dyn Sight, path: &Path, opened: &Stat) -> bool {
+fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {
         dev: opened.dev,

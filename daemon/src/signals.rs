@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// The event that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum SignalEvent {
     /// SIGTERM or SIGINT: end the daemon.
     End,
     /// SIGHUP: read the configuration again.

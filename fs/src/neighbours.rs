@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use resemble_callers::accounts::Account;
-use resemble_callers::{Caller, Sight};
+use resemble_callers::{AccessCheck, Caller};
 use resemble_core::Score;
 
 /// A line of a `.similar` listing before it has a name.
@@ -116,7 +116,7 @@ pub trait Member {
 #[derive(Clone)]
 pub struct Party {
     /// The caller's access to the watched tree.
-    pub sight: Arc<dyn Sight>,
+    pub sight: Arc<dyn AccessCheck>,
     /// The answers for this caller, computed only from what the caller may see.
     pub neighbours: Arc<dyn Neighbours>,
 }

@@ -9,7 +9,7 @@ use resemble_core::{ContentDigest, ContentId, ContentKind, Digest, Params, Score
 use resemble_index::Options;
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::PostingBlock;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::families::Families;
 use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
 use resemble_relate::parallel::{ordered, threads};
@@ -155,7 +155,7 @@ fn met_by_windows(
         |at, ()| {
             stop.go_on()?;
             let digest = Digest::of(contents[others[at]].0, &params);
-            Ok::<_, AskError>(Kept {
+            Ok::<_, AskError>(StoredSketch {
                 id: ContentId(at as u32),
                 whole: digest.size,
                 size: digest.size,

@@ -28,7 +28,7 @@ use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_query::templates::Store;
 use resemble_relate::AskError;
-use resemble_relate::given::GivenPairs;
+use resemble_relate::given::ExternalPairs;
 use resemble_relate::parallel::watched;
 use resemble_scan::ingest::{Observer, Progress as Reading, Report, Unobserved};
 use resemble_scan::parts::{PartReader, RecentParts};
@@ -186,7 +186,7 @@ impl Local {
     pub(super) fn groups_of_pairs(
         &mut self,
         request: &GroupsRequest,
-        given: &dyn GivenPairs,
+        given: &dyn ExternalPairs,
     ) -> CliResult<Whole<Groups>> {
         self.on_sound(|this| {
             let context = this.context(true)?;

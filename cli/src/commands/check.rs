@@ -32,10 +32,10 @@ use self::baseline::{Baseline, pair_of};
 use self::git::WorkTree;
 use self::subjects::CheckedFiles;
 use crate::args::{Answering, CheckArgs, CheckFormat, Global};
-use crate::backend::{Backend, Sought, formats, subject_error};
+use crate::backend::{Backend, FindSubject, formats, subject_error};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> CliResult {
@@ -60,8 +60,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
     };
     let tree = tree.filter(|_| args.within.is_empty());
     let mut asked = match &tree {
-        Some(tree) => Asked::among(std::slice::from_ref(&tree.0)),
-        None => Asked::within(&args.within),
+        Some(tree) => QuestionPaths::among(std::slice::from_ref(&tree.0)),
+        None => QuestionPaths::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
     // Unreadable parts of a checked file are missing in the answer.
@@ -119,7 +119,7 @@ impl NearCopyQuestion<'_> {
     }
 
     /// Reads a file that is checked.
-    fn sought(&mut self, number: usize, params: &Params) -> Result<Sought, SoftError> {
+    fn sought(&mut self, number: usize, params: &Params) -> Result<FindSubject, SoftError> {
         let formats = formats(self.args.layer.is_on());
         let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
         let file = &mut self.checked.files[number];
@@ -136,8 +136,8 @@ impl NearCopyQuestion<'_> {
         let read = read().map_err(|error| subject_error(&copy, error))?;
         file.digest = Some(read.digest.content);
         Ok(match read.bytes {
-            Some(_) => Sought::Stdin(Box::new(read)),
-            None => Sought::File(copy),
+            Some(_) => FindSubject::Stdin(Box::new(read)),
+            None => FindSubject::File(copy),
         })
     }
 
@@ -145,7 +145,7 @@ impl NearCopyQuestion<'_> {
     fn add(
         &self,
         number: usize,
-        (sought, backend): (&Sought, &mut Backend),
+        (sought, backend): (&FindSubject, &mut Backend),
         (within, are_copies): (Vec<PathText>, bool),
         all: &mut Whole<NearCopies>,
     ) -> CliResult<()> {
@@ -270,7 +270,7 @@ impl Verb for NearCopyQuestion<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<NearCopies>> {
         let mut within = asked.scope();
         let mut listed = None;
@@ -281,7 +281,7 @@ impl Verb for NearCopyQuestion<'_> {
             within.sort();
         }
         backend.refresh(ui, &within)?;
-        let copies = Asked::among(&[self.checked.folder().to_owned()]);
+        let copies = QuestionPaths::among(&[self.checked.folder().to_owned()]);
         let count = self.checked.files.len();
         let mut of_copies = if self.args.staged && count > 1 {
             let global = Global {
@@ -326,9 +326,9 @@ impl Verb for NearCopyQuestion<'_> {
         Ok(all)
     }
 
-    fn show(&self, _: &mut NearCopies, _: &Asked) {}
+    fn show(&self, _: &mut NearCopies, _: &QuestionPaths) {}
 
-    fn parameters(&self, _: &Asked, params: &Params) -> CheckParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> CheckParameters {
         CheckParameters {
             files: names::as_given(&self.files),
             staged: self.args.staged,
@@ -365,7 +365,7 @@ impl Verb for NearCopyQuestion<'_> {
 
 impl NearCopyQuestion<'_> {
     /// The path of a row: below the root of the work tree, or as the arguments lead to it.
-    fn shown_path(&self, real: &PathText, asked: &Asked) -> PathText {
+    fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];
             // The names that lead into an archive.

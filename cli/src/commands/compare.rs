@@ -27,7 +27,7 @@ use crate::lists::NOTHING;
 use crate::names::{self, Named};
 use crate::plans;
 use crate::print;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -> CliResult {
@@ -63,7 +63,7 @@ pub(super) fn answer(
     question::answer(ui, env, global, &asked, &mut Compare { args, classes })
 }
 
-fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
+fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<QuestionPaths> {
     // The parser has already refused a call without A and B.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
         let text = "name two directories or two files";
@@ -76,7 +76,7 @@ fn question(ui: &mut Ui, args: &CompareArgs) -> CliResult<Asked> {
         agree(&named)?;
         note_nested(ui, &named);
     }
-    let asked = Asked::about(named.into()).unless(missing);
+    let asked = QuestionPaths::about(named.into()).unless(missing);
     match asked.named.get(1) {
         Some(b) if args.plan.is_some() && b.is_catalogued() => Err(CliError::Usage(format!(
             "--plan rename is for files of B that are here; only a catalogue has those of {}",
@@ -189,7 +189,7 @@ impl Verb for Compare<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Comparison>> {
         let (args, selection) = (self.args, &self.args.selection);
         let request = CompareRequest {
@@ -218,9 +218,9 @@ impl Verb for Compare<'_> {
         Ok(answer)
     }
 
-    fn show(&self, _: &mut Comparison, _: &Asked) {}
+    fn show(&self, _: &mut Comparison, _: &QuestionPaths) {}
 
-    fn parameters(&self, asked: &Asked, params: &Params) -> CompareParameters {
+    fn parameters(&self, asked: &QuestionPaths, params: &Params) -> CompareParameters {
         let args = self.args;
         CompareParameters {
             a: PathText::from(asked.named[0].shown.as_path()),
@@ -238,7 +238,7 @@ impl Verb for Compare<'_> {
         &self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
         report: &mut Saved<Comparison>,
     ) -> CliResult<()> {
         if self.args.output.format != ReportFormat::Html {

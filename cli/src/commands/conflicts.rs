@@ -31,7 +31,7 @@ use crate::commands::print_plan;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::plans;
-use crate::question::Asked;
+use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
 list_body! {
@@ -45,7 +45,7 @@ list_body! {
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     let output = args.output.as_rows("--conflicts")?;
-    let asked = Asked::among(&args.roots);
+    let asked = QuestionPaths::among(&args.roots);
     if let Some(one) = asked.named.iter().find(|one| one.is_catalogued()) {
         return Err(CliError::Usage(format!(
             "--conflicts compares files that are here; only a catalogue has those of {}",

@@ -19,7 +19,7 @@ use crate::error::{CliError, CliResult};
 use crate::names::{self, ShownNames};
 use crate::plans;
 use crate::print;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -> CliResult {
@@ -59,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
         ));
     }
     // DIR comes first: see `Covered`.
-    let asked = Asked::about(std::iter::once(dir).chain(by).collect()).only_about(1);
+    let asked = QuestionPaths::about(std::iter::once(dir).chain(by).collect()).only_about(1);
     let asked = asked.unless(missing);
     question::run(ui, env, global, &asked, Covered { args })
 }
@@ -108,7 +108,7 @@ impl Verb for Covered<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Coverage>> {
         let request = CoveredRequest {
             dir: PathText::from(asked.named[0].real.as_path()),
@@ -120,7 +120,7 @@ impl Verb for Covered<'_> {
     }
 
     /// Files of DIR are named as DIR leads to them, the others as the ROOTs do.
-    fn show(&self, body: &mut Coverage, asked: &Asked) {
+    fn show(&self, body: &mut Coverage, asked: &QuestionPaths) {
         let (dir, by) = asked.named.split_at(1);
         let (dir, by) = (ShownNames::of(dir), ShownNames::of(by));
         for row in &mut body.missing {
@@ -137,7 +137,7 @@ impl Verb for Covered<'_> {
         }
     }
 
-    fn parameters(&self, asked: &Asked, params: &Params) -> CoveredParameters {
+    fn parameters(&self, asked: &QuestionPaths, params: &Params) -> CoveredParameters {
         CoveredParameters {
             dir: PathText::from(asked.named[0].shown.as_path()),
             by: names::as_given(&self.args.by),

@@ -17,7 +17,7 @@ use crate::commands::{common_parameters, picked, read_saved};
 use crate::error::CliResult;
 use crate::names::{self, Named, ShownNames};
 use crate::print;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> CliResult {
@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
     let mut missing = args.output.format.errors();
     let needed = |path| names::needed(path, names::required_dir, &mut missing);
     let of = args.of.as_deref().map(needed).transpose()?;
-    let mut asked = Asked::within(&args.roots).unless(missing);
+    let mut asked = QuestionPaths::within(&args.roots).unless(missing);
     asked.not_files_alone("dirs", usize::MAX)?;
     asked.also.extend(of.clone());
     question::run(ui, env, global, &asked, Dirs { args, of })
@@ -57,18 +57,18 @@ impl Verb for Dirs<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<SimilarDirs>> {
         let Self { args, of } = self;
         let request = request(&args.selection, args.bound, asked, of.as_ref());
         backend.ask(ui, "comparing", request)
     }
 
-    fn show(&self, body: &mut SimilarDirs, asked: &Asked) {
+    fn show(&self, body: &mut SimilarDirs, asked: &QuestionPaths) {
         show(body, asked);
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> DirsParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> DirsParameters {
         let of = self.args.of.as_deref();
         parameters(&self.args.roots, of, &self.args.selection, params)
     }
@@ -101,7 +101,7 @@ pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,
     args: &GroupsArgs,
-    asked: &Asked,
+    asked: &QuestionPaths,
 ) -> CliResult<DirsDocument> {
     let request = request(&args.selection, args.bound, asked, None);
     let mut answer = backend.ask(ui, "comparing", request)?;
@@ -119,7 +119,7 @@ pub(super) fn of_roots(
 fn request(
     selection: &Selection,
     bound: MemoryBound,
-    asked: &Asked,
+    asked: &QuestionPaths,
     of: Option<&Named>,
 ) -> DirsRequest {
     DirsRequest {
@@ -132,7 +132,7 @@ fn request(
     }
 }
 
-fn show(body: &mut SimilarDirs, asked: &Asked) {
+fn show(body: &mut SimilarDirs, asked: &QuestionPaths) {
     for row in &mut body.pairs {
         row.a = asked.shown(&row.a);
         row.b = asked.shown(&row.b);

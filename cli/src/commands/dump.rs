@@ -8,11 +8,11 @@ use resemble_proto::places::Env;
 use crate::args::{DumpArgs, Global};
 use crate::error::{CliResult, Outcome};
 use crate::lists;
-use crate::question::Asked;
+use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
-    let asked = Asked::within(&args.roots);
+    let asked = QuestionPaths::within(&args.roots);
     if !asked.anything {
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);

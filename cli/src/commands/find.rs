@@ -18,13 +18,13 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::rows::DatedRow;
 
 use crate::args::{Answering, FindArgs, Global, ListAs, RowFormat};
-use crate::backend::{Backend, Sought, digest_stdin};
+use crate::backend::{Backend, FindSubject, digest_stdin};
 use crate::commands::{common_parameters, holders};
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
 use crate::owners::{self, FileOwners};
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
@@ -37,7 +37,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
     }
-    let mut asked = Asked::within(&args.within);
+    let mut asked = QuestionPaths::within(&args.within);
     let mut subjects = Vec::with_capacity(files.len());
     // If every directory of --in is missing, no FILE is asked about.
     for file in files.iter().filter(|_| asked.anything) {
@@ -121,7 +121,7 @@ impl Verb for Find<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<SimilarFiles>> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
         let text = self.args.layer.is_on();
@@ -131,7 +131,7 @@ impl Verb for Find<'_> {
             let sought = match subject {
                 FileArgument::Named(sought) => sought,
                 FileArgument::Stdin => {
-                    Sought::Stdin(Box::new(digest_stdin(backend.params(), text)?))
+                    FindSubject::Stdin(Box::new(digest_stdin(backend.params(), text)?))
                 }
             };
             let options = FindOptions {
@@ -167,7 +167,7 @@ impl Verb for Find<'_> {
         Ok(all)
     }
 
-    fn show(&self, body: &mut SimilarFiles, asked: &Asked) {
+    fn show(&self, body: &mut SimilarFiles, asked: &QuestionPaths) {
         let mut owners = FileOwners::default();
         for row in &mut body.results {
             if self.has_owners {
@@ -180,7 +180,7 @@ impl Verb for Find<'_> {
         }
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> FindParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> FindParameters {
         let measuring = &self.args.measuring;
         FindParameters {
             files: names::as_given(&self.files),
@@ -282,7 +282,7 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
 /// The meaning of a FILE argument.
 enum FileArgument {
     Stdin,
-    Named(Sought),
+    Named(FindSubject),
 }
 
 impl FileArgument {
@@ -297,11 +297,11 @@ impl FileArgument {
                 if let Ok(named) = names::required(file)
                     && named.is_catalogued()
                 {
-                    return Ok(Self::Named(Sought::File(named)));
+                    return Ok(Self::Named(FindSubject::File(named)));
                 }
                 let member = names::member_of(file).filter(|_| args.layer.is_on());
                 return member
-                    .map(|member| Self::Named(Sought::Member(member)))
+                    .map(|member| Self::Named(FindSubject::Member(member)))
                     .ok_or_else(|| failed(error));
             }
         };
@@ -314,7 +314,7 @@ impl FileArgument {
             };
             return Err(failed(std::io::Error::other(what)));
         }
-        Ok(Self::Named(Sought::File(Named {
+        Ok(Self::Named(FindSubject::File(Named {
             shown: file.to_owned(),
             real,
         })))

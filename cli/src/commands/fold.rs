@@ -24,7 +24,7 @@ use crate::backend::{Backend, inode_of};
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -35,7 +35,7 @@ pub(super) fn run(
     list: &Path,
 ) -> CliResult {
     let output = args.output.as_rows("--files-from")?;
-    let asked = Asked::among(&names::read_list(list, args.output.null)?);
+    let asked = QuestionPaths::among(&names::read_list(list, args.output.null)?);
     if let Some(dir) = asked.named.iter().find(|one| one.is_dir()) {
         return Err(CliError::Usage(format!(
             "--files-from takes files: {} is a directory",
@@ -70,7 +70,7 @@ impl Verb for Folding<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Folded>> {
         let answer = backend.ask(ui, "grouping", request(self.args, asked, None))?;
         let mut folded = answer.map(|groups| Folded {
@@ -86,9 +86,9 @@ impl Verb for Folding<'_> {
     }
 
     /// The rows already have the names of the list.
-    fn show(&self, _: &mut Folded, _: &Asked) {}
+    fn show(&self, _: &mut Folded, _: &QuestionPaths) {}
 
-    fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> GroupsParameters {
         parameters(self.args, params)
     }
 

@@ -31,7 +31,7 @@ use crate::plans;
 use crate::print;
 #[cfg(feature = "ui")]
 use crate::question::Answered;
-use crate::question::{self, Asked, Verb, base};
+use crate::question::{self, QuestionPaths, Verb, base};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
@@ -124,11 +124,11 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
 pub(super) fn question<'a>(
     global: &Global,
     args: &'a GroupsArgs,
-) -> CliResult<(Asked, Grouping<'a>)> {
+) -> CliResult<(QuestionPaths, Grouping<'a>)> {
     let mut missing = args.output.format.errors();
     let needed = |path| names::needed(path, names::required, &mut missing);
     let of = args.of.as_deref().map(needed).transpose()?;
-    let mut asked = Asked::within(&args.roots).unless(missing);
+    let mut asked = QuestionPaths::within(&args.roots).unless(missing);
     asked.not_files_alone("groups", 1)?;
     asked.also.extend(of.clone());
     let is_json = args.output.format.is_json();
@@ -211,7 +211,7 @@ impl Verb for Grouping<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Groups>> {
         let request = request(self.args, asked, self.of.as_ref());
         let mut answer = if let Some(folder) = &self.args.links {
@@ -235,7 +235,7 @@ impl Verb for Grouping<'_> {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
 
-    fn show(&self, body: &mut Groups, asked: &Asked) {
+    fn show(&self, body: &mut Groups, asked: &QuestionPaths) {
         if self.has_owners {
             let mut owners = FileOwners::default();
             for set in &mut body.identical {
@@ -247,7 +247,7 @@ impl Verb for Grouping<'_> {
         plans::each_path(body, &mut |path| *path = asked.shown(path));
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> GroupsParameters {
         parameters(self.args, params)
     }
 
@@ -257,7 +257,7 @@ impl Verb for Grouping<'_> {
         &self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
         report: &mut Saved<Groups>,
     ) -> CliResult<()> {
         let (args, format) = (self.args, self.args.output.format);
@@ -328,7 +328,11 @@ fn only(args: &GroupsArgs) -> OnlyGroups {
     args.only.unwrap_or_default()
 }
 
-pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> GroupsRequest {
+pub(super) fn request(
+    args: &GroupsArgs,
+    asked: &QuestionPaths,
+    of: Option<&Named>,
+) -> GroupsRequest {
     GroupsRequest {
         scope: args.selection.scope(asked.scope()),
         only: only(args),

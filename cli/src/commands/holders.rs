@@ -13,7 +13,7 @@ use resemble_proto::message::{Header, HolderRow, MeasureUnit, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
-use resemble_query::find::holders::{Sought, prove};
+use resemble_query::find::holders::{SearchedContent, prove};
 use resemble_report::document::Extras;
 use resemble_scan::ingest::Amount;
 use resemble_scan::parts::PartReader;
@@ -25,7 +25,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
 use crate::owners::FileOwners;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -37,7 +37,7 @@ pub(super) fn run(
     print_as: ListAs,
 ) -> CliResult {
     let output = check(args, files, print_as)?;
-    let mut asked = Asked::within(&args.within);
+    let mut asked = QuestionPaths::within(&args.within);
     if !asked.anything {
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
@@ -85,7 +85,7 @@ impl Verb for Holding<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Holders>> {
         let selection = &self.args.selection;
         let formats = formats(self.args.layer.is_on());
@@ -93,7 +93,7 @@ impl Verb for Holding<'_> {
         let scope = selection.scope(asked.scope());
         let mut found = Whole::<Holders>::fresh();
         for file in &self.files {
-            let sought = match Sought::read(&file.real, backend.params(), part_reader) {
+            let sought = match SearchedContent::read(&file.real, backend.params(), part_reader) {
                 Ok(sought) => sought,
                 Err(error) => {
                     found.errors.push(subject_error(file, error));
@@ -138,7 +138,7 @@ impl Verb for Holding<'_> {
     }
 
     /// Also adds the owners, which must be looked up while the rows still have the real paths.
-    fn show(&self, body: &mut Holders, asked: &Asked) {
+    fn show(&self, body: &mut Holders, asked: &QuestionPaths) {
         let mut owners = FileOwners::default();
         for row in &mut body.holders {
             row.owner = owners.of(&row.container);
@@ -148,7 +148,7 @@ impl Verb for Holding<'_> {
         }
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> FindParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> FindParameters {
         let files = self.files.iter();
         FindParameters {
             files: files

@@ -43,7 +43,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
     let mut places = Places::open(&state.join(PLACES_FILE));
     let place = places.of(name, last);
     let after = place.after;
-    let mut teller = Teller {
+    let mut teller = AlertNotifier {
         outlet: Outlet::new(name, filter(args)?, pace, sink, place),
         rows: rows.into_iter().filter(|row| row.seq > after).collect(),
         failing: None,
@@ -83,13 +83,13 @@ enum Event {
 }
 
 /// The outlet, and the alerts that are not delivered yet.
-struct Teller {
+struct AlertNotifier {
     outlet: Outlet,
     rows: Vec<AlertRow>,
     failing: Option<String>,
 }
 
-impl Teller {
+impl AlertNotifier {
     fn tell(&mut self, ui: &mut Ui, places: &mut Places, heard: &Receiver<Event>) -> CliResult {
         loop {
             let next = self.step(ui, places)?;

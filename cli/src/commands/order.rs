@@ -15,12 +15,12 @@ use crate::args::{Answering, Global, GroupsArgs, RowOutput};
 use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     let output = args.output.as_rows("--order")?;
-    let asked = Asked::within(&args.roots);
+    let asked = QuestionPaths::within(&args.roots);
     question::run(ui, env, global, &asked, Ordering { args, output })
 }
 
@@ -49,7 +49,7 @@ impl Verb for Ordering<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Ordered>> {
         let answer = backend.ask(
             ui,
@@ -59,13 +59,13 @@ impl Verb for Ordering<'_> {
         Ok(answer.map(|order| Ordered { order }))
     }
 
-    fn show(&self, body: &mut Ordered, asked: &Asked) {
+    fn show(&self, body: &mut Ordered, asked: &QuestionPaths) {
         for row in &mut body.order {
             row.path = asked.shown(&row.path);
         }
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> GroupsParameters {
         parameters(self.args, params)
     }
 

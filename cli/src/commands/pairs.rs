@@ -19,7 +19,7 @@ use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names;
 use crate::owners::{self, FileOwners};
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     if dirs.is_empty() {
         return Err(CliError::Usage("no directories to look in".to_owned()));
     }
-    let asked = Asked::among(&dirs);
+    let asked = QuestionPaths::among(&dirs);
     asked.not_files_alone("pairs", 1)?;
     let pairs = Pairs {
         args,
@@ -83,7 +83,7 @@ impl Verb for Pairs<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<SimilarPairs>> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
         let request = PairsRequest {
@@ -104,7 +104,7 @@ impl Verb for Pairs<'_> {
         backend.ask(ui, "comparing", request)
     }
 
-    fn show(&self, body: &mut SimilarPairs, asked: &Asked) {
+    fn show(&self, body: &mut SimilarPairs, asked: &QuestionPaths) {
         if self.has_owners {
             let mut owners = FileOwners::default();
             for row in &mut body.pairs {
@@ -122,7 +122,7 @@ impl Verb for Pairs<'_> {
         }
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> PairsParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> PairsParameters {
         let measuring = &self.args.measuring;
         PairsParameters {
             dirs: names::as_given(&self.dirs),

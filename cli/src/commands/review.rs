@@ -19,7 +19,7 @@ use crate::backend::Backend;
 use crate::commands::templates;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
-use crate::question::{Asked, Verb};
+use crate::question::{QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
@@ -57,7 +57,7 @@ enum Step {
 }
 
 struct Review<'a> {
-    asked: &'a Asked,
+    asked: &'a QuestionPaths,
     verb: &'a Grouping<'a>,
     /// The clusters that were shown, by id.
     seen: HashSet<String>,

@@ -25,10 +25,10 @@ use resemble_report::quote::quoted;
 use serde::Serialize;
 
 use crate::args::{Global, InSweeps};
-use crate::backend::{self, Backend, Sought};
+use crate::backend::{self, Backend, FindSubject};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
-use crate::question::Asked;
+use crate::question::QuestionPaths;
 
 struct Sweep {
     /// Its catalogue, or the directories as they are now.
@@ -57,7 +57,7 @@ fn sweeps(
     global: &Global,
     options: &InSweeps,
     also: Option<Named>,
-) -> CliResult<(Asked, Vec<Sweep>)> {
+) -> CliResult<(QuestionPaths, Vec<Sweep>)> {
     let (mut named, missing) = if options.within.is_empty() {
         let is_there = |one: &Named| one.is_catalogued() || one.real.exists();
         let (named, away): (Vec<_>, Vec<_>) =
@@ -96,9 +96,9 @@ fn sweeps(
             date: None,
         });
     }
-    let asked = Asked {
+    let asked = QuestionPaths {
         missing,
-        ..Asked::about(named)
+        ..QuestionPaths::about(named)
     };
     Ok((asked, all))
 }
@@ -106,7 +106,7 @@ fn sweeps(
 /// The questions that follow a file through sweeps.
 struct Search<'a> {
     backend: &'a mut Backend,
-    asked: &'a Asked,
+    asked: &'a QuestionPaths,
     all: &'a [Sweep],
     text: bool,
     /// The header for all answers together.
@@ -129,7 +129,7 @@ struct Followed {
 impl<'a> Search<'a> {
     fn new(
         backend: &'a mut Backend,
-        asked: &'a Asked,
+        asked: &'a QuestionPaths,
         all: &'a [Sweep],
         options: &InSweeps,
     ) -> Self {
@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
         top: Option<u64>,
     ) -> CliResult<Option<Vec<FindRow>>> {
         let shown = self.asked.shown(&PathText::from(real));
-        let sought = Sought::File(Named {
+        let sought = FindSubject::File(Named {
             shown: shown.as_path().to_owned(),
             real: real.to_owned(),
         });

@@ -19,7 +19,7 @@ use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::question::Asked;
+use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &TemplatesArgs) -> CliResult {
@@ -44,12 +44,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &TemplatesArgs)
 }
 
 fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
-    let Meant {
+    let MarkArguments {
         files,
         roots,
         cluster,
-    } = Meant::of(&args.what)?;
-    let asked = Asked::about(files.iter().chain(&roots).cloned().collect());
+    } = MarkArguments::of(&args.what)?;
+    let asked = QuestionPaths::about(files.iter().chain(&roots).cloned().collect());
     let mut backend = asked.open(ui, env, global, &args.answering)?;
     let request = MarkRequest {
         files: names::real_paths(&files),
@@ -68,13 +68,13 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
 }
 
 /// The parsed arguments of `mark`.
-struct Meant {
+struct MarkArguments {
     files: Vec<Named>,
     roots: Vec<Named>,
     cluster: Option<String>,
 }
 
-impl Meant {
+impl MarkArguments {
     /// Parses arguments. An existing name is a file or a directory; one name may be the id of a
     /// cluster instead.
     fn of(what: &[PathBuf]) -> CliResult<Self> {

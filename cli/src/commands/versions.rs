@@ -22,7 +22,7 @@ use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) -> CliResult {
@@ -34,7 +34,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &VersionsArgs) 
             resemble_report::quote::quoted(&args.file)
         )));
     }
-    let mut asked = Asked::within(&args.within).unless(missing);
+    let mut asked = QuestionPaths::within(&args.within).unless(missing);
     asked.also.push(of.clone());
     let asked = asked.or_here(ui, env, global);
     question::run(ui, env, global, &asked, Family { args, of })
@@ -75,7 +75,7 @@ impl Verb for Family<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<FileVersions>> {
         let of = PathText::from(self.of.real.as_path());
         let mut request = GroupsRequest {
@@ -94,13 +94,13 @@ impl Verb for Family<'_> {
         Ok(answer)
     }
 
-    fn show(&self, body: &mut FileVersions, asked: &Asked) {
+    fn show(&self, body: &mut FileVersions, asked: &QuestionPaths) {
         for row in &mut body.versions {
             row.path = asked.shown(&row.path);
         }
     }
 
-    fn parameters(&self, _: &Asked, params: &Params) -> FamilyParameters {
+    fn parameters(&self, _: &QuestionPaths, params: &Params) -> FamilyParameters {
         FamilyParameters {
             file: PathText::from(self.args.file.as_path()),
             within: names::as_given(&self.args.within),

@@ -4,8 +4,8 @@ use super::*;
 use crate::ui::tests::ui;
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, AlertRules, AlertWord, DatedBy, Discount, FiguresTold, FindRow, Looked,
-    Newer, PairRow, PairSide, RootRules, WatchRow,
+    AlertKind, AlertRow, AlertRules, AlertWord, DatedBy, Discount, FindRow, Looked, Newer,
+    PairFigures, PairRow, PairSide, RootRules, WatchRow,
 };
 use resemble_proto::message::{Layer, MeasureUnit, SoftErrorKind, WatchOrigin};
 use resemble_proto::number::Fraction;
@@ -67,9 +67,9 @@ fn pair() -> PairRow {
         b_in_a: Fraction::from_millionths(123_456),
         resemblance: Fraction::ZERO,
         shared_bytes: 7,
-        told: FiguresTold {
+        told: PairFigures {
             relation: Some(Relation::Contains),
-            ..FiguresTold::default()
+            ..PairFigures::default()
         },
         identical: false,
         copies: None,
@@ -154,7 +154,7 @@ fn text_on_a_terminal() {
         "100%  x  y z\n100%  x  y z  (3 identical files)\n"
     );
     let estimated = PairRow {
-        told: FiguresTold {
+        told: PairFigures {
             estimate: true,
             ..pair().told
         },

@@ -8,8 +8,8 @@ use resemble_core::similarity::{Templates, Unit};
 use resemble_proto::documents::{CompareDocument, CompareParameters};
 use resemble_proto::documents::{GroupsDocument, GroupsParameters};
 use resemble_proto::message::{
-    Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Degree, Discount, FiguresTold,
-    Groups, Header, IdenticalSet, Layer, Link, Member, OnlyGroups,
+    Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Degree, Discount, Groups, Header,
+    IdenticalSet, Layer, Link, Member, OnlyGroups, PairFigures,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -437,7 +437,7 @@ fn a_comparison_is_looked_at() {
         a_in_b: Fraction::ONE,
         b_in_a: Fraction::ONE,
         shared_bytes: shared,
-        told: FiguresTold::default(),
+        told: PairFigures::default(),
         size_a: a.map(|_| 1000),
         size_b: b.map(|_| 1000),
         copy: false,

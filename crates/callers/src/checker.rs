@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::look::OwnSight;
 use crate::wire::{self, MOST, MOST_PATHS, broken};
-use crate::{Caller, Seen, Sight};
+use crate::{AccessCheck, Caller, Seen};
 
 /// The longest wait for the checker.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ impl Checker {
 
     /// Returns the access checks of a caller. For root they are those of this process: root can
     /// read whatever it can.
-    pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn Sight> {
+    pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn AccessCheck> {
         if caller.uid == 0 {
             return Arc::new(OwnSight);
         }
@@ -91,7 +91,7 @@ struct CheckedSight {
     caller: Caller,
 }
 
-impl Sight for CheckedSight {
+impl AccessCheck for CheckedSight {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         let mut all = Vec::with_capacity(paths.len());
         let mut rest = paths;

@@ -78,7 +78,7 @@ pub struct SeenPlace {
 }
 
 /// The access checks for one caller.
-pub trait Sight: fmt::Debug + Send + Sync {
+pub trait AccessCheck: fmt::Debug + Send + Sync {
     /// Checks what the caller may see at each of these absolute paths now.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::{Listable, Seen, SeenPlace, Sight, syscalls};
+use crate::{AccessCheck, Listable, Seen, SeenPlace, syscalls};
 
 /// The type of a file system that a process serves: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE: u32 = 0x6573_5546;
@@ -70,7 +70,7 @@ fn seen(stat: &Stat) -> SeenPlace {
 #[derive(Clone, Copy, Debug)]
 pub struct OwnSight;
 
-impl Sight for OwnSight {
+impl AccessCheck for OwnSight {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         paths.iter().map(|path| look(path)).collect()
     }

@@ -163,14 +163,14 @@ impl Base {
 struct Numbering {
     contents: HashMap<u32, u32>,
     /// The contents of the new catalogue so far.
-    came: Vec<Came>,
+    came: Vec<AddedContent>,
     files: HashMap<u32, u32>,
     next_file: u32,
 }
 
 /// A content of the new catalogue.
 #[derive(Debug, Default)]
-struct Came {
+struct AddedContent {
     /// Its number in the base.
     of_base: Option<u32>,
     /// True if its look was added as well.
@@ -284,7 +284,7 @@ impl Numbering {
     fn came(&mut self, replay: &Replay) {
         self.contents.extend(&replay.contents);
         let all = self.came.len() + replay.contents.len();
-        self.came.resize_with(all, Came::default);
+        self.came.resize_with(all, AddedContent::default);
         for (of_base, new) in &replay.contents {
             if let Some(came) = self.came.get_mut(*new as usize) {
                 came.of_base = Some(*of_base);
@@ -305,7 +305,7 @@ impl Numbering {
         if let Some(of_base) = of_base {
             self.contents.insert(of_base, self.came.len() as u32);
         }
-        self.came.push(Came {
+        self.came.push(AddedContent {
             of_base,
             is_looked: false,
         });

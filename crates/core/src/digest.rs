@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use digester::{
-    Checkpoint, ComparedStretch, Digester, LargeDigest, Made, NextStretch, Stretches,
+    Checkpoint, ComparedStretch, ComposedDigest, Digester, LargeDigest, NextStretch, Stretches,
 };
 pub use posted::{FingerprintEdit, PostedFingerprints};
 

@@ -35,8 +35,9 @@ pub mod tree;
 pub mod words;
 
 pub use digest::{
-    Checkpoint, ChunkEdit, ChunkList, ChunkRun, ComparedStretch, ContentKind, Digest, Digester,
-    EditedDigest, FingerprintEdit, LargeDigest, Made, NextStretch, PostedFingerprints, Stretches,
+    Checkpoint, ChunkEdit, ChunkList, ChunkRun, ComparedStretch, ComposedDigest, ContentKind,
+    Digest, Digester, EditedDigest, FingerprintEdit, LargeDigest, NextStretch, PostedFingerprints,
+    Stretches,
 };
 pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,

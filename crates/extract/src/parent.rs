@@ -317,7 +317,7 @@ impl<'a> Delivery<'a> {
 }
 
 /// A running reader.
-struct Entered {
+struct ActiveReader {
     item: u32,
     path: Vec<u8>,
     /// Its own completed parts.
@@ -328,7 +328,7 @@ struct Entered {
 struct Run {
     budget: Budget,
     buffer: Vec<u8>,
-    readers: Vec<Entered>,
+    readers: Vec<ActiveReader>,
     /// `Some` while a part is open; true if it is passed on.
     open: Option<bool>,
     /// Its path, for reports about its converter.
@@ -424,7 +424,7 @@ impl Run {
                     self.skipped.push((path.to_vec(), why));
                 }
             }
-            (Frame::Enter { item, path }, None) => self.readers.push(Entered {
+            (Frame::Enter { item, path }, None) => self.readers.push(ActiveReader {
                 item,
                 path: path.to_vec(),
                 parts: 0,

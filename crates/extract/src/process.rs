@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::starter::{self, Ended};
+use crate::starter::{self, WorkerEnd};
 use crate::worker::Order;
 use crate::{Bound, Skipped, Workers};
 
@@ -34,7 +34,7 @@ type Listener<'l> = dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped> + 'l;
 
 /// The parent of a worker.
 #[derive(Debug)]
-enum Under {
+enum WorkerParent {
     /// This process. The descriptor is readable when the worker has ended.
     Us(Child, OwnedFd),
     /// A starter. It reports the end of the worker over this connection, and ends the worker if the
@@ -45,7 +45,7 @@ enum Under {
 /// A worker and its output. Dropping it kills the worker and all processes that it started.
 #[derive(Debug)]
 pub(crate) struct Process {
-    under: Under,
+    under: WorkerParent,
     stdout: Option<PipeReader>,
     stderr: Option<PipeReader>,
     is_over: bool,
@@ -77,7 +77,7 @@ impl Process {
                     .spawn()
                     .map_err(not_run)?;
                 match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-                    Ok(pidfd) => Under::Us(child, pidfd),
+                    Ok(pidfd) => WorkerParent::Us(child, pidfd),
                     Err(error) => {
                         drop(child.kill());
                         drop(child.wait());
@@ -87,7 +87,7 @@ impl Process {
             }
             Workers::Of(socket) => {
                 let asked = starter::ask(socket, order, file, [out.into(), err.into()]);
-                Under::Starter(
+                WorkerParent::Starter(
                     asked.map_err(|error| Skipped::not_started(&socket.display(), &error))?,
                 )
             }
@@ -108,16 +108,18 @@ impl Process {
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
         let status = match &mut self.under {
-            Under::Us(child, _) => child.wait().map(Ended::With),
+            WorkerParent::Us(child, _) => child.wait().map(WorkerEnd::With),
             // The status of a killed worker is not needed.
-            Under::Starter(_) if result.is_err() => Ok(Ended::With(ExitStatus::default())),
-            Under::Starter(connection) => starter::ended(connection),
+            WorkerParent::Starter(_) if result.is_err() => {
+                Ok(WorkerEnd::With(ExitStatus::default()))
+            }
+            WorkerParent::Starter(connection) => starter::ended(connection),
         };
         self.is_over = true;
         match (result, status) {
             (Err(why), _) => Outcome::Stopped(why),
-            (Ok(()), Ok(Ended::With(status))) => Outcome::Ended(status),
-            (Ok(()), Ok(Ended::NotBegun(error))) => {
+            (Ok(()), Ok(WorkerEnd::With(status))) => Outcome::Ended(status),
+            (Ok(()), Ok(WorkerEnd::NotBegun(error))) => {
                 Outcome::Stopped(Skipped::not_started(&"the starter", &error))
             }
             (Ok(()), Err(error)) => Outcome::Stopped(Skipped::NotRun(error.to_string())),
@@ -191,8 +193,8 @@ impl Process {
     /// Returns the descriptor that is readable when it has ended.
     fn has_ended(&self) -> BorrowedFd<'_> {
         match &self.under {
-            Under::Us(_, pidfd) => pidfd.as_fd(),
-            Under::Starter(connection) => connection.as_fd(),
+            WorkerParent::Us(_, pidfd) => pidfd.as_fd(),
+            WorkerParent::Starter(connection) => connection.as_fd(),
         }
     }
 
@@ -200,7 +202,7 @@ impl Process {
     /// for, because afterwards its number may be reused. A starter does the same when the worker
     /// has ended, or the connection was closed.
     fn kill(&mut self) {
-        if let Under::Us(child, _) = &self.under
+        if let WorkerParent::Us(child, _) = &self.under
             && !self.is_over
         {
             let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
@@ -221,7 +223,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        if let Under::Us(child, _) = &mut self.under {
+        if let WorkerParent::Us(child, _) = &mut self.under {
             // The worker was killed or has ended, so this does not block.
             drop(child.wait());
         }

@@ -47,7 +47,7 @@ const DESCRIPTORS: usize = 3;
 
 /// The end of a worker, as a starter reports it.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum WorkerEnd {
     With(ExitStatus),
     /// It was not started.
     NotBegun(io::Error),
@@ -99,7 +99,7 @@ pub(crate) fn ask(
 }
 
 /// Reads the starter's report on the end of the worker.
-pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
+pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<WorkerEnd> {
     let mut said = [0; 5];
     connection
         .read_exact(&mut said)
@@ -107,8 +107,8 @@ pub(crate) fn ended(connection: &mut UnixStream) -> io::Result<Ended> {
     let [kind, number @ ..] = said;
     let number = i32::from_le_bytes(number);
     Ok(match kind {
-        0 => Ended::With(ExitStatus::from_raw(number)),
-        _ => Ended::NotBegun(io::Error::from_raw_os_error(number)),
+        0 => WorkerEnd::With(ExitStatus::from_raw(number)),
+        _ => WorkerEnd::NotBegun(io::Error::from_raw_os_error(number)),
     })
 }
 

@@ -212,7 +212,7 @@ mod tests {
     use resemble_core::Params;
 
     use super::*;
-    use crate::store::{Lasting, Store};
+    use crate::store::{Durability, Store};
     use crate::{Index, Options, Snapshot};
 
     fn vanished() -> Departed {
@@ -266,7 +266,7 @@ mod tests {
         let (index, _) = open();
         index
             .store
-            .write(Lasting::AtOnce)
+            .write(Durability::AtOnce)
             .and_then(|txn| {
                 txn.delete_table(schema::DEPARTURES)?;
                 // The table of origins is newer than the other one. If it exists, all contents must
@@ -289,7 +289,7 @@ mod tests {
     fn the_oldest_go() {
         let store = Store::in_memory(1 << 20).unwrap();
         let commit = |departures: Departures| {
-            let txn = store.write(Lasting::AtOnce).unwrap();
+            let txn = store.write(Durability::AtOnce).unwrap();
             departures.write(&txn).unwrap();
             txn.commit().unwrap();
         };

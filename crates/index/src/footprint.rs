@@ -44,13 +44,13 @@ fn hashed(kind: PostingKind, key: u64) -> u32 {
 
 /// Everything that a question read so far.
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct ReadSet {
     contents: BitSet,
     keys: Vec<u32>,
     is_boundless: bool,
 }
 
-impl Noted {
+impl ReadSet {
     pub(crate) fn content(&mut self, content: ContentId) {
         if !self.is_boundless {
             self.contents.insert(content.0);
@@ -156,13 +156,13 @@ impl Footprint {
 
 /// The changes of a commit.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct WriteSet {
     contents: Vec<u32>,
     keys: Vec<u32>,
     is_everything: bool,
 }
 
-impl Touched {
+impl WriteSet {
     pub(crate) fn content(&mut self, content: ContentId) {
         if !self.is_everything {
             self.contents.push(content.0);
@@ -212,7 +212,7 @@ struct Commits {
     since: u64,
     /// Commits with their generations, ascending. A failed one stays, because it may have been made
     /// after all.
-    known: VecDeque<(u64, Touched)>,
+    known: VecDeque<(u64, WriteSet)>,
     touched: usize,
 }
 
@@ -227,7 +227,7 @@ impl CommitLog {
     }
 
     /// Records a commit before any reader can see it.
-    pub(crate) fn push(&self, generation: u64, mut touched: Touched) {
+    pub(crate) fn push(&self, generation: u64, mut touched: WriteSet) {
         let mut commits = self.0.lock();
         if touched.is_everything {
             *commits = Commits {
@@ -280,8 +280,8 @@ impl CommitLog {
 mod tests {
     use super::*;
 
-    fn noted(contents: &[u32], keys: &[u64]) -> Noted {
-        let mut noted = Noted::default();
+    fn noted(contents: &[u32], keys: &[u64]) -> ReadSet {
+        let mut noted = ReadSet::default();
         for &content in contents {
             noted.content(ContentId(content));
         }
@@ -291,8 +291,8 @@ mod tests {
         noted
     }
 
-    fn touched(contents: &[u32], keys: &[u64]) -> Touched {
-        let mut touched = Touched::default();
+    fn touched(contents: &[u32], keys: &[u64]) -> WriteSet {
+        let mut touched = WriteSet::default();
         for &content in contents {
             touched.content(ContentId(content));
         }
@@ -329,7 +329,7 @@ mod tests {
     fn a_chunk_is_no_fingerprint() {
         let log = CommitLog::since(0);
         let mut of_chunk = noted(&[], &[5]).footprint(&log, 0).unwrap();
-        let mut commit = Touched::default();
+        let mut commit = WriteSet::default();
         commit.key(PostingKind::Fingerprint, 5);
         log.push(1, commit);
         assert!(of_chunk.stands(&log, 1));

@@ -24,13 +24,13 @@ use crate::batch::{Refusal, Writing, postings};
 use crate::change::{Applied, Change};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
-use crate::footprint::{CommitLog, Touched};
+use crate::footprint::{CommitLog, WriteSet};
 use crate::measures::{self, NewMeasures};
 use crate::place::{Place, set_aside};
 use crate::schema;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Sets};
-use crate::store::{Lasting, Store};
+use crate::store::{Durability, Store};
 
 /// The options of opening an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Index {
     /// touch the same pages, which are then written only once.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
-        self.transact_in(&turn, Lasting::Later, |writing| writing.apply(changes))
+        self.transact_in(&turn, Durability::Later, |writing| writing.apply(changes))
     }
 
     /// Makes changes durable that are older than `age`; returns whether there were any.
@@ -267,7 +267,7 @@ impl Index {
         if !is_new {
             return Ok(());
         }
-        self.transact_in(turn, Lasting::AtOnce, |writing| {
+        self.transact_in(turn, Durability::AtOnce, |writing| {
             let mut table = writing.txn.open_table(schema::RECORDS)?;
             for (name, value) in records {
                 match value {
@@ -287,7 +287,7 @@ impl Index {
             return Ok(false);
         }
         let turn = self.turn.lock();
-        self.transact_in(&turn, Lasting::Later, |writing| {
+        self.transact_in(&turn, Durability::Later, |writing| {
             Ok(measures::write(writing.txn, &new, measures::GENERATION)?)
         })?;
         drop(turn);
@@ -400,14 +400,14 @@ impl Index {
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
         let turn = self.turn.lock();
-        self.transact_in(&turn, Lasting::AtOnce, work)
+        self.transact_in(&turn, Durability::AtOnce, work)
     }
 
     /// Like [`Self::transact`], for a caller that holds the turn already.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,
-        lasting: Lasting,
+        lasting: Durability,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
         guarded(|| Ok(self.write(lasting, work)))
@@ -418,7 +418,7 @@ impl Index {
 
     fn write<T>(
         &self,
-        lasting: Lasting,
+        lasting: Durability,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let before = self.view()?;
@@ -431,7 +431,7 @@ impl Index {
             boilerplate_limit: self.boilerplate_limit,
             in_bulk: false,
             before: &before,
-            touched: Touched::default(),
+            touched: WriteSet::default(),
         };
         let new = old + 1;
         writing.counters.generation = new;
@@ -469,8 +469,8 @@ impl Index {
         committed?;
         let mut unlasting = self.unlasting.lock();
         *unlasting = match lasting {
-            Lasting::AtOnce => None,
-            Lasting::Later => unlasting.or_else(|| Some(Instant::now())),
+            Durability::AtOnce => None,
+            Durability::Later => unlasting.or_else(|| Some(Instant::now())),
         };
         drop(unlasting);
         Ok(done)

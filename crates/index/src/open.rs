@@ -30,7 +30,7 @@ use crate::rows::SetAside;
 use crate::schema;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Counters, Sets};
-use crate::store::{Lasting, Refused, Store};
+use crate::store::{Durability, Refused, Store};
 
 impl Index {
     /// Opens the index at `path`; a missing one is created (mode 0600; its folder must exist). A
@@ -242,7 +242,7 @@ fn survey(store: &Store, params: &Params) -> Result<Found, Fault> {
 }
 
 fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
-    let txn = store.write(Lasting::AtOnce)?;
+    let txn = store.write(Durability::AtOnce)?;
     schema::create(&txn)?;
     let mut meta = txn.open_table(schema::META)?;
     meta.insert(schema::meta::PARAMS, params.to_string().as_bytes())?;
@@ -259,7 +259,7 @@ fn complete(store: &Store) -> Result<(), Fault> {
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }
-    let txn = store.write(Lasting::AtOnce)?;
+    let txn = store.write(Durability::AtOnce)?;
     schema::create(&txn)?;
     Ok(txn.commit()?)
 }

@@ -48,7 +48,7 @@ pub struct Snapshot {
     /// The reads of the question, if its answer is to be cached.
     noted: Option<footprint::Notes>,
     /// The access of the caller; `None` if the view is unrestricted.
-    eyes: Option<Arc<seen::Eyes>>,
+    eyes: Option<Arc<seen::AccessFilter>>,
 }
 
 pub(crate) struct Inner {

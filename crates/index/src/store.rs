@@ -132,7 +132,7 @@ impl From<io::Error> for Refused {
 
 /// The time at which a commit reaches the file, and so outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lasting {
+pub(crate) enum Durability {
     /// When it is made.
     AtOnce,
     /// With the next one that is at once.
@@ -243,11 +243,11 @@ impl Store {
     }
 
     /// Begins the write transaction (rules 1 and 2).
-    pub(crate) fn write(&self, lasting: Lasting) -> Result<WriteTransaction, Fault> {
+    pub(crate) fn write(&self, lasting: Durability) -> Result<WriteTransaction, Fault> {
         let mut txn = self.database()?.begin_write()?;
         match lasting {
-            Lasting::AtOnce => txn.set_quick_repair(true),
-            Lasting::Later => txn.set_durability(redb::Durability::None)?,
+            Durability::AtOnce => txn.set_quick_repair(true),
+            Durability::Later => txn.set_durability(redb::Durability::None)?,
         }
         Ok(txn)
     }

@@ -16,6 +16,7 @@ pub struct Classes {
     pub wide: u64,
 }
 
+/// Classifies a block.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)

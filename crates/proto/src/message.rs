@@ -58,7 +58,7 @@ pub use departed::{DepartedRequest, DepartedRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{
-    DatedBy, Discount, EstimateInterval, FiguresTold, FileDates, Layer, MeasureUnit, Newer,
+    DatedBy, Discount, EstimateInterval, FileDates, Layer, MeasureUnit, Newer, PairFigures,
     PairSide, StatedDate, relation_word,
 };
 pub use first_seen::{FirstSeen, FirstSeenRequest, FirstSeenRow};

@@ -168,7 +168,7 @@ fn answer_without(
 ) -> Result<(), AskError> {
     let (snapshot, scratch) = (&context.snapshot, context.scratch);
     let part_reader = context.part_reader.as_deref();
-    let known = context.drafts.map_or(KnownPairs::None, KnownPairs::Kept);
+    let known = context.drafts.map_or(KnownPairs::None, KnownPairs::Cached);
     match request {
         Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
         Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),

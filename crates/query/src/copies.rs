@@ -9,7 +9,7 @@ use resemble_core::similarity::discount::FREE;
 use resemble_core::{Relation, StopFlag};
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::families::{
     Families, FamilyNames, NEIGHBOURS, NearCopies, are_near_copies,
 };
@@ -19,7 +19,7 @@ use resemble_relate::scope::ScopedFile;
 /// Returns the families of contents by their indexed data. Where that is not enough, the contents
 /// decide, if they may be read.
 pub(crate) fn families(
-    kept: &[Kept],
+    kept: &[StoredSketch],
     snapshot: &Snapshot,
     prover: Option<&PairProver<'_>>,
 ) -> Result<Families, AskError> {
@@ -36,7 +36,7 @@ pub(crate) fn families(
 
 /// Does the same; `are_near` decides about the contents at two places.
 pub(crate) fn families_by(
-    kept: &[Kept],
+    kept: &[StoredSketch],
     stop: &StopFlag,
     are_near: &dyn Fn(u32, u32) -> Result<bool, AskError>,
 ) -> Result<Families, AskError> {
@@ -54,7 +54,11 @@ pub(crate) fn families_by(
 }
 
 /// Lets members of large families nominate no content by pieces of their leaders.
-pub(crate) fn leave_to_leaders(kept: &mut [Kept], families: &Families, large: &[(u32, Vec<u32>)]) {
+pub(crate) fn leave_to_leaders(
+    kept: &mut [StoredSketch],
+    families: &Families,
+    large: &[(u32, Vec<u32>)],
+) {
     for (_, members) in large {
         for &place in members {
             kept[place as usize].of_leader = families.of_leader(place);
@@ -81,7 +85,7 @@ pub(crate) fn held_together(
 
 /// The contents of a question, among which families are searched.
 struct KeptCopies<'a> {
-    kept: &'a [Kept],
+    kept: &'a [StoredSketch],
     stop: &'a StopFlag,
     are_near: &'a dyn Fn(u32, u32) -> Result<bool, AskError>,
 }

@@ -34,7 +34,7 @@ use question::Question;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::block::PostingBlock;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::families::LARGE;
 use resemble_relate::parallel::{in_a_step, named, ordered};
 use resemble_relate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
@@ -48,7 +48,7 @@ use search::{FoundPairs, PairSearch};
 use worker::WorkerPairs;
 
 /// The contents of two files, and their match.
-type Met = ((ContentId, ContentId), Match);
+type PairMatch = ((ContentId, ContentId), Match);
 
 /// Passes on the pairs of the files in the request's scope, best first. `part_reader` extracts
 /// documents again, so that their common text is measured; without one it is estimated. Rows are
@@ -80,7 +80,7 @@ pub fn pairs_to<R>(
     let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
-        kept.iter().map(Kept::pieces).collect()
+        kept.iter().map(StoredSketch::pieces).collect()
     };
     texts.take_over(&mut kept);
     let prover = (!request.estimate).then(|| PairProver::new(reader, None));
@@ -191,7 +191,7 @@ pub fn pairs_to<R>(
 /// them state.
 fn keep(
     reader: ContentReader<'_>,
-) -> Result<(Vec<Kept>, Vec<WantedOfKind>, StatedDates), AskError> {
+) -> Result<(Vec<StoredSketch>, Vec<WantedOfKind>, StatedDates), AskError> {
     let ContentReader {
         snapshot,
         scoped,
@@ -220,7 +220,7 @@ fn keep(
     let mut stated = StatedDates::new();
     let read = |done: &(dyn Fn(usize) + Sync)| {
         for (_, row) in rows {
-            kept.push(Kept::of(snapshot, &row)?);
+            kept.push(StoredSketch::of(snapshot, &row)?);
             wanted.push((WantedContent::of(&row), row.kind));
             stated.extend(row.date.map(|date| (row.id, date.seconds)));
             done(1);

@@ -30,7 +30,7 @@ use resemble_relate::judge::estimate::shown_in;
 use resemble_relate::judge::listing::is_listed;
 use resemble_relate::judge::matched::{Match, all_words};
 use resemble_relate::nominate::block::{Common, PostingBlock};
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::families::{LARGE, are_near_copies};
 use resemble_relate::nominate::frames::{Frames, MOST, SampleHolders, less_of};
 use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
@@ -315,8 +315,10 @@ impl NominatedMembers {
             }
         }
         let owners: Vec<(ContentRow, Vec<u32>)> = owners.into_values().collect();
-        let kept = owners.iter().map(|(row, _)| Kept::of(snapshot, row));
-        let mut kept = kept.collect::<Result<Vec<Kept>, _>>()?;
+        let kept = owners
+            .iter()
+            .map(|(row, _)| StoredSketch::of(snapshot, row));
+        let mut kept = kept.collect::<Result<Vec<StoredSketch>, _>>()?;
         let (limit, stop) = (snapshot.boilerplate_limit(), snapshot.stop());
         let are_near = |a: u32, b: u32| {
             let [one, other] = [a, b].map(|at| owners[at as usize].1[0]);
@@ -334,7 +336,7 @@ impl NominatedMembers {
         let kinships = Kinships::of(&block, limit);
         let candidates = block.nominees(threads(), Vec::new, |found, a, b, common: Common| {
             let pair = (&block.kept[a], &block.kept[b]);
-            let is_text = |content: &Kept| content.kind == ContentKind::Text;
+            let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
             let is_candidate = if is_text(pair.0) || is_text(pair.1) {
                 common.is_candidate() || same_words(pair.0.words, pair.1.words)
             } else {
@@ -451,7 +453,7 @@ impl NominatedMembers {
 }
 
 /// Estimates the match of two contents from their samples.
-fn estimated((a, b): (&Kept, &Kept), terms: SiblingTerms, layer: Layer) -> Match {
+fn estimated((a, b): (&StoredSketch, &StoredSketch), terms: SiblingTerms, layer: Layer) -> Match {
     let sizes = (a.size, b.size);
     let (one, other) = (a.sketch(), b.sketch());
     let Estimated { measures, interval } = shown_in(terms.unit, (&one, a.kind), (&other, b.kind));

@@ -9,7 +9,7 @@ use resemble_proto::message::{BadDigest, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::BadPattern;
 
-use crate::given::GivenError;
+use crate::given::ExternalError;
 
 /// The reasons why a question has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ pub enum AskError {
     Pattern(#[from] BadPattern),
     /// The external candidates cannot be used.
     #[error(transparent)]
-    Given(#[from] GivenError),
+    Given(#[from] ExternalError),
 }
 
 impl AskError {

@@ -2,7 +2,7 @@
 //!
 //! An engine has searched for pairs of contents that share something, and counted the common
 //! pieces. It decides nothing: `groups` judges each pair again. It gives no answer unless the
-//! counts of each content add up to its own counts. So an implementation of [`GivenPairs`] need not
+//! counts of each content add up to its own counts. So an implementation of [`ExternalPairs`] need not
 //! be trusted with counts.
 //!
 //! If workers can read the files, they may have measured pairs by [`crate::listed`]. Measures
@@ -17,18 +17,18 @@ use resemble_core::{ContentDigest, Relation, Score};
 
 /// Two contents and how much they share, without pieces that are too common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GivenPair {
+pub struct ExternalPair {
     /// Name of the first content.
     pub a: i64,
     /// Name of the second content.
     pub b: i64,
     /// Numbers of common pieces.
-    pub common: GivenCommon,
+    pub common: ExternalCommon,
 }
 
 /// Two contents and the measures of the pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GivenMeasures {
+pub struct ExternalMeasures {
     /// Name of the first content.
     pub a: i64,
     /// Name of the second content.
@@ -42,7 +42,7 @@ pub const CHECKED: u128 = 64;
 
 /// Numbers of common pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GivenCommon {
+pub struct ExternalCommon {
     /// Number of common samples.
     pub fingerprints: u64,
     /// Number of common chunks.
@@ -50,10 +50,10 @@ pub struct GivenCommon {
 }
 
 /// Rows that are read one by one; a failure ends them.
-pub type GivenRows<'a, T> = Box<dyn Iterator<Item = Result<T, GivenError>> + 'a>;
+pub type GivenRows<'a, T> = Box<dyn Iterator<Item = Result<T, ExternalError>> + 'a>;
 
 /// External pairs of contents that may be links.
-pub trait GivenPairs: fmt::Debug {
+pub trait ExternalPairs: fmt::Debug {
     /// Returns the engine's name of a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
@@ -61,13 +61,13 @@ pub trait GivenPairs: fmt::Debug {
     fn degree(&self) -> u64;
 
     /// Returns the candidates, in any order.
-    fn pairs(&self) -> GivenRows<'_, GivenPair>;
+    fn pairs(&self) -> GivenRows<'_, ExternalPair>;
 
     /// Returns for each content the sums over all partners that are not candidates.
-    fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)>;
+    fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)>;
 
     /// Returns measured pairs, in any order, each at most once; possibly none.
-    fn measured(&self) -> GivenRows<'_, GivenMeasures>;
+    fn measured(&self) -> GivenRows<'_, ExternalMeasures>;
 }
 
 /// Returns whether every pair that may reach this score, or have a relation, is a candidate.
@@ -78,7 +78,7 @@ pub fn reaches(min: Option<Score>) -> bool {
 /// The reasons why external links cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum GivenError {
+pub enum ExternalError {
     /// The links cannot be read.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),

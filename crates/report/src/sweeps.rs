@@ -379,7 +379,7 @@ mod tests {
             a_in_b: Fraction::from_millionths(kept),
             b_in_a: Fraction::from_millionths(kept),
             shared_bytes: 0,
-            told: resemble_proto::message::FiguresTold::default(),
+            told: resemble_proto::message::PairFigures::default(),
             size_a: None,
             size_b: None,
             copy: false,

@@ -38,7 +38,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_core::{ByteLen, Digester, Made, Params, PostedFingerprints, StopFlag, Stretches};
+use resemble_core::{
+    ByteLen, ComposedDigest, Digester, Params, PostedFingerprints, StopFlag, Stretches,
+};
 use resemble_index::{NewLook, Timestamp};
 use rustix::fs::Advice;
 use rustix::io::Errno;
@@ -487,7 +489,7 @@ impl Reader {
             && let Some(edges) = edges(file, stat.size)?
         {
             let posted = PostedFingerprints::of(large.made.digest());
-            if let Made::Edited(edited) = &mut large.made
+            if let ComposedDigest::Edited(edited) = &mut large.made
                 && let Some(base) = self.read_before(stat, |base| base.content == edited.base)
             {
                 edited.fingerprints = base.posted.edit(&posted);

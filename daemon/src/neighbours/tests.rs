@@ -203,7 +203,7 @@ fn a_listing_goes_with_the_templates() {
 #[derive(Debug)]
 struct Fixed(Seen);
 
-impl Sight for Fixed {
+impl AccessCheck for Fixed {
     fn look(&self, paths: &[PathBuf]) -> std::io::Result<Vec<Seen>> {
         Ok(vec![self.0; paths.len()])
     }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use resemble_callers::{Sight, identity};
+use resemble_callers::{AccessCheck, identity};
 use resemble_index::Snapshot;
 use resemble_proto::message::{Failure, FailureKind, Request};
 use tokio::net::UnixStream;
@@ -21,7 +21,7 @@ pub(super) struct Asker {
     /// The process, or in system mode the user's account, to which limits apply.
     pub(super) one: i64,
     /// The peer's access checks; `None` if everything is visible.
-    sight: Option<Arc<dyn Sight>>,
+    sight: Option<Arc<dyn AccessCheck>>,
     /// True if the peer may see information about all users, and give orders.
     pub(super) is_in_control: bool,
 }
@@ -80,7 +80,7 @@ impl Asker {
     }
 
     /// Returns the peer's access checks; `None` if everything is visible.
-    pub(super) fn sight(&self) -> Option<&Arc<dyn Sight>> {
+    pub(super) fn sight(&self) -> Option<&Arc<dyn AccessCheck>> {
         self.sight.as_ref()
     }
 

@@ -27,7 +27,7 @@ use super::context::Context;
 use super::out::{channel, failed_line};
 use super::progress::{self, Barrier};
 use super::room::{NoRoom, Place};
-use super::turns::{Turn, Turns};
+use super::turns::{FairShare, Turn};
 use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::indexer::roots::root_with;
@@ -38,7 +38,7 @@ pub(super) async fn converse(
     context: Arc<Context>,
     limits: Limits,
     ending: watch::Receiver<bool>,
-    (asker, place, answering): (Asker, Place, Arc<Turns>),
+    (asker, place, answering): (Asker, Place, Arc<FairShare>),
 ) {
     let mut connection = Connection {
         stream,
@@ -89,7 +89,11 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(&mut self, context: Arc<Context>, answering: Arc<Turns>) -> Result<(), Trouble> {
+    async fn serve(
+        &mut self,
+        context: Arc<Context>,
+        answering: Arc<FairShare>,
+    ) -> Result<(), Trouble> {
         let hello = Hello {
             state: context.shared.state_folder().map(PathText::from),
             ..Hello::new(&context.shared.params)

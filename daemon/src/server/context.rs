@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use resemble_proto::message::Unopened;
 use resemble_query::compare::MemoryCache;
 
-use super::turns::Turns;
+use super::turns::FairShare;
 use crate::alerts::log::AlertLog;
 use crate::indexer::Command;
 use crate::overlays::Overlays;
@@ -49,7 +49,7 @@ pub struct Context {
     /// The state folder.
     pub state: PathBuf,
     /// The slots for questions that are computed.
-    pub(super) questions: Turns,
+    pub(super) questions: FairShare,
     /// The results of the last comparisons and collections.
     pub(super) compared: MemoryCache,
     /// The totals that the last `status` counted.
@@ -73,7 +73,7 @@ impl Context {
             alerts,
             overlays,
             state,
-            questions: Turns::new(QUESTIONS, QUESTIONS),
+            questions: FairShare::new(QUESTIONS, QUESTIONS),
             compared: MemoryCache::default(),
             figures: Mutex::new(None),
             system: None,
@@ -84,7 +84,7 @@ impl Context {
     #[must_use]
     pub fn for_all(self, system: Arc<System>) -> Self {
         Self {
-            questions: Turns::new(QUESTIONS, QUESTIONS / super::SHARE),
+            questions: FairShare::new(QUESTIONS, QUESTIONS / super::SHARE),
             system: Some(system),
             ..self
         }

@@ -37,8 +37,8 @@ mod status;
 mod turns;
 
 pub use context::Context;
-use room::Room;
-use turns::Turns;
+use room::Admission;
+use turns::FairShare;
 
 /// Threads for blocking work: questions, and looking up paths.
 pub const THREADS: usize = 32;
@@ -102,8 +102,8 @@ pub async fn serve(
     mut ending: watch::Receiver<bool>,
 ) {
     let each = limits.connections.div_ceil(limits.share);
-    let answering = Arc::new(Turns::new(limits.connections, each));
-    let room = Room::new(limits.unfinished, limits.all_request_bytes);
+    let answering = Arc::new(FairShare::new(limits.connections, each));
+    let room = Admission::new(limits.unfinished, limits.all_request_bytes);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {

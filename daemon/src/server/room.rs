@@ -21,7 +21,7 @@ const SMALL: usize = 64 << 10;
 
 /// The limits and the present connections.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Admission {
     connections: usize,
     bytes: usize,
     guests: Mutex<Guests>,
@@ -30,12 +30,12 @@ pub(super) struct Room {
 #[derive(Debug, Default)]
 struct Guests {
     next: u64,
-    all: BTreeMap<u64, Guest>,
+    all: BTreeMap<u64, Connection>,
 }
 
 /// A connection.
 #[derive(Debug)]
-struct Guest {
+struct Connection {
     one: i64,
     bytes: usize,
     /// Signals it to close; `None` when its request is complete.
@@ -45,7 +45,7 @@ struct Guest {
 /// The slot of one connection, which is freed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
-    room: Arc<Room>,
+    room: Arc<Admission>,
     number: u64,
     one: i64,
     sent_away: oneshot::Receiver<()>,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
-impl Room {
+impl Admission {
     /// Creates a room for this many incomplete requests of this many bytes together.
     pub(super) fn new(connections: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -77,7 +77,7 @@ impl Room {
         let number = guests.next;
         guests.next += 1;
         let (tell, sent_away) = oneshot::channel();
-        let guest = Guest {
+        let guest = Connection {
             one,
             bytes: 0,
             sent_away: Some(tell),
@@ -93,7 +93,7 @@ impl Room {
 }
 
 impl Guests {
-    fn unfinished(&self) -> impl Iterator<Item = (u64, &Guest)> {
+    fn unfinished(&self) -> impl Iterator<Item = (u64, &Connection)> {
         let all = self.all.iter().map(|(number, guest)| (*number, guest));
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_whoever_has_most_connections_goes() {
-        let room = Room::new(4, MB);
+        let room = Admission::new(4, MB);
         let mut honest = room.enter(1);
         let mut many: Vec<Place> = (0..3).map(|_| room.enter(2)).collect();
         for n in 0..100 {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_largest_request_of_whoever_holds_most_bytes_goes() {
-        let room = Room::new(100, 10 * MB);
+        let room = Admission::new(100, 10 * MB);
         let (mut small, mut large) = (room.enter(1), room.enter(2));
         let more = room.enter(2);
         small.holds(2 * MB).unwrap();

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 /// Slots, with a limit for each client.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct FairShare {
     all: Arc<Semaphore>,
     each: usize,
     of_each: Mutex<HashMap<i64, Arc<Semaphore>>>,
@@ -25,7 +25,7 @@ pub(super) struct Turn {
     _own: OwnedSemaphorePermit,
 }
 
-impl Turns {
+impl FairShare {
     pub(super) fn new(all: usize, each: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn nobody_takes_all_places() {
-        let turns = Turns::new(8, 2);
+        let turns = FairShare::new(8, 2);
         let of_one: Vec<_> = (0..100).filter_map(|_| turns.try_take(1).ok()).collect();
         assert_eq!((of_one.len(), turns.free()), (2, 6));
         let of_another: Vec<_> = (0..100).filter_map(|_| turns.try_take(2).ok()).collect();
@@ -100,7 +100,7 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let turns = Turns::new(4, 2);
+            let turns = FairShare::new(4, 2);
             let held = [turns.take(1).await, turns.take(1).await];
             let waiting = turns.take(1);
             tokio::pin!(waiting);

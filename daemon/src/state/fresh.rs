@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use resemble_callers::{Seen, Sight};
+use resemble_callers::{AccessCheck, Seen};
 use resemble_core::ContentId;
 use resemble_index::ReadError;
 use resemble_proto::message::{RootState, SoftError};
@@ -36,7 +36,7 @@ impl Shared {
     /// [`Self::fresh`] and [`Self::pending`] for these paths and all below them. Files elsewhere do
     /// not count, and neither do files that the user of this sight may not see. No paths mean
     /// everything.
-    pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn Sight>) -> (bool, u64) {
+    pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);
         let concerns = |path: &Path| {
@@ -133,7 +133,7 @@ fn concerns(within: &[PathBuf], path: &Path) -> bool {
 }
 
 /// Returns whether the user may see the file at this path.
-fn sees(sight: &dyn Sight, path: &Path) -> bool {
+fn sees(sight: &dyn AccessCheck, path: &Path) -> bool {
     let seen = sight.look(&[path.to_owned()]);
     seen.is_ok_and(|seen| seen.iter().any(|seen| *seen != Seen::Nothing))
 }
@@ -152,7 +152,7 @@ mod tests {
     #[derive(Debug)]
     struct Below(&'static str);
 
-    impl Sight for Below {
+    impl AccessCheck for Below {
         fn look(&self, paths: &[PathBuf]) -> std::io::Result<Vec<Seen>> {
             let seen = |path: &PathBuf| {
                 let is_below = path.starts_with(self.0);
@@ -175,7 +175,10 @@ mod tests {
         let asked = |within: &[&str], sight: Option<&'static str>| {
             let within: Vec<PathBuf> = within.iter().map(PathBuf::from).collect();
             let sight = sight.map(Below);
-            shared.freshness(&within, sight.as_ref().map(|sight| sight as &dyn Sight))
+            shared.freshness(
+                &within,
+                sight.as_ref().map(|sight| sight as &dyn AccessCheck),
+            )
         };
         assert_eq!(asked(&[], None), (false, 2));
         assert_eq!(asked(&[], Some("/all")), (false, 2));

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use resemble_callers::accounts::{Account, Accounts};
 use resemble_callers::checker::Checker;
-use resemble_callers::{Caller, Sight};
+use resemble_callers::{AccessCheck, Caller};
 
 pub use launch::{Entered, SystemError, enter, helper};
 
@@ -59,7 +59,7 @@ impl System {
     }
 
     /// Returns the access checks of a caller.
-    pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn Sight> {
+    pub(crate) fn sight(&self, caller: Caller) -> Arc<dyn AccessCheck> {
         self.checker.sight(caller)
     }
 

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_callers::{Listable, Seen, Sight};
+use resemble_callers::{AccessCheck, Listable, Seen};
 use rustix::fs::{Stat, StatVfs};
 use rustix::io::Errno;
 
@@ -22,7 +22,7 @@ use super::tree::{RealEntry, RealKind, Tree};
 #[derive(Clone, Debug)]
 pub(crate) struct SeenTree {
     tree: Arc<Tree>,
-    sight: Option<Arc<dyn Sight>>,
+    sight: Option<Arc<dyn AccessCheck>>,
 }
 
 impl SeenTree {
@@ -35,7 +35,7 @@ impl SeenTree {
     }
 
     /// Returns the same tree with these access checks.
-    pub(crate) fn seen_by(&self, sight: Arc<dyn Sight>) -> Self {
+    pub(crate) fn seen_by(&self, sight: Arc<dyn AccessCheck>) -> Self {
         Self {
             tree: Arc::clone(&self.tree),
             sight: Some(sight),

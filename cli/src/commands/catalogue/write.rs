@@ -27,7 +27,7 @@ use crate::commands::destination::Destination;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::new_file::NewFile;
-use crate::question::Asked;
+use crate::question::QuestionPaths;
 use crate::ui::Ui;
 
 /// A catalogue up to this size is never reduced, even if its files are small.
@@ -77,7 +77,7 @@ impl<'a> Product<'a> {
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WriteArgs) -> CliResult {
     let product = Product::of(args)?;
     let form = form(args)?;
-    let asked = Asked::within(&args.roots);
+    let asked = QuestionPaths::within(&args.roots);
     if !asked.anything {
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);

@@ -19,7 +19,7 @@ use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(in crate::commands) fn run(
@@ -63,7 +63,7 @@ impl Verb for Following<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Versions>> {
         let _progress = ui.progress("following it");
         let options = &self.args.sweeps;
@@ -81,9 +81,9 @@ impl Verb for Following<'_> {
     }
 
     /// The rows got their names when they were found.
-    fn show(&self, _: &mut Versions, _: &Asked) {}
+    fn show(&self, _: &mut Versions, _: &QuestionPaths) {}
 
-    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+    fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
         SweepParameters::of(self.file, &self.args.sweeps)
     }
 

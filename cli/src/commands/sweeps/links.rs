@@ -21,7 +21,7 @@ use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists;
 use crate::names;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -73,7 +73,7 @@ impl Verb for LinkSearch<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<DeadLinks>> {
         let _progress = ui.progress("looking at links");
         let mut search = Search::new(backend, asked, &self.sweeps, &self.args.sweeps);
@@ -105,9 +105,9 @@ impl Verb for LinkSearch<'_> {
     }
 
     /// The rows got their names when they were found.
-    fn show(&self, _: &mut DeadLinks, _: &Asked) {}
+    fn show(&self, _: &mut DeadLinks, _: &QuestionPaths) {}
 
-    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+    fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
         SweepParameters::of(self.dir, &self.args.sweeps)
     }
 

@@ -25,7 +25,7 @@ use crate::backend::Backend;
 use crate::error::CliResult;
 use crate::lists::{self, NOTHING};
 use crate::names;
-use crate::question::{self, Asked, Verb};
+use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
 /// The most versions whose relatives are searched for: each costs a question.
@@ -93,7 +93,7 @@ impl Verb for LostSearch<'_> {
         &mut self,
         ui: &mut Ui,
         backend: &mut Backend,
-        asked: &Asked,
+        asked: &QuestionPaths,
     ) -> CliResult<Whole<Places>> {
         let _progress = ui.progress("looking for it");
         let options = &self.args.sweeps;
@@ -121,9 +121,9 @@ impl Verb for LostSearch<'_> {
     }
 
     /// The rows got their names when they were found.
-    fn show(&self, _: &mut Places, _: &Asked) {}
+    fn show(&self, _: &mut Places, _: &QuestionPaths) {}
 
-    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+    fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
         SweepParameters::of(self.path, &self.args.sweeps)
     }
 

@@ -9,7 +9,7 @@ mod stretches;
 
 use std::mem;
 
-pub use self::composing::{LargeDigest, Made};
+pub use self::composing::{ComposedDigest, LargeDigest};
 pub use self::revising::{ComparedStretch, NextStretch};
 pub use self::stretches::Stretches;
 

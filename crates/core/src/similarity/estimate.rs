@@ -279,12 +279,12 @@ struct Repeated {
     share: f64,
     /// Standard deviation of the share.
     deviation: f64,
-    said: Said,
+    said: RepetitionKind,
 }
 
 /// The nature of the repetitions.
 #[derive(Clone, Copy)]
-enum Said {
+enum RepetitionKind {
     /// Padding and tables, which other binaries have as well.
     Padding,
     /// Repeated pieces. One counts as shared if one of this many places is, each as likely as any
@@ -300,11 +300,11 @@ impl Repeated {
     /// words. Let two texts share .05, .25, .5 and .75 of their words. The excess, as a part of the
     /// rest, is .04, .17, .25 and .28 in T4 and T8. In T2 it is .1, .48, .66 and .6. This constant
     /// gives .02, .13, .29 and .5.
-    const OF_WORDS: Said = Said::Places(1.5);
+    const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
     /// Data repeat the tags and frames of records in many places. For drawings the parts are .1 to
     /// .2, .45 to .66, .6 and .84. This constant gives .1, .44, .75 and .94.
-    const OF_WINDOWS: Said = Said::Places(3.0);
+    const OF_WINDOWS: RepetitionKind = RepetitionKind::Places(3.0);
 
     /// A missing piece may be repeated in this many more places.
     const AGAIN: f64 = 9.0;
@@ -312,7 +312,7 @@ impl Repeated {
     fn of(content: &Prepared, compared: Compared) -> Self {
         let said = match compared {
             Compared::Texts(_) => Self::OF_WORDS,
-            Compared::Binaries => Said::Padding,
+            Compared::Binaries => RepetitionKind::Padding,
             _ => Self::OF_WINDOWS,
         };
         let (share, deviation) = match content.repeats {
@@ -335,8 +335,8 @@ impl Repeated {
     /// Returns the expected share of all pieces for a share of the distinct ones.
     fn mean(self, share: f64) -> f64 {
         let likely = match self.said {
-            Said::Padding => share + Self::PADDING * (1.0 - share),
-            Said::Places(places) => 1.0 - (1.0 - share).powf(places),
+            RepetitionKind::Padding => share + Self::PADDING * (1.0 - share),
+            RepetitionKind::Places(places) => 1.0 - (1.0 - share).powf(places),
         };
         share + self.share * (likely - share)
     }

@@ -32,7 +32,7 @@ pub(super) struct Contents<'a> {
     fresh: Vec<Fresh>,
     fresh_by_digest: HashMap<ContentDigest, u32>,
     /// The changes of the batch to stored contents.
-    gained: HashMap<u32, Gained>,
+    gained: HashMap<u32, RefCountChange>,
 }
 
 /// A content that is new in the batch.
@@ -43,7 +43,7 @@ pub(super) struct Fresh {
     /// The former content of a file that has it.
     pub(super) was: Option<ContentId>,
     origin: Option<Origin>,
-    gained: Gained,
+    gained: RefCountChange,
 }
 
 /// A stored content that becomes another one.
@@ -77,7 +77,7 @@ pub(super) struct Inherited {
 
 /// The changes of a batch to a content: gains less losses.
 #[derive(Clone, Copy, Default)]
-struct Gained {
+struct RefCountChange {
     files: i64,
     uses: i64,
     /// `None`: as in its row.
@@ -97,7 +97,7 @@ pub(super) struct Seen {
 }
 
 /// The changes of the batch to the contents.
-pub(super) struct Settled {
+pub(super) struct BatchOutcome {
     /// The start of the id range of this batch; contents without any file in the end are not in
     /// `fresh`.
     pub(super) first_new: u32,
@@ -193,7 +193,7 @@ impl<'a> Contents<'a> {
             base,
             was: None,
             origin: None,
-            gained: Gained::default(),
+            gained: RefCountChange::default(),
         });
         Ok(ContentId(id))
     }
@@ -240,7 +240,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Returns the changes of the batch to a content, new or stored; `None` for an unused id.
-    fn gained(&mut self, content: ContentId) -> Option<&mut Gained> {
+    fn gained(&mut self, content: ContentId) -> Option<&mut RefCountChange> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
             None => Some(self.gained.entry(content.0).or_default()),
@@ -328,7 +328,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Writes the new contents, deletes those that nothing refers to, and counts.
-    pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<Settled, Fault> {
+    pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<BatchOutcome, Fault> {
         self.let_go()?;
         self.fresh_by_digest.clear();
         let first_new = self.first_new;
@@ -341,7 +341,7 @@ impl<'a> Contents<'a> {
         let killed = self.settle_old(&inherited, writing)?;
         self.settle_fresh(&fresh, &inherited, writing)?;
         let fresh = fresh.into_iter();
-        Ok(Settled {
+        Ok(BatchOutcome {
             first_new,
             fresh: fresh.map(|(fresh, id)| (id, fresh.digest)).collect(),
             inherited,
@@ -367,8 +367,9 @@ impl<'a> Contents<'a> {
         for &content in self.gained.keys() {
             writing.touched.content(ContentId(content));
         }
-        let changed =
-            |gained: &Gained| (gained.files, gained.uses) != (0, 0) || gained.seen.is_some();
+        let changed = |gained: &RefCountChange| {
+            (gained.files, gained.uses) != (0, 0) || gained.seen.is_some()
+        };
         let gained = self.gained.drain().filter(|(_, gained)| changed(gained));
         let mut gained: Vec<_> = gained.collect();
         gained.sort_unstable_by_key(|&(id, _)| id);

@@ -32,7 +32,7 @@ use crate::change::{Applied, Change};
 use crate::departures::Departures;
 use crate::error::ApplyError;
 use crate::fault::Fault;
-use crate::footprint::Touched;
+use crate::footprint::WriteSet;
 use crate::heirs::HeirsWriting;
 use crate::place::Place;
 use crate::rows::{Entry, Gap};
@@ -79,7 +79,7 @@ pub(crate) struct Writing<'a> {
     /// True until [`crate::Index::finish_bulk`]: more batches follow.
     pub(crate) in_bulk: bool,
     /// The changes that invalidate cached answers.
-    pub(crate) touched: Touched,
+    pub(crate) touched: WriteSet,
 }
 
 impl Writing<'_> {
@@ -190,7 +190,7 @@ impl<'a, 'b> Batch<'a, 'b> {
         }
     }
 
-    fn finish(mut self) -> Result<(Applied, contents::Settled), Refusal> {
+    fn finish(mut self) -> Result<(Applied, contents::BatchOutcome), Refusal> {
         self.write_departures()?;
         let Self {
             writing,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use resemble_core::ContentId;
 
 use super::boilerplate::{Counter, count, publish, recount};
-use super::contents::Settled;
+use super::contents::BatchOutcome;
 use super::inherit::{bequeath_postings, segment_of};
 use super::new_postings::{New, segments_before, sources};
 use super::{Refusal, Writing};
@@ -20,8 +20,8 @@ use crate::state::{Boilerplate, near};
 use crate::store::ReadableTableMetadata;
 
 /// Updates postings, the dead and boilerplate for the changes of the batch.
-pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Refusal> {
-    let Settled {
+pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<(), Refusal> {
+    let BatchOutcome {
         first_new,
         fresh,
         inherited,

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use resemble_core::ContentId;
 
 use super::{PostingKind, Snapshot};
-use crate::footprint::{Footprint, Noted};
+use crate::footprint::{Footprint, ReadSet};
 use crate::rows::FileState;
 
 impl Snapshot {
@@ -35,7 +35,7 @@ impl Snapshot {
     /// Records that the question depends on something outside the index, for example whether a file
     /// can be read now. Its answer then has no footprint.
     pub fn note_outside(&self) {
-        self.note(Noted::anything);
+        self.note(ReadSet::anything);
     }
 
     pub(super) fn note_content(&self, content: ContentId) {
@@ -55,7 +55,7 @@ impl Snapshot {
         self.note(|noted| noted.list(kind, key, contents));
     }
 
-    fn note(&self, note: impl FnOnce(&mut Noted)) {
+    fn note(&self, note: impl FnOnce(&mut ReadSet)) {
         if let Some(noted) = &self.noted {
             note(&mut noted.lock());
         }
@@ -63,4 +63,4 @@ impl Snapshot {
 }
 
 /// Reads of a question, shared by its threads.
-pub(super) type Notes = Arc<Mutex<Noted>>;
+pub(super) type Notes = Arc<Mutex<ReadSet>>;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use resemble_callers::{Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Seen, SeenPlace};
 use resemble_core::{ContentId, FileId};
 
 use super::{PostingKind, Snapshot};
@@ -35,8 +35,8 @@ const MOST: usize = 4 << 20;
 
 /// The access of a caller, with the checks so far.
 #[derive(Debug)]
-pub(super) struct Eyes {
-    sight: Arc<dyn Sight>,
+pub(super) struct AccessFilter {
+    sight: Arc<dyn AccessCheck>,
     known: Mutex<Known>,
 }
 
@@ -52,10 +52,10 @@ struct Known {
 impl Snapshot {
     /// Restricts the view to a caller.
     #[must_use]
-    pub fn seen_by(self, sight: Arc<dyn Sight>) -> Self {
+    pub fn seen_by(self, sight: Arc<dyn AccessCheck>) -> Self {
         let known = Mutex::default();
         Self {
-            eyes: Some(Arc::new(Eyes { sight, known })),
+            eyes: Some(Arc::new(AccessFilter { sight, known })),
             ..self
         }
     }
@@ -65,7 +65,11 @@ impl Snapshot {
         self.eyes.is_some()
     }
 
-    pub(super) fn glance(&self, eyes: &Eyes, paths: &[PathBuf]) -> Result<Vec<Seen>, ReadError> {
+    pub(super) fn glance(
+        &self,
+        eyes: &AccessFilter,
+        paths: &[PathBuf],
+    ) -> Result<Vec<Seen>, ReadError> {
         self.stop.go_on()?;
         let seen = eyes.sight.look(paths);
         let seen = seen.map_err(|source| ReadError::Unchecked { source })?;
@@ -88,7 +92,7 @@ impl Snapshot {
         let Some(eyes) = &self.eyes else {
             return Ok(Arc::default());
         };
-        let known = |eyes: &Eyes| eyes.known.lock().files.get(&file).cloned();
+        let known = |eyes: &AccessFilter| eyes.known.lock().files.get(&file).cloned();
         if let Some(known) = known(eyes) {
             return Ok(known);
         }
@@ -114,7 +118,7 @@ impl Snapshot {
     }
 
     /// Checks those of the files that were not checked.
-    fn look_at_files(&self, eyes: &Eyes, files: &[FileId]) -> Result<(), ReadError> {
+    fn look_at_files(&self, eyes: &AccessFilter, files: &[FileId]) -> Result<(), ReadError> {
         let new: Vec<FileId> = {
             let known = &mut eyes.known.lock().files;
             if known.len() > MOST {
@@ -156,7 +160,11 @@ impl Snapshot {
     /// Returns the entry at a path, if it is visible. The path is checked first, whether the index
     /// has it or not. Otherwise the time of a refusal would reveal what is in a folder that this
     /// caller may not enter.
-    pub(super) fn seen_entry(&self, eyes: &Eyes, path: &Path) -> Result<Option<Entry>, ReadError> {
+    pub(super) fn seen_entry(
+        &self,
+        eyes: &AccessFilter,
+        path: &Path,
+    ) -> Result<Option<Entry>, ReadError> {
         let seen = match &self.glance(eyes, &[path.to_owned()])?[..] {
             [Seen::File(seen)] => Some(*seen),
             [Seen::Folder(..)] => None,
@@ -247,7 +255,7 @@ impl Snapshot {
 
     fn look_at_contents(
         &self,
-        eyes: &Eyes,
+        eyes: &AccessFilter,
         contents: &[ContentId],
     ) -> Result<Vec<ContentId>, ReadError> {
         let mut answers: Vec<Option<bool>> = {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_callers::{Listable, Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Listable, Seen, SeenPlace};
 use resemble_core::ContentDigest;
 use resemble_index::{Change, Gap, Index, LeftOutRule};
 
@@ -142,7 +142,7 @@ fn it_is_known_after_a_restart() {
 #[derive(Debug)]
 struct Lister(&'static [&'static str]);
 
-impl Sight for Lister {
+impl AccessCheck for Lister {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         let place = SeenPlace::default();
         let look = |path: &PathBuf| match path.to_str() {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_callers::{Listable, Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Listable, Seen, SeenPlace};
 use resemble_core::Params;
 use resemble_index::{Change, DirGaps, Gap, Index, LeftOutRule, NewState, Snapshot, UnlistedDir};
 
@@ -169,7 +169,7 @@ struct But {
     entered: &'static str,
 }
 
-impl Sight for But {
+impl AccessCheck for But {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         let look = |path: &PathBuf| match path {
             path if path == Path::new(self.entered) => Seen::Nothing,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_callers::{Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Seen, SeenPlace};
 use resemble_index::{
     Change, ContentRef, Gap, Index, LeftOutRule, NewLook, NewPart, PartRole, Snapshot,
 };
@@ -141,7 +141,7 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
 #[derive(Debug)]
 struct Looker(u64);
 
-impl Sight for Looker {
+impl AccessCheck for Looker {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         let stat = stat(self.0, 1);
         let [mtime, ctime] = [stat.mtime, stat.ctime].map(|at| (at.secs, at.nanos));

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_callers::{Listable, Seen, SeenPlace, Sight};
+use resemble_callers::{AccessCheck, Listable, Seen, SeenPlace};
 use resemble_core::{ContentDigest, Params};
 use resemble_index::{Entry, Index, Options, PostingKind, ReadError, Snapshot};
 use resemble_testutil::random::Random;
@@ -17,7 +17,7 @@ use crate::made::{chunk_key, digest, read, stat};
 #[derive(Debug)]
 struct Table(BTreeMap<PathBuf, u64>);
 
-impl Sight for Table {
+impl AccessCheck for Table {
     fn look(&self, paths: &[PathBuf]) -> io::Result<Vec<Seen>> {
         let place = |ino| {
             let stat = stat(ino, 1);
@@ -42,7 +42,7 @@ impl Sight for Table {
 #[derive(Debug)]
 struct Blind;
 
-impl Sight for Blind {
+impl AccessCheck for Blind {
     fn look(&self, _: &[PathBuf]) -> io::Result<Vec<Seen>> {
         Err(io::ErrorKind::ConnectionRefused.into())
     }

@@ -8,8 +8,8 @@ use strum::IntoStaticStr;
 
 use crate::message::figures::relation_word;
 use crate::message::{
-    Differs, Discount, EstimateInterval, Failure, FiguresTold, FirstSeen, Layer, MeasureUnit,
-    Newer, SoftError, StatedDate, WireParams,
+    Differs, Discount, EstimateInterval, Failure, FirstSeen, Layer, MeasureUnit, Newer,
+    PairFigures, SoftError, StatedDate, WireParams,
 };
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
@@ -352,7 +352,7 @@ pub struct PairRow {
     pub shared_bytes: u64,
     /// The relation, and the kind of the figures.
     #[serde(flatten)]
-    pub told: FiguresTold,
+    pub told: PairFigures,
     /// True if both have equal bytes. Only such pairs are 100 % in text. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,

@@ -67,9 +67,9 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::NONE,
         resemblance: Fraction::NONE,
         shared_bytes: 9,
-        told: FiguresTold {
+        told: PairFigures {
             relation: Some(Relation::Contained),
-            ..FiguresTold::default()
+            ..PairFigures::default()
         },
         identical: false,
         copies: None,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::message::{Discount, FiguresTold, MeasureUnit, Parts, Scope};
+use crate::message::{Discount, MeasureUnit, PairFigures, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -127,7 +127,7 @@ pub struct CompareRow {
     pub shared_bytes: u64,
     /// The relation, and the kind of the figures.
     #[serde(flatten)]
-    pub told: FiguresTold,
+    pub told: PairFigures,
     /// Size of a.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_a: Option<u64>,
@@ -161,7 +161,7 @@ pub struct Partner {
     pub shared_bytes: u64,
     /// The relation, and the kind of the figures.
     #[serde(flatten)]
-    pub told: FiguresTold,
+    pub told: PairFigures,
 }
 
 /// Files by class.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{FiguresTold, Parts};
+use crate::message::{PairFigures, Parts};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -55,7 +55,7 @@ pub struct NearRow {
     pub shared_bytes: u64,
     /// What else is known of the figures.
     #[serde(flatten)]
-    pub told: FiguresTold,
+    pub told: PairFigures,
 }
 
 /// A file and the equal one that covers it.

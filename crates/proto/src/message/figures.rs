@@ -236,7 +236,7 @@ impl From<Interval> for EstimateInterval {
 /// The relation and the kind of figures of two files.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FiguresTold {
+pub struct PairFigures {
     /// The relation; `null` below every threshold.
     #[serde(default, with = "relation_word")]
     pub relation: Option<Relation>,
@@ -251,7 +251,7 @@ pub struct FiguresTold {
     pub interval: Option<EstimateInterval>,
 }
 
-impl FiguresTold {
+impl PairFigures {
     /// Returns the same with the two files swapped.
     #[must_use]
     pub fn swapped(self) -> Self {

@@ -27,7 +27,7 @@ mod links;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use resemble_core::{Measures, Relation, Score};
-use resemble_proto::message::{CompareClass, CompareOptions, FiguresTold};
+use resemble_proto::message::{CompareClass, CompareOptions, PairFigures};
 
 pub(super) use self::joined::Joined;
 pub(super) use self::links::Known;
@@ -45,7 +45,7 @@ pub(super) struct ClassRow {
     /// `None` if the contents are equal or there is nothing to compare with.
     pub(super) measures: Option<Measures>,
     /// The figures that the measures provide.
-    pub(super) told: FiguresTold,
+    pub(super) told: PairFigures,
     pub(super) copy: bool,
     /// The row is about the file of B, so its further partners are files of A.
     pub(super) about_b: bool,
@@ -504,7 +504,7 @@ impl<'a> Classes<'a> {
                     a: (side == 0).then_some(at),
                     b: (side == 1).then_some(at),
                     measures: None,
-                    told: FiguresTold::default(),
+                    told: PairFigures::default(),
                     copy: false,
                     about_b: side == 1,
                 });

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Relation, Score};
 use resemble_index::varint::put;
-use resemble_proto::message::{EstimateInterval, FiguresTold, MeasureUnit};
+use resemble_proto::message::{EstimateInterval, MeasureUnit, PairFigures};
 use resemble_proto::number::Fraction;
 use serde::{Deserialize, Serialize};
 
@@ -175,7 +175,7 @@ impl FoundLink {
                 resemblance,
                 shared_bytes: ByteLen(self.shared_bytes),
             },
-            told: FiguresTold {
+            told: PairFigures {
                 relation: self.relation.and_then(relation),
                 unit: self.unit,
                 estimate: self.estimate,
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_again() {
-        let told = |estimate: bool| FiguresTold {
+        let told = |estimate: bool| PairFigures {
             relation: Some(Relation::Near),
             unit: MeasureUnit::Bytes,
             estimate,

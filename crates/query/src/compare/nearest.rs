@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use resemble_core::{ContentId, FileId, Measures};
 use resemble_index::{PostingKind, Snapshot};
-use resemble_proto::message::{CompareOptions, FiguresTold, SoftError};
+use resemble_proto::message::{CompareOptions, PairFigures, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
@@ -48,7 +48,7 @@ pub(crate) struct NearestFile {
     pub(crate) path: PathBuf,
     pub(crate) by: PathBuf,
     pub(crate) measures: Measures,
-    pub(crate) told: FiguresTold,
+    pub(crate) told: PairFigures,
 }
 
 impl NearestQuestion<'_> {
@@ -107,7 +107,7 @@ impl NearestQuestion<'_> {
             };
             let load = |number: u32| {
                 let id = pieces.ids()[number as usize];
-                Ok::<_, AskError>(Kept {
+                Ok::<_, AskError>(StoredSketch {
                     id,
                     ..question.load(number)?
                 })

@@ -40,9 +40,9 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Provable, unit_of};
 use resemble_core::similarity::{self, Boilerplate, Interval, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
-use resemble_proto::message::{CompareOptions, EstimateInterval, FiguresTold, SoftError};
+use resemble_proto::message::{CompareOptions, EstimateInterval, PairFigures, SoftError};
 use resemble_relate::judge::estimate::{enough_shared, shown_in};
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::parallel::{in_parallel, ordered};
 use resemble_relate::prove::cost::ReadBudget;
 use resemble_relate::prove::exact::{Proven, judged, provable};
@@ -71,7 +71,7 @@ pub(super) struct Link {
     /// A content of B.
     pub(super) b: u32,
     pub(super) measures: Measures,
-    pub(super) told: FiguresTold,
+    pub(super) told: PairFigures,
 }
 
 impl Link {
@@ -81,7 +81,7 @@ impl Link {
             a,
             b,
             measures: found.measures,
-            told: FiguresTold {
+            told: PairFigures {
                 relation: found.relation,
                 unit: found.unit.into(),
                 estimate: estimate.is_some(),
@@ -132,11 +132,11 @@ impl PartnerQuestion<'_> {
         &self.sides.contents[content as usize]
     }
 
-    pub(super) fn load(&self, content: u32) -> Result<Kept, AskError> {
+    pub(super) fn load(&self, content: u32) -> Result<StoredSketch, AskError> {
         let (mut chunks, mut signature) = self.pieces.pieces(content)?;
         let &Content { size, kind, .. } = self.content(content);
         let payload = self.templates.strip(size, &mut chunks, &mut signature);
-        Ok(Kept {
+        Ok(StoredSketch {
             id: ContentId(content),
             whole: size,
             size: payload,

@@ -3,7 +3,7 @@
 use resemble_core::similarity::proof::unit_of;
 use resemble_core::{ByteLen, Measures, Params, Relation, Score};
 use resemble_proto::message::{
-    CompareClass, CompareRow, CompareSummary, Comparison, FiguresTold, Header, Looked, OtherRow,
+    CompareClass, CompareRow, CompareSummary, Comparison, Header, Looked, OtherRow, PairFigures,
     Partner, Whole,
 };
 use resemble_proto::number::Fraction;
@@ -140,10 +140,10 @@ fn row(
         let content = sides.content_of(entry)?;
         let relation = (content.size > ByteLen::ZERO).then_some(Relation::Identical);
         let unit = unit_of(content.kind, content.kind, question.unit()).into();
-        Some(FiguresTold {
+        Some(PairFigures {
             relation,
             unit,
-            ..FiguresTold::default()
+            ..PairFigures::default()
         })
     };
     let told = if unequal {

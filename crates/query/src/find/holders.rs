@@ -54,7 +54,7 @@ pub const fn fine(params: &Params) -> Params {
 
 /// The content to search for.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct SearchedContent {
     extracted: Extracted,
     /// True if all of it was read.
     whole: bool,
@@ -62,7 +62,7 @@ pub struct Sought {
     pub digests: Vec<Digest>,
 }
 
-impl Sought {
+impl SearchedContent {
     /// Reads a file, and its text if documents are taken apart.
     pub fn read(
         path: &Path,
@@ -263,7 +263,7 @@ const TOGETHER: usize = 64;
 /// Returns the candidates that hold at least `least` bytes, those with most first. They are proven
 /// by the bytes where these can be read. `looked_at` receives the number just read.
 pub fn prove(
-    sought: &Sought,
+    sought: &SearchedContent,
     mut candidates: Vec<HolderRow>,
     least: Option<u64>,
     part_reader: Option<&dyn PartReader>,

@@ -22,7 +22,7 @@ use crate::unread;
 
 /// A file, or a member of one, that was read.
 #[derive(Clone, Debug)]
-pub struct Incoming {
+pub struct ReadSubject {
     /// The digest of its bytes.
     pub digest: Digest,
     /// Its other renditions.
@@ -39,7 +39,7 @@ pub struct Incoming {
     pub recorded: FileDates,
 }
 
-impl Incoming {
+impl ReadSubject {
     /// Returns it with its bytes alone.
     pub(super) fn plain(digest: Digest) -> Self {
         Self {
@@ -114,13 +114,13 @@ pub fn read_with_parts(
     path: &Path,
     params: &Params,
     part_reader: Option<&dyn PartReader>,
-) -> Result<Incoming, AskError> {
+) -> Result<ReadSubject, AskError> {
     let Some(part_reader) = part_reader else {
-        return Ok(Incoming::plain(read_now(path, params)?));
+        return Ok(ReadSubject::plain(read_now(path, params)?));
     };
     let (digest, pieces, skipped, date) = read(path, params, part_reader)?;
-    let incoming = Incoming::with(digest, pieces, None, params).and_skipped(skipped);
-    Ok(Incoming { date, ..incoming })
+    let incoming = ReadSubject::with(digest, pieces, None, params).and_skipped(skipped);
+    Ok(ReadSubject { date, ..incoming })
 }
 
 /// Reads a member of a file for a question; `None`: no member has this path.
@@ -129,7 +129,7 @@ pub fn read_member(
     names: &[u8],
     params: &Params,
     part_reader: &dyn PartReader,
-) -> Result<Option<Incoming>, AskError> {
+) -> Result<Option<ReadSubject>, AskError> {
     let (_, mut pieces, skipped, _) = read(path, params, part_reader)?;
     let rows = pieces
         .iter()
@@ -138,9 +138,9 @@ pub fn read_member(
         if let Some(digest) = pieces[number as usize].digest.take() {
             let skipped = unread::of_member(skipped, names);
             let is_few = digest.size.0 <= Stream::FEW as u64;
-            let incoming = Incoming::with(*digest, pieces, Some(number), params);
+            let incoming = ReadSubject::with(*digest, pieces, Some(number), params);
             let own = is_few.then(|| extract(&shown(path, names), part_reader).ok());
-            return Ok(Some(Incoming {
+            return Ok(Some(ReadSubject {
                 bytes: own.flatten().flatten().map(|own| own.own),
                 ..incoming.and_skipped(skipped)
             }));
@@ -287,24 +287,24 @@ impl<'a> Stream<'a> {
     }
 
     /// Returns the content that was read.
-    pub fn finish(mut self) -> Incoming {
+    pub fn finish(mut self) -> ReadSubject {
         let bytes = self.few.take();
-        Incoming {
+        ReadSubject {
             bytes,
             ..self.finish_digest()
         }
     }
 
-    fn finish_digest(mut self) -> Incoming {
+    fn finish_digest(mut self) -> ReadSubject {
         let digest = self.digester.finish();
         if self.kept.is_none() && self.begin().is_err() {
             self.part_reader = None;
         }
         let (Some(part_reader), Some(kept)) = (self.part_reader, &self.kept) else {
-            return Incoming::plain(digest);
+            return ReadSubject::plain(digest);
         };
         if !part_reader.is_looked_into(b"", &self.head, Some(kept.as_fd())) {
-            return Incoming::plain(digest);
+            return ReadSubject::plain(digest);
         }
         let pieces = DigestedParts::of(
             part_reader,
@@ -314,9 +314,10 @@ impl<'a> Stream<'a> {
             &mut self.digester,
             &self.params,
         );
-        Incoming {
+        ReadSubject {
             date: pieces.date,
-            ..Incoming::with(digest, pieces.pieces, None, &self.params).and_skipped(pieces.skipped)
+            ..ReadSubject::with(digest, pieces.pieces, None, &self.params)
+                .and_skipped(pieces.skipped)
         }
     }
 }

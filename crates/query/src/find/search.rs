@@ -38,7 +38,7 @@ mod promise;
 mod rows;
 
 use self::drafts::Draft;
-use self::estimates::{Either, MetNominee, PreparedRendition};
+use self::estimates::{Either, PlacedNominee, PreparedRendition};
 pub(super) use self::further::FurtherCopies;
 use self::promise::ListingPromise;
 
@@ -273,7 +273,7 @@ impl Search<'_> {
         compared: &PreparedRendition<'_>,
         bound: &NomineeBound,
         nominees: &[Nominee],
-    ) -> Result<Vec<MetNominee>, AskError> {
+    ) -> Result<Vec<PlacedNominee>, AskError> {
         let (rendition, digest) = (compared.rendition, compared.digest);
         let mut met = Vec::new();
         for nominee in nominees {
@@ -292,7 +292,7 @@ impl Search<'_> {
             }
             let occurrences = self.occurrences(rendition, &row, is_equal)?;
             if !occurrences.is_empty() {
-                met.push(MetNominee {
+                met.push(PlacedNominee {
                     row,
                     same,
                     is_equal,

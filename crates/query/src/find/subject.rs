@@ -12,7 +12,7 @@ use resemble_relate::prove::read::anchor_of;
 use resemble_relate::renditions::{self, Located, Place, Rendition};
 use resemble_scan::parts::PartReader;
 
-use super::read::{Incoming, read_until};
+use super::read::{ReadSubject, read_until};
 
 /// The file or the bytes that others are compared with.
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Subject {
     }
 }
 
-impl Incoming {
+impl ReadSubject {
     /// Returns the file or member at `path` as the index has it, or `None`.
     pub(crate) fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(subject) = Subject::remembered(snapshot, path)? else {

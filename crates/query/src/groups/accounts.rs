@@ -15,21 +15,21 @@ use std::path::Path;
 use resemble_core::ContentId;
 use resemble_index::{PostingKind, Snapshot};
 use resemble_relate::AskError;
-use resemble_relate::given::{GivenCommon, GivenError, GivenPairs};
+use resemble_relate::given::{ExternalCommon, ExternalError, ExternalPairs};
 use resemble_relate::nominate::evidence::piece_of;
 use resemble_relate::nominate::families::Families;
 use resemble_relate::scope::ScopedFiles;
 use resemble_relate::sort::Sorter;
 
-use super::Room;
+use super::MemoryBudget;
 use super::measured::{MeasuredPairs, MeasuredSorter};
-use super::pair_lists::{MetPair, PairLists};
+use super::pair_lists::{CandidatePair, PairLists};
 use super::table::Table;
 
 /// The counts that check candidates.
 #[derive(Debug)]
 pub(super) struct Accounts<'a> {
-    given: &'a dyn GivenPairs,
+    given: &'a dyn ExternalPairs,
     snapshot: &'a Snapshot,
     table: &'a Table,
     /// Contents that are counted and not compared.
@@ -38,8 +38,8 @@ pub(super) struct Accounts<'a> {
     names: Vec<(i64, u32)>,
     /// The number of common samples and chunks that are not found yet, by place.
     due: Vec<(i64, i64)>,
-    pairs: Sorter<MetPair>,
-    room: Room,
+    pairs: Sorter<CandidatePair>,
+    room: MemoryBudget,
     dir: &'a Path,
 }
 
@@ -47,19 +47,19 @@ impl<'a> Accounts<'a> {
     /// Returns the accounts of the contents of a question. `limit` is the number of contents that
     /// may have a piece.
     pub(super) fn of(
-        given: &'a dyn GivenPairs,
+        given: &'a dyn ExternalPairs,
         (snapshot, scoped, table): (&'a Snapshot, &ScopedFiles, &'a Table),
         limit: u32,
-        (room, dir): (Room, &'a Path),
+        (room, dir): (MemoryBudget, &'a Path),
     ) -> Result<Self, AskError> {
         if given.degree() != u64::from(limit) {
-            return Err(AskError::Given(GivenError::Degree {
+            return Err(AskError::Given(ExternalError::Degree {
                 links: given.degree(),
                 asked: u64::from(limit),
             }));
         }
         if !snapshot.templates().is_empty() {
-            return Err(AskError::Given(GivenError::Templates));
+            return Err(AskError::Given(ExternalError::Templates));
         }
         let others = others(snapshot, scoped, table)?;
         let all = (0..table.all()).map(|place| table.id(place));
@@ -74,7 +74,7 @@ impl<'a> Accounts<'a> {
         names.sort_unstable();
         let same = names.windows(2).find(|two| two[0].0 == two[1].0);
         if let Some(&[(name, _), _]) = same {
-            return Err(AskError::Given(GivenError::SameName { name }));
+            return Err(AskError::Given(ExternalError::SameName { name }));
         }
         Ok(Self {
             given,
@@ -132,7 +132,7 @@ impl<'a> Accounts<'a> {
         for (at, &a) in own.iter().enumerate() {
             self.snapshot.stop().go_on()?;
             for &b in &own[at + 1..] {
-                self.pairs.push(MetPair { a, b })?;
+                self.pairs.push(CandidatePair { a, b })?;
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ impl<'a> Accounts<'a> {
             self.take(b, pair.common);
             if a.max(b) < self.table.all() {
                 let (a, b) = (a.min(b), a.max(b));
-                self.pairs.push(MetPair { a, b })?;
+                self.pairs.push(CandidatePair { a, b })?;
             }
         }
         for row in given.rest() {
@@ -167,11 +167,11 @@ impl<'a> Accounts<'a> {
 
     fn place(&self, name: i64) -> Result<u32, AskError> {
         let at = self.names.binary_search_by_key(&name, |named| named.0);
-        let at = at.map_err(|_| GivenError::Unknown { name })?;
+        let at = at.map_err(|_| ExternalError::Unknown { name })?;
         Ok(self.names[at].1)
     }
 
-    fn take(&mut self, place: u32, common: GivenCommon) {
+    fn take(&mut self, place: u32, common: ExternalCommon) {
         let due = &mut self.due[place as usize];
         let count = |count: u64| -i64::try_from(count).unwrap_or(i64::MAX);
         add(due, PostingKind::Fingerprint, count(common.fingerprints));
@@ -187,12 +187,12 @@ impl<'a> Accounts<'a> {
         let row = self.snapshot.content(id);
         let (samples, chunks) = self.due[place];
         match row {
-            Ok(Some(row)) => AskError::Given(GivenError::Amiss {
+            Ok(Some(row)) => AskError::Given(ExternalError::Amiss {
                 content: row.digest,
                 samples: samples.saturating_neg(),
                 chunks: chunks.saturating_neg(),
             }),
-            Ok(None) => AskError::Given(GivenError::Unknown { name: 0 }),
+            Ok(None) => AskError::Given(ExternalError::Unknown { name: 0 }),
             Err(error) => error.into(),
         }
     }

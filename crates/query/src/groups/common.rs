@@ -19,7 +19,7 @@ use resemble_core::{ContentId, ContentKind, Fingerprint, Relation, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 use resemble_relate::AskError;
 use resemble_relate::nominate::evidence::{
-    CHUNK, Counts, Kept, chunk_keys, fingerprint_keys, piece_of,
+    CHUNK, Counts, StoredSketch, chunk_keys, fingerprint_keys, piece_of,
 };
 use resemble_relate::nominate::families::{Families, FamilyNames, NearCopies, are_near_copies};
 use resemble_relate::nominate::frames::{self, SampleHolders};
@@ -28,7 +28,7 @@ use resemble_relate::parallel::{in_a_step, in_parallel, named, on_threads, threa
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
-use super::Room;
+use super::MemoryBudget;
 use super::accounts::Accounts;
 use super::table::Table;
 
@@ -170,7 +170,7 @@ pub(super) fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: (u32, u32),
     accounts: Option<&mut Accounts<'_>>,
-    place: (Room, &Path),
+    place: (MemoryBudget, &Path),
 ) -> Result<CommonPieces, AskError> {
     named("reading the index", || {
         take_pieces(of, limits, accounts, place)
@@ -193,7 +193,7 @@ impl TakenPieces {
         snapshot: &Snapshot,
         table: &Table,
         others: &[ContentId],
-        (room, dir): (Room, &Path),
+        (room, dir): (MemoryBudget, &Path),
     ) -> Result<Self, AskError> {
         let next = AtomicUsize::new(0);
         let threads = threads();
@@ -214,7 +214,7 @@ impl TakenPieces {
                     let Some(row) = snapshot.content(id)? else {
                         continue;
                     };
-                    let kept = Kept::of(snapshot, &row)?;
+                    let kept = StoredSketch::of(snapshot, &row)?;
                     let fingerprints = kept.signature.fingerprints.iter().map(|f| f.0);
                     let is_text = kept.kind == ContentKind::Text;
                     let level = (is_text, kept.signature.level);
@@ -254,7 +254,7 @@ fn take_pieces(
     (table, prover): (&Table, &PairProver<'_>),
     (limit, few): (u32, u32),
     mut accounts: Option<&mut Accounts<'_>>,
-    (room, dir): (Room, &Path),
+    (room, dir): (MemoryBudget, &Path),
 ) -> Result<CommonPieces, AskError> {
     let snapshot = prover.snapshot();
     let others = accounts
@@ -342,7 +342,9 @@ impl NearCopies for TableCopies<'_> {
         let snapshot = self.prover.snapshot();
         snapshot.stop().go_on()?;
         let row = snapshot.content(self.table.id(place))?;
-        let kept = row.map(|row| Kept::of(snapshot, &row)).transpose()?;
+        let kept = row
+            .map(|row| StoredSketch::of(snapshot, &row))
+            .transpose()?;
         Ok(kept.map_or_else(HashSet::new, |kept| kept.pieces()))
     }
 
@@ -362,7 +364,7 @@ fn note_passages(snapshot: &Snapshot, table: &Table, counts: &mut Counts) -> Res
     let known = &*counts;
     let note = |at: usize, noted: &mut Counts| {
         if let Some(row) = snapshot.content(table.id(table.by_id[at]))? {
-            let kept = Kept::of(snapshot, &row)?;
+            let kept = StoredSketch::of(snapshot, &row)?;
             noted.raise(known.passages(&kept.sketch()));
         }
         Ok::<_, AskError>(())

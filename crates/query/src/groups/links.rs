@@ -17,7 +17,7 @@ use resemble_relate::parallel::{in_a_step, named};
 use resemble_relate::renditions::Rendition;
 use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
-use super::Room;
+use super::MemoryBudget;
 use super::table::Table;
 
 /// A link seen from one of its ends. Shares are in millionths.
@@ -308,7 +308,7 @@ impl Links {
         runs: Vec<SortedRun<HalfLink>>,
         of: (u32, &StopFlag),
         join: &mut JoinLinks<'_>,
-        room: Room,
+        room: MemoryBudget,
         dir: &Path,
     ) -> Result<Self, AskError> {
         let take = |done: &(dyn Fn(usize) + Sync)| Self::take(runs, of, join, (room, dir), done);
@@ -319,7 +319,7 @@ impl Links {
         runs: Vec<SortedRun<HalfLink>>,
         (contents, stop): (u32, &StopFlag),
         join: &mut JoinLinks<'_>,
-        (room, dir): (Room, &Path),
+        (room, dir): (MemoryBudget, &Path),
         done: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, AskError> {
         let mut merge = Merge::new(runs, room.part(2), dir)?;

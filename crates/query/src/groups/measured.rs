@@ -12,7 +12,7 @@ use resemble_relate::AskError;
 use resemble_relate::prove::many::KnownMeasures;
 use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, Sorter, put_words, take_words};
 
-use super::Room;
+use super::MemoryBudget;
 
 /// The number of pairs in a block of the scratch file.
 const BLOCK: u64 = 256;
@@ -72,7 +72,7 @@ impl Record for MeasuredRow {
 #[derive(Debug)]
 pub(super) struct MeasuredSorter<'a> {
     rows: Sorter<MeasuredRow>,
-    room: Room,
+    room: MemoryBudget,
     dir: &'a Path,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct MeasuredPairs {
 }
 
 impl<'a> MeasuredSorter<'a> {
-    pub(super) fn new(room: Room, dir: &'a Path) -> Result<Self, AskError> {
+    pub(super) fn new(room: MemoryBudget, dir: &'a Path) -> Result<Self, AskError> {
         let rows = Sorter::new(room.part(6), dir)?;
         Ok(Self { rows, room, dir })
     }
@@ -176,7 +176,7 @@ mod tests {
         ) {
             let dir = tempfile::tempdir().expect("a folder");
             for room in [None, Some(1 << 20)] {
-                let mut sorter = MeasuredSorter::new(Room(room), dir.path()).expect("a sorter");
+                let mut sorter = MeasuredSorter::new(MemoryBudget(room), dir.path()).expect("a sorter");
                 for (&(a, b), &is_swapped) in &pairs {
                     let (of, found) = ((ContentId(a), ContentId(b)), proven(a * b));
                     let pushed = if is_swapped {

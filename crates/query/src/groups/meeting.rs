@@ -12,14 +12,14 @@ use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{estimate, shown_in, shown_whole};
 use resemble_relate::judge::matched::{Match, all_words, match_of_wholes, shown_wholes};
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::{Place, Rendition, is_same_text, renditions, same_words};
 
 use super::Collection;
 use super::links::HalfLink;
-use super::solve::{Ignored, stripped};
+use super::solve::{IgnoredPieces, stripped};
 use super::table::Table;
 
 /// The worst pair of a group is searched among this many members, those furthest from the centre. A
@@ -27,10 +27,10 @@ use super::table::Table;
 pub(super) const MEASURED: usize = 48;
 
 /// A file of a group: its place, and the contents to compare.
-pub(super) type GroupSide<'s> = (u32, &'s [(Rendition, Kept)]);
+pub(super) type GroupSide<'s> = (u32, &'s [(Rendition, StoredSketch)]);
 
 /// Returns the measures of two contents, if they were measured.
-type Measure<'m> = dyn Fn(&Kept, &Kept) -> Result<Option<Measures>, AskError> + 'm;
+type Measure<'m> = dyn Fn(&StoredSketch, &StoredSketch) -> Result<Option<Measures>, AskError> + 'm;
 
 /// The groups of an answer, and the tools to measure them.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl MeetingShares {
 impl Shown<'_> {
     /// Returns the contents by which a place is compared, without the ignored ones: itself and its
     /// representations.
-    pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, Kept)>, AskError> {
+    pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, StoredSketch)>, AskError> {
         let table = &self.collection.table;
         let all = all_of(self.snapshot, table.id(place), self.collection.text)?.into_iter();
         let without_ignored = |content| stripped(&self.collection.counts, content).0;
@@ -100,7 +100,7 @@ impl Shown<'_> {
             }
         }
         let met = self.meeting(a, b, &|a, b| {
-            let row = |kept: &Kept| self.snapshot.content(kept.id);
+            let row = |kept: &StoredSketch| self.snapshot.content(kept.id);
             let (Some(row_a), Some(row_b)) = (row(a)?, row(b)?) else {
                 return Ok(None);
             };
@@ -162,7 +162,7 @@ impl Shown<'_> {
             let is_compared = |other: Rendition| table.is_compared((a, *one), (b, other));
             for (other, in_b) in of_b.iter().filter(|(other, _)| is_compared(*other)) {
                 let estimated = || {
-                    let ignored = Ignored(&self.collection.counts);
+                    let ignored = IgnoredPieces(&self.collection.counts);
                     let (of_a, of_b) = (in_a.sketch(), in_b.sketch());
                     let estimate = estimate((&of_a, in_a.kind), (&of_b, in_b.kind), &ignored);
                     if same_words(in_a.words, in_b.words) {
@@ -254,7 +254,7 @@ fn all_of(
     snapshot: &Snapshot,
     id: ContentId,
     text: bool,
-) -> Result<Vec<(Rendition, Kept)>, AskError> {
+) -> Result<Vec<(Rendition, StoredSketch)>, AskError> {
     let mut contents = vec![(Rendition::Own, id)];
     if text {
         contents.extend(renditions(snapshot, Place::file(id))?);
@@ -262,7 +262,7 @@ fn all_of(
     let mut kept = Vec::new();
     for (rendition, content) in contents {
         if let Some(row) = snapshot.content(content)? {
-            kept.push((rendition, Kept::of(snapshot, &row)?));
+            kept.push((rendition, StoredSketch::of(snapshot, &row)?));
         }
     }
     Ok(kept)

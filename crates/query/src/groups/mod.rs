@@ -82,7 +82,7 @@ use links::{HalfLink, LinkSimilarity, Links};
 use measured::MeasuredPairs;
 use meeting::Shown;
 use resemble_relate::AskError;
-use resemble_relate::given::{GivenError, GivenPairs, reaches};
+use resemble_relate::given::{ExternalError, ExternalPairs, reaches};
 use resemble_relate::nominate::frames::Frames;
 use resemble_relate::parallel::named;
 use resemble_relate::prove::contents::ContentReader;
@@ -90,15 +90,15 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
-use solve::{KnownDrafts, Solved, Solver};
+use solve::{KnownDrafts, SolvedLinks, Solver};
 use table::Table;
 use terms::LinkTerms;
 
 /// The bound of memory.
 #[derive(Clone, Copy, Debug)]
-struct Room(Option<u64>);
+struct MemoryBudget(Option<u64>);
 
-impl Room {
+impl MemoryBudget {
     /// With less than this the scratch files would consist of very many tiny pieces.
     const LEAST: u64 = 1 << 20;
 
@@ -118,15 +118,15 @@ pub enum KnownPairs<'a> {
     /// None.
     None,
     /// The links of the last time, which are stored in this cache.
-    Kept(&'a dyn FindingsCache),
+    Cached(&'a dyn FindingsCache),
     /// Only pairs that another program has found are checked: docs/scale.md.
-    Given(&'a dyn GivenPairs),
+    Given(&'a dyn ExternalPairs),
 }
 
 impl<'a> KnownPairs<'a> {
     const fn findings(self) -> Option<&'a dyn FindingsCache> {
         match self {
-            Self::Kept(findings) => Some(findings),
+            Self::Cached(findings) => Some(findings),
             Self::None | Self::Given(_) => None,
         }
     }
@@ -160,7 +160,7 @@ struct Collection {
     renditions: RenditionOwners,
     /// Measures made elsewhere.
     measured: Option<MeasuredPairs>,
-    room: Room,
+    room: MemoryBudget,
     stop: StopFlag,
 }
 
@@ -179,7 +179,7 @@ impl Collection {
             RenditionOwners::default()
         };
         let table = Table::of(snapshot, &scoped, &renditions)?;
-        let room = Room::of(request.memory);
+        let room = MemoryBudget::of(request.memory);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),
             Degree::Half => table.len() / 2,
@@ -199,13 +199,13 @@ impl Collection {
         let mut accounts = match known {
             KnownPairs::Given(given) if !reaches(request.min.score()) => {
                 tracing::debug!(?given, "not made for so low a score");
-                return Err(AskError::Given(GivenError::TooLittle));
+                return Err(AskError::Given(ExternalError::TooLittle));
             }
             KnownPairs::Given(given) => {
                 let files = (snapshot, &scoped, &table);
                 Some(Accounts::of(given, files, limit, (room, dir))?)
             }
-            KnownPairs::None | KnownPairs::Kept(_) => None,
+            KnownPairs::None | KnownPairs::Cached(_) => None,
         };
         let measured = accounts.as_ref().map(Accounts::measured).transpose()?;
         let terms = LinkTerms::of(request);
@@ -240,7 +240,7 @@ impl Collection {
             dir,
         };
         let solved = match about {
-            About::Nothing => Solved::default(),
+            About::Nothing => SolvedLinks::default(),
             About::Content(place) => {
                 solver.solve(&common.sets, Some(common.sets[place as usize]))?
             }

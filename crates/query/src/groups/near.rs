@@ -18,7 +18,7 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use super::Room;
+use super::MemoryBudget;
 use super::common::common_pieces;
 use super::held::JoinedLinks;
 use super::links::{HalfLink, Links};
@@ -78,7 +78,7 @@ pub(crate) fn near_links(
     let table = Table::of(snapshot, scoped, &renditions)?;
     let (memory, dir) = near.memory.unzip();
     // Without a bound nothing is written.
-    let (room, dir) = (Room::of(memory), dir.unwrap_or(Path::new("/")));
+    let (room, dir) = (MemoryBudget::of(memory), dir.unwrap_or(Path::new("/")));
     let limit = snapshot.boilerplate_limit();
     let reader = ContentReader {
         snapshot,

@@ -5,16 +5,16 @@ use std::path::Path;
 use resemble_relate::AskError;
 use resemble_relate::sort::{Merge, Record, RunWriter, SortedRun, put_words, take_words};
 
-use super::Room;
+use super::MemoryBudget;
 
 /// A pair, the lesser place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MetPair {
+pub(super) struct CandidatePair {
     pub(super) a: u32,
     pub(super) b: u32,
 }
 
-impl Record for MetPair {
+impl Record for CandidatePair {
     const BYTES: usize = 8;
 
     fn put(&self, out: &mut [u8]) {
@@ -42,9 +42,9 @@ pub(super) struct PairLists {
 impl PairLists {
     /// Returns the lists of the pairs of this many contents.
     pub(super) fn of(
-        runs: Vec<SortedRun<MetPair>>,
+        runs: Vec<SortedRun<CandidatePair>>,
         contents: u32,
-        room: Room,
+        room: MemoryBudget,
         dir: &Path,
     ) -> Result<Self, AskError> {
         let mut merge = Merge::new(runs, room.part(6), dir)?;
@@ -103,10 +103,10 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let mut sorter = Sorter::new(room, dir.path()).expect("a sorter");
         for &(a, b) in pairs {
-            sorter.push(MetPair { a, b }).expect("pushed");
+            sorter.push(CandidatePair { a, b }).expect("pushed");
         }
         let runs = sorter.finish().expect("runs");
-        PairLists::of(runs, 60, Room(room), dir.path()).expect("lists")
+        PairLists::of(runs, 60, MemoryBudget(room), dir.path()).expect("lists")
     }
 
     proptest! {

@@ -11,7 +11,7 @@ use resemble_core::{ByteLen, ContentId, ContentKind, WordsDigest};
 use resemble_index::packed;
 use resemble_index::varint::{self, Reader};
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::sort::scratch::{Extent, Scratch};
 
 /// The contents of all sub-problems, on disk.
@@ -44,7 +44,12 @@ impl Partition {
     }
 
     /// Adds a content to a sub-problem.
-    pub(super) fn push(&mut self, part: usize, place: u32, kept: &Kept) -> Result<(), AskError> {
+    pub(super) fn push(
+        &mut self,
+        part: usize,
+        place: u32,
+        kept: &StoredSketch,
+    ) -> Result<(), AskError> {
         let mut record = Vec::new();
         encode(place, kept, &mut record);
         let part = &mut self.parts[part];
@@ -98,7 +103,7 @@ pub(super) struct Contents<'p> {
 
 impl Contents<'_> {
     /// Returns the next content and its place; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<(u32, Kept)>, AskError> {
+    pub(super) fn next(&mut self) -> Result<Option<(u32, StoredSketch)>, AskError> {
         if self.at == self.piece.len() {
             let Some((extent, rest)) = self.extents.split_first() else {
                 return Ok(None);
@@ -119,7 +124,7 @@ impl Contents<'_> {
     }
 }
 
-fn encode(place: u32, kept: &Kept, out: &mut Vec<u8>) {
+fn encode(place: u32, kept: &StoredSketch, out: &mut Vec<u8>) {
     varint::put(out, u64::from(place));
     varint::put(out, u64::from(kept.id.0));
     varint::put(out, kept.whole.0);
@@ -131,7 +136,7 @@ fn encode(place: u32, kept: &Kept, out: &mut Vec<u8>) {
     packed::pack(&kept.chunks, &kept.signature, out);
 }
 
-fn decode(record: &[u8]) -> Option<(u32, Kept)> {
+fn decode(record: &[u8]) -> Option<(u32, StoredSketch)> {
     let mut reader = Reader(record);
     let place = reader.u32()?;
     let id = ContentId(reader.u32()?);
@@ -143,7 +148,7 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
     };
     let kind = ContentKind::of_number(kind >> 1)?;
     let (chunks, signature) = packed::unpack(reader.0)?;
-    let kept = Kept {
+    let kept = StoredSketch {
         id,
         whole,
         size,
@@ -162,14 +167,14 @@ mod tests {
 
     use super::*;
 
-    fn content(n: u32) -> Kept {
+    fn content(n: u32) -> StoredSketch {
         let run = |i: u32| ChunkRun {
             hash: ChunkHash([(n + i) as u8; 16]),
             len: 460 + i,
             count: u64::from(1 + i % 3),
             constant: i.is_multiple_of(5),
         };
-        Kept {
+        StoredSketch {
             id: ContentId(7 * n),
             whole: ByteLen(u64::from(n) << 20),
             size: ByteLen(u64::from(n)),

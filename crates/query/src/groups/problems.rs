@@ -9,10 +9,10 @@ use std::path::Path;
 use resemble_core::cluster::first_fit_decreasing;
 use resemble_index::Snapshot;
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::parallel::ordered;
 
-use super::Room;
+use super::MemoryBudget;
 use super::partition::Partition;
 use super::table::Table;
 
@@ -81,7 +81,7 @@ impl ContentSource {
     pub(super) fn of(
         problems: &Problems,
         (snapshot, table): (&Snapshot, &Table),
-        (room, dir): (Room, &Path),
+        (room, dir): (MemoryBudget, &Path),
     ) -> Result<Self, AskError> {
         let bins = problems.weights.len();
         let of = |place: u32| {
@@ -102,7 +102,7 @@ impl ContentSource {
             if let Some(bin) = of(place)
                 && let Some(row) = snapshot.content(table.id(place))?
             {
-                partition.push(bin, place, &Kept::of(snapshot, &row)?)?;
+                partition.push(bin, place, &StoredSketch::of(snapshot, &row)?)?;
             }
         }
         partition.finish()?;
@@ -114,7 +114,7 @@ impl ContentSource {
         &self,
         problem: usize,
         (snapshot, table): (&Snapshot, &Table),
-    ) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
+    ) -> Result<(Vec<u32>, Vec<StoredSketch>), AskError> {
         match self {
             Self::Index(places) => {
                 let places = &places[problem];
@@ -126,7 +126,7 @@ impl ContentSource {
                         let mut all = Vec::new();
                         for &place in &rest[..rest.len().min(BATCH)] {
                             if let Some(row) = snapshot.content(table.id(place))? {
-                                all.push((place, Kept::of(snapshot, &row)?));
+                                all.push((place, StoredSketch::of(snapshot, &row)?));
                             }
                         }
                         Ok::<_, AskError>(all)

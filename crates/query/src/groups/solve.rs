@@ -28,7 +28,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::estimate::estimate_in;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::nominate::block::{Common, PostingBlock, Tally};
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::families::Families;
 use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::nominate::kinship::Kinships;
@@ -37,7 +37,7 @@ use resemble_relate::prove::many::PairProver;
 use resemble_relate::renditions::{Rendition, is_same_text};
 use resemble_relate::sort::{Record, SortedRun, Sorter};
 
-use super::Room;
+use super::MemoryBudget;
 use super::common::CommonSamples;
 use super::links::{By, HalfLink};
 use super::pair_lists::PairLists;
@@ -45,7 +45,7 @@ use super::problems::{ContentSource, Problems};
 use super::table::Table;
 use super::terms::{LinkTerms, PairFound};
 use drafts::LinkDraft;
-use kin::MetBy;
+use kin::MatchContext;
 
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;
@@ -53,9 +53,9 @@ pub(super) use needed::NeededLinks;
 /// Boilerplate for contents whose ignored fingerprints are already removed. Checking each of them
 /// again would cost as much as the estimate itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ignored<'c>(pub(super) &'c Counts);
+pub(super) struct IgnoredPieces<'c>(pub(super) &'c Counts);
 
-impl Boilerplate for Ignored<'_> {
+impl Boilerplate for IgnoredPieces<'_> {
     fn chunk(&self, key: u64) -> bool {
         Boilerplate::chunk(self.0, key)
     }
@@ -85,13 +85,13 @@ pub(super) struct Solver<'a> {
     pub(super) needed: Option<NeededLinks<'a>>,
     /// The bytes to read: see [`resemble_relate::prove::cost::MOST_WORK`].
     pub(super) work: u64,
-    pub(super) room: Room,
+    pub(super) room: MemoryBudget,
     pub(super) dir: &'a Path,
 }
 
 /// The links, and statistics of the search.
 #[derive(Debug, Default)]
-pub(super) struct Solved {
+pub(super) struct SolvedLinks {
     pub(super) runs: Vec<SortedRun<HalfLink>>,
     pub(super) notes: Vec<String>,
 }
@@ -106,8 +106,8 @@ const USUAL_BLOCK: u64 = 96 << 20;
 impl Solver<'_> {
     /// Finds all links. `sets` has the least place of its set for each place. `only` restricts the
     /// links to one set.
-    pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<Solved, AskError> {
-        let (mut solved, links) = (Solved::default(), Sinks::default());
+    pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<SolvedLinks, AskError> {
+        let (mut solved, links) = (SolvedLinks::default(), Sinks::default());
         let known = self.known.as_ref();
         if let Some(drafts) = known.and_then(KnownDrafts::get) {
             tracing::debug!(drafts = drafts.len(), "drafted before");
@@ -188,7 +188,9 @@ impl Solver<'_> {
         let families: Vec<&[(u32, u32)]> = members.chunk_by(|a, b| a.1 == b.1).collect();
         let kept = |place| {
             let row = self.snapshot.content(self.table.id(place))?;
-            let kept = row.map(|row| Kept::of(self.snapshot, &row)).transpose()?;
+            let kept = row
+                .map(|row| StoredSketch::of(self.snapshot, &row))
+                .transpose()?;
             Ok::<_, AskError>(kept.map(|kept| stripped(self.counts, kept)))
         };
         let compare = |at: usize, sink: &mut Option<Sorter<LinkDraft>>| {
@@ -204,7 +206,12 @@ impl Solver<'_> {
                 };
                 let common = Common::of(&pieces, &member);
                 let pair = ((&leader, &of_leader[..]), (&member, &of_member[..]));
-                self.pair((sinks, sink), (of, place), pair, (common, MetBy::Family))?;
+                self.pair(
+                    (sinks, sink),
+                    (of, place),
+                    pair,
+                    (common, MatchContext::Family),
+                )?;
             }
             Ok::<_, AskError>(())
         };
@@ -218,7 +225,7 @@ impl Solver<'_> {
         &self,
         source: &ContentSource,
         problem: usize,
-    ) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
+    ) -> Result<(Vec<u32>, Vec<StoredSketch>), AskError> {
         let (places, kept) = source.all(problem, (self.snapshot, self.table))?;
         let kept = places.iter().zip(kept);
         let kept = kept.map(|(&place, kept)| self.content(place, kept));
@@ -227,8 +234,8 @@ impl Solver<'_> {
     }
 
     /// Returns a content of a problem. Pieces of a family's leader nominate none of its members.
-    fn content(&self, place: u32, kept: Kept) -> Kept {
-        Kept {
+    fn content(&self, place: u32, kept: StoredSketch) -> StoredSketch {
+        StoredSketch {
             of_leader: self.families.of_leader(place),
             ..kept
         }
@@ -323,7 +330,7 @@ impl Solver<'_> {
     }
 
     /// Returns a block. `is_part`: it lacks some contents of its problem.
-    fn block_of(&self, kept: Vec<Kept>, is_part: bool) -> ProblemBlock {
+    fn block_of(&self, kept: Vec<StoredSketch>, is_part: bool) -> ProblemBlock {
         let mut ignored = Vec::with_capacity(kept.len());
         let mut usable = Vec::with_capacity(kept.len());
         for content in kept {
@@ -352,7 +359,9 @@ impl Solver<'_> {
             let places = (places[a], places[b]);
             let pair = (block.at(a), block.at(b));
             let known = block.kinships.as_ref();
-            let met = known.map_or(MetBy::Part, |known| MetBy::Whole(known, (a, b)));
+            let met = known.map_or(MatchContext::Part, |known| {
+                MatchContext::Whole(known, (a, b))
+            });
             self.pair((sinks, sink), places, pair, (common, met))
         };
         let used = match self.given {
@@ -372,7 +381,7 @@ impl Solver<'_> {
         (sinks, sink): (&Sinks<LinkDraft>, &mut Option<Sorter<LinkDraft>>),
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
-        (common, met): (Common, MetBy<'_>),
+        (common, met): (Common, MatchContext<'_>),
     ) -> Result<(), AskError> {
         if !(common.is_candidate() || is_header(a) && is_header(b)) {
             return Ok(());
@@ -419,10 +428,10 @@ impl Solver<'_> {
     pub(super) fn frame(
         &self,
         places: (u32, u32),
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
     ) -> Result<Frame, AskError> {
         let (frames, samples) = self.frames;
-        let may_have = |place: u32, kept: &Kept| {
+        let may_have = |place: u32, kept: &StoredSketch| {
             Frame::is_possible(samples.of(place), kept.signature.fingerprints.len())
         };
         if may_have(places.0, a) && may_have(places.1, b) {
@@ -434,8 +443,13 @@ impl Solver<'_> {
 
     /// Returns the average worth of a common sample of two contents. In a part of a problem, not
     /// all contents with a sample are known.
-    fn weight(&self, (a, b): (&Kept, &Kept), common: Common, met: MetBy<'_>) -> f64 {
-        if matches!(met, MetBy::Whole(..)) {
+    fn weight(
+        &self,
+        (a, b): (&StoredSketch, &StoredSketch),
+        common: Common,
+        met: MatchContext<'_>,
+    ) -> f64 {
+        if matches!(met, MatchContext::Whole(..)) {
             f64::from(common.rare) / f64::from(common.fingerprints.max(1))
         } else {
             let rarity = self.counts.rarity(&a.sketch(), &b.sketch());
@@ -443,9 +457,9 @@ impl Solver<'_> {
         }
     }
 
-    fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
+    fn estimate(&self, (a, b): (&StoredSketch, &StoredSketch)) -> Measures {
         let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
-        estimate_in(self.terms.unit, of_a, of_b, &Ignored(self.counts))
+        estimate_in(self.terms.unit, of_a, of_b, &IgnoredPieces(self.counts))
     }
 
     /// Returns the rarity of everything that a pair shares, including ignored content, which a
@@ -525,7 +539,7 @@ impl Solver<'_> {
                     let (content, ignored) = stripped(self.counts, content);
                     block.postings.against(&content, &mut tally, |a, common| {
                         let pair = (block.at(a), (&content, &ignored[..]));
-                        let common = (common, MetBy::Part);
+                        let common = (common, MatchContext::Part);
                         self.pair((sinks, &mut sink), (places[a], place), pair, common)
                     })?;
                 }
@@ -543,7 +557,10 @@ const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
 }
 
 /// Splits a content into itself without its ignored fingerprints, and these.
-pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprint>) {
+pub(super) fn stripped(
+    counts: &Counts,
+    mut kept: StoredSketch,
+) -> (StoredSketch, Vec<Fingerprint>) {
     let is_ignored = |f: &mut Fingerprint| Boilerplate::fingerprint(counts, *f);
     let ignored = kept.signature.fingerprints.extract_if(.., is_ignored);
     let ignored = ignored.collect();
@@ -551,7 +568,7 @@ pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> (Kept, Vec<Fingerprin
 }
 
 /// A content without its ignored fingerprints, and these.
-pub(super) type BlockContent<'b> = (&'b Kept, &'b [Fingerprint]);
+pub(super) type BlockContent<'b> = (&'b StoredSketch, &'b [Fingerprint]);
 
 /// Contents that are compared with each other.
 struct ProblemBlock {

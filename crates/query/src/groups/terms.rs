@@ -17,7 +17,7 @@ use resemble_proto::number::Fraction;
 use resemble_relate::judge::estimate::{enough_shared, interval_at};
 use resemble_relate::judge::matched::match_of_wholes;
 use resemble_relate::nominate::block::Common;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 
 use super::links::{By, HalfLink};
 use super::table::Table;
@@ -81,7 +81,7 @@ impl LinkTerms {
 
     /// Returns whether this much common content could make a link: thousands share a phrase, few a
     /// file.
-    pub(super) fn could_be(&self, (a, b): (&Kept, &Kept), common: Common) -> bool {
+    pub(super) fn could_be(&self, (a, b): (&StoredSketch, &StoredSketch), common: Common) -> bool {
         if too_small(a.size) || too_small(b.size) {
             return false;
         }
@@ -99,7 +99,7 @@ impl LinkTerms {
     /// discount share only a licence.
     pub(super) fn is_worth_an_estimate(
         &self,
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
         common: Common,
         weight: f64,
     ) -> bool {
@@ -127,12 +127,12 @@ impl LinkTerms {
     /// Returns whether the true shares of an estimated pair may make a link.
     pub(super) fn may_link(
         &self,
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
         measures: &Measures,
         rarity: Option<Rarity>,
     ) -> bool {
         let level = a.signature.level.max(b.signature.level);
-        let most = |share: Option<Score>, of: &Kept| {
+        let most = |share: Option<Score>, of: &StoredSketch| {
             let interval = interval_at(share, &of.sketch(), level);
             interval.map_or(Score::ONE, |(_, most)| most)
         };
@@ -221,9 +221,9 @@ impl LinkTerms {
 }
 
 /// Counts the samples of both at a level at which both are complete.
-fn usable((a, b): (&Kept, &Kept)) -> (usize, usize) {
+fn usable((a, b): (&StoredSketch, &StoredSketch)) -> (usize, usize) {
     let level = a.signature.level.max(b.signature.level);
-    let usable = |kept: &Kept| {
+    let usable = |kept: &StoredSketch| {
         if kept.signature.level == level {
             kept.signature.fingerprints.len()
         } else {

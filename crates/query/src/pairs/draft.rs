@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use resemble_core::{ContentId, Measures, Relation, Score, rank};
-use resemble_proto::message::{Discount, FiguresTold, FileDates, Newer, PairOrder, PairRow};
+use resemble_proto::message::{Discount, FileDates, Newer, PairFigures, PairOrder, PairRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::judge::matched::Match;
@@ -146,7 +146,7 @@ impl PairDraft<'_> {
             path.clone()
         };
         let measures = self.seen(self.matched.measures);
-        let told = FiguresTold {
+        let told = PairFigures {
             relation: self.matched.relation,
             unit: self.matched.unit.into(),
             estimate: self.matched.is_estimate,

@@ -7,7 +7,7 @@ use resemble_proto::message::{Layer, PairRelation, PairScore, PairsRequest};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
 use resemble_relate::judge::matched::{Match, of_part};
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::archives::Archives;
 use resemble_relate::renditions::Rendition;
@@ -15,7 +15,7 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 use resemble_scan::parts::PartReader;
 
-use super::Met;
+use super::PairMatch;
 use super::draft::{PairDraft, row};
 use crate::copies::named_alike;
 use crate::siblings::{SiblingPairs, SiblingTerms, Siblings};
@@ -113,14 +113,14 @@ impl<'a> Question<'a> {
     }
 
     /// Returns whether two contents represent two files that are compared by them.
-    pub(super) fn meet(&self, (a, b): (&Kept, &Kept)) -> bool {
+    pub(super) fn meet(&self, (a, b): (&StoredSketch, &StoredSketch)) -> bool {
         self.meetings((a, b)).next().is_some()
     }
 
     /// Returns the pairs of files that two contents represent and that are compared by them.
     pub(super) fn meetings(
         &self,
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
     ) -> impl Iterator<Item = ((ContentId, Rendition), (ContentId, Rendition))> {
         let kinds = (a.kind, b.kind);
         let (a, b) = (a.id, b.id);
@@ -134,7 +134,7 @@ impl<'a> Question<'a> {
     }
 
     /// Returns the estimate from the samples of two contents.
-    pub(super) fn estimate(&self, (a, b): (&Kept, &Kept)) -> Measures {
+    pub(super) fn estimate(&self, (a, b): (&StoredSketch, &StoredSketch)) -> Measures {
         let asked = self.request.unit.into();
         let (one, other) = (a.sketch(), b.sketch());
         estimate_in(asked, (&one, a.kind), (&other, b.kind), self.counts)
@@ -189,18 +189,18 @@ impl<'a> Question<'a> {
     /// Measures archives and mails by their members. Returns the pairs that are shown.
     pub(super) fn by_members(
         &self,
-        mut matched: Vec<Met>,
+        mut matched: Vec<PairMatch>,
         part_reader: Option<&dyn PartReader>,
-    ) -> Result<Vec<Met>, ReadError> {
+    ) -> Result<Vec<PairMatch>, ReadError> {
         let files = (self.snapshot, self.scoped);
         let mut archives = part_reader.map(|reader| Archives::of(files, self.renditions, reader));
-        let is_measured = |(owners, matched): &&mut Met| {
+        let is_measured = |(owners, matched): &&mut PairMatch| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
             // Two archives with equal members have the same text.
             let is_known = holds == (true, true) && matched.relation == Some(Relation::SameText);
             owners.0 != owners.1 && holds != (false, false) && !is_known
         };
-        let mut measured: Vec<&mut Met> = matched.iter_mut().filter(is_measured).collect();
+        let mut measured: Vec<&mut PairMatch> = matched.iter_mut().filter(is_measured).collect();
         // Each archive is read once for all its partners.
         measured.sort_unstable_by_key(|met| met.0);
         for (owners, matched) in measured {

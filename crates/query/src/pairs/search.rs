@@ -11,7 +11,7 @@ use resemble_proto::message::{Layer, PairScore};
 use resemble_relate::AskError;
 use resemble_relate::nominate::Common;
 use resemble_relate::nominate::block::PostingBlock;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::nominate::kinship::{Kinships, WindowCounts};
 use resemble_relate::parallel::threads;
 use resemble_relate::prove::many::DraftPair;
@@ -66,7 +66,7 @@ impl PairSearch<'_> {
         })
     }
 
-    fn pair(&self, a: usize, b: usize) -> (&Kept, &Kept) {
+    fn pair(&self, a: usize, b: usize) -> (&StoredSketch, &StoredSketch) {
         (&self.block.kept[a], &self.block.kept[b])
     }
 

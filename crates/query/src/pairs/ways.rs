@@ -5,10 +5,10 @@ use resemble_core::similarity::{Estimated, Unit};
 use resemble_core::{ContentId, ContentKind};
 use resemble_proto::message::MeasureUnit;
 use resemble_relate::judge::matched::{Match, shown_wholes};
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::renditions::Rendition;
 
-use super::{Met, Question};
+use super::{PairMatch, Question};
 
 /// The contents of two files, the lesser first, and one way in which these meet.
 pub(super) type Pair = ((ContentId, ContentId), Way);
@@ -35,8 +35,8 @@ impl Way {
 impl Question<'_> {
     /// Returns whether two contents are files' own bytes and neither is a text. Such pairs share
     /// windows.
-    pub(super) fn are_judged_by_windows(&self, pair: (&Kept, &Kept)) -> bool {
-        let is_text = |content: &Kept| content.kind == ContentKind::Text;
+    pub(super) fn are_judged_by_windows(&self, pair: (&StoredSketch, &StoredSketch)) -> bool {
+        let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
         let of_files = |(one, other): ((ContentId, Rendition), (ContentId, Rendition))| {
             one.1 == Rendition::Own && other.1 == Rendition::Own
         };
@@ -45,7 +45,7 @@ impl Question<'_> {
 
     /// Returns the best way for each pair of files, unordered. There may be very many pairs, so
     /// they are not moved or copied.
-    pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<Met> {
+    pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<PairMatch> {
         let places = (0u32..).zip(&matched);
         let mut by_owners: Vec<_> = places.map(|(at, &(owners, _))| (owners, at)).collect();
         by_owners.sort_unstable();

@@ -9,7 +9,7 @@ use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_proto::message::{Layer, PairScore};
 use resemble_relate::judge::estimate::shown_in;
 use resemble_relate::judge::matched::{Match, all_words};
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::prove::exact::judged;
 use resemble_relate::prove::many::{DraftPair, MeasuredPair};
 use resemble_relate::renditions::{Rendition, is_same_text, layer, same_words};
@@ -32,7 +32,7 @@ impl WorkerPairs {
     pub(super) fn texts(
         &mut self,
         question: &Question<'_>,
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
         (proof, layer): (&Proof, Layer),
         rarity: Option<Rarity>,
     ) {
@@ -57,7 +57,7 @@ impl WorkerPairs {
     pub(super) fn others(
         &mut self,
         question: &Question<'_>,
-        (a, b): (&Kept, &Kept),
+        (a, b): (&StoredSketch, &StoredSketch),
         measured: MeasuredPair,
         kinship: Option<Score>,
     ) {
@@ -109,7 +109,12 @@ impl WorkerPairs {
     }
 
     /// Records the match of two contents for all files that they represent.
-    fn meet(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), found: &Match) {
+    fn meet(
+        &mut self,
+        question: &Question<'_>,
+        (a, b): (&StoredSketch, &StoredSketch),
+        found: &Match,
+    ) {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
@@ -153,7 +158,7 @@ impl WorkerPairs {
     }
 
     /// Records the pairs of files that one content represents.
-    pub(super) fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
+    pub(super) fn same_content(&mut self, question: &Question<'_>, content: &StoredSketch) {
         let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
         let sizes = (content.whole, content.whole);

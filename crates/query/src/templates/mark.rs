@@ -9,7 +9,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{GroupsRequest, MarkRequest, TemplateRow};
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::prove::read::{LARGEST_READ, bytes_if};
 use resemble_scan::parts::PartReader;
 
@@ -97,7 +97,7 @@ fn members(
 
 /// A content that a template is made from.
 struct MarkedContent<'f> {
-    kept: Kept,
+    kept: StoredSketch,
     digest: ContentDigest,
     /// A file with the content.
     path: &'f Path,
@@ -128,7 +128,7 @@ fn marked<'f>(
     for (content, path) in contents {
         if let Some(row) = snapshot.content(content)? {
             marked.push(MarkedContent {
-                kept: Kept::of(snapshot, &row)?,
+                kept: StoredSketch::of(snapshot, &row)?,
                 digest: row.digest,
                 path,
             });

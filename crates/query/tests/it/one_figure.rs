@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use resemble_core::{Params, Relation};
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, Comparison, DirsRequest, FiguresTold, FindOptions,
-    GroupsRequest, MeasureUnit, PairsRequest, Scope, SoftErrorKind, Whole,
+    CompareOptions, CompareRequest, Comparison, DirsRequest, FindOptions, GroupsRequest,
+    MeasureUnit, PairFigures, PairsRequest, Scope, SoftErrorKind, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -284,7 +284,7 @@ fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
 }
 
 /// Returns the statement of `compare` about two files.
-fn told_by_compare(shares: [Fraction; 2], shared: u64, told: FiguresTold) -> Said {
+fn told_by_compare(shares: [Fraction; 2], shared: u64, told: PairFigures) -> Said {
     assert!(!told.estimate);
     Said {
         told: Some((told.relation, told.unit)),
@@ -587,7 +587,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     // The invented documents report their skipped parts.
     let mut kinds = answer.errors.iter().map(|error| error.kind);
     assert!(kinds.all(|kind| kind == SoftErrorKind::Unread));
-    let mut found: BTreeMap<(String, String), FiguresTold> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String), PairFigures> = BTreeMap::new();
     let check = |a: &PathText, b: &PathText, said: Said| {
         let sides = [("a", a), ("b", b)].map(|(side, path)| scene.path(side).join(path.as_path()));
         let known = why(&scene, &sides[0], &sides[1]);

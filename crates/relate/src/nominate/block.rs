@@ -26,13 +26,13 @@ pub use crate::nominate::common::{Common, PieceWorth};
 
 use crate::nominate::evidence::Counts;
 use crate::nominate::families::{Families, NEIGHBOURS};
-use crate::nominate::kept::{CHUNK, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::kept::{CHUNK, StoredSketch, chunk_keys, fingerprint_keys};
 use crate::nominate::levels::SignatureLevels;
 use crate::parallel::{in_a_step, on_threads};
 
 impl Common {
     /// Counts the pieces of another content that are in `pieces`, without weights.
-    pub fn of(pieces: &HashSet<u64>, other: &Kept) -> Self {
+    pub fn of(pieces: &HashSet<u64>, other: &StoredSketch) -> Self {
         let count = |keys: Vec<u64>, kind: u64| {
             let common = keys.iter().filter(|&&key| pieces.contains(&(key | kind)));
             common.count() as u32
@@ -45,7 +45,7 @@ impl Common {
     }
 
     /// Counts the nominating pieces that two contents share, without weights.
-    pub fn of_both(a: &Kept, b: &Kept, counts: &Counts) -> Self {
+    pub fn of_both(a: &StoredSketch, b: &StoredSketch, counts: &Counts) -> Self {
         let count = |kind| {
             let of_b = nominating_pieces(kind, b, counts);
             let mut common = nominating_pieces(kind, a, counts);
@@ -64,7 +64,7 @@ impl Common {
 #[derive(Debug)]
 pub struct PostingBlock {
     /// The contents, addressed by their places.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<StoredSketch>,
     fingerprints: Lists,
     chunks: Lists,
     stop: StopFlag,
@@ -74,7 +74,7 @@ impl PostingBlock {
     /// Builds a block of all contents in question. Pieces of more than `limit` otherwise different
     /// contents get no list. When `stop` is set, the search for candidates ends early.
     pub fn counting(
-        kept: Vec<Kept>,
+        kept: Vec<StoredSketch>,
         families: &Families,
         limit: u32,
         stop: &StopFlag,
@@ -82,8 +82,8 @@ impl PostingBlock {
         let mut counts = Counts::new(limit);
         let samples = own_fingerprints;
         let limits = (limit as usize, limit);
-        let is_text = |content: &Kept| content.kind == ContentKind::Text;
-        let level = |content: &Kept| (is_text(content), content.signature.level);
+        let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
+        let level = |content: &StoredSketch| (is_text(content), content.signature.level);
         let levels = SignatureLevels::of(families, (0u32..).zip(kept.iter().map(level)));
         let mut scratch = Vec::new();
         let fingerprints = Lists::new(&kept, limits, samples, |key, places| {
@@ -97,7 +97,8 @@ impl PostingBlock {
             counts.note_passages(&content.sketch());
         }
         let mut of_chunks = Counts::new(limit);
-        let chunks = |content: &Kept| usable(own_chunks(content), PostingKind::Chunk, &counts);
+        let chunks =
+            |content: &StoredSketch| usable(own_chunks(content), PostingKind::Chunk, &counts);
         let chunks = Lists::new(&kept, limits, chunks, |key, places| {
             let contents = families.count(places, &mut scratch);
             of_chunks.note(PostingKind::Chunk, key, contents);
@@ -115,10 +116,10 @@ impl PostingBlock {
 
     /// Builds a block of some of the contents in question; `counts` has the common pieces. When
     /// `stop` is set, the search for candidates ends early.
-    pub fn of(kept: Vec<Kept>, counts: &Counts, stop: &StopFlag) -> Self {
+    pub fn of(kept: Vec<StoredSketch>, counts: &Counts, stop: &StopFlag) -> Self {
         let limits = (usize::MAX, counts.limit());
         let of_kind = |kind| {
-            let keys = |content: &Kept| nominating_pieces(kind, content, counts);
+            let keys = |content: &StoredSketch| nominating_pieces(kind, content, counts);
             Lists::new(&kept, limits, keys, |_, places| places.len())
         };
         let fingerprints = of_kind(PostingKind::Fingerprint);
@@ -227,7 +228,7 @@ impl PostingBlock {
     /// block, unordered.
     pub fn against<E>(
         &self,
-        other: &Kept,
+        other: &StoredSketch,
         tally: &mut Tally,
         found: impl FnMut(usize, Common) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -247,7 +248,7 @@ impl PostingBlock {
 }
 
 /// Returns the pieces of a content that nominate others, ascending.
-pub fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> Vec<u64> {
+pub fn nominating_pieces(kind: PostingKind, content: &StoredSketch, counts: &Counts) -> Vec<u64> {
     let keys = match kind {
         PostingKind::Fingerprint => own_fingerprints(content),
         PostingKind::Chunk => own_chunks(content),
@@ -256,7 +257,7 @@ pub fn nominating_pieces(kind: PostingKind, content: &Kept, counts: &Counts) -> 
 }
 
 /// Returns the fingerprints that nominate others; those of a member's leader do not.
-fn own_fingerprints(content: &Kept) -> Vec<u64> {
+fn own_fingerprints(content: &StoredSketch) -> Vec<u64> {
     let mut keys = fingerprint_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
         keys.retain(|key| !of_leader.contains(key));
@@ -265,7 +266,7 @@ fn own_fingerprints(content: &Kept) -> Vec<u64> {
 }
 
 /// Returns the chunks that nominate others, like [`own_fingerprints`].
-fn own_chunks(content: &Kept) -> Vec<u64> {
+fn own_chunks(content: &StoredSketch) -> Vec<u64> {
     let mut keys = chunk_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
         keys.retain(|key| !of_leader.contains(&(key | CHUNK)));
@@ -308,9 +309,9 @@ impl Lists {
     /// different contents there. Keys of more than `limit` have no list. `cutoff` is the limit of
     /// the keys' weights.
     fn new(
-        kept: &[Kept],
+        kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),
-        keys: impl Fn(&Kept) -> Vec<u64>,
+        keys: impl Fn(&StoredSketch) -> Vec<u64>,
         mut count: impl FnMut(u64, &[u32]) -> usize,
     ) -> Self {
         let mut postings: Vec<(u64, u32)> = Vec::new();
@@ -437,7 +438,7 @@ mod tests {
     /// Only the block checks the stop flag in this phase, since reading has ended.
     #[test]
     fn looking_for_pairs_ends_in_the_middle() {
-        let alike = |id| Kept {
+        let alike = |id| StoredSketch {
             id: ContentId(id),
             whole: ByteLen(1000),
             size: ByteLen(1000),
@@ -450,7 +451,7 @@ mod tests {
             words: None,
             of_leader: None,
         };
-        let all: Vec<Kept> = (0..100).map(alike).collect();
+        let all: Vec<StoredSketch> = (0..100).map(alike).collect();
         let pairs = |stop: &StopFlag, stops: bool| {
             let (block, _) = PostingBlock::counting(all.clone(), &Families::default(), 1000, stop);
             let found = AtomicUsize::new(0);

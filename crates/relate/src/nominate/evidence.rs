@@ -17,7 +17,7 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
-pub use crate::nominate::kept::{CHUNK, Kept, chunk_keys, fingerprint_keys, piece_of};
+pub use crate::nominate::kept::{CHUNK, StoredSketch, chunk_keys, fingerprint_keys, piece_of};
 
 use crate::nominate::common::Common;
 use crate::nominate::copies::{SubjectCopies, near_copies};
@@ -313,7 +313,7 @@ pub struct FoundBy<'a> {
 
 /// Selects what is recorded of the nominees in addition to the number of common pieces.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct NominationOptions {
     /// Also nominate contents that share only a passage, by the samples of at least this level.
     pub passages_at: Option<u8>,
     /// Collects how rare the common windows and chunks are; set if the subject is not a text.
@@ -336,7 +336,7 @@ pub fn nominate(
     snapshot: &Snapshot,
     FoundBy { sketch, besides }: FoundBy<'_>,
     scoped: Option<&ScopedFiles>,
-    told: Told,
+    told: NominationOptions,
 ) -> Result<Nominees, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut counts = Counts::new(limit);
@@ -355,7 +355,7 @@ pub fn nominate(
         })
     };
     let samples = keys(&looked_up);
-    let Told {
+    let NominationOptions {
         passages_at,
         mut windows,
     } = told;

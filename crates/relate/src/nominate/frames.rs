@@ -12,7 +12,7 @@ use resemble_core::similarity::frame::{Frame, HeldSample};
 use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
-use crate::nominate::evidence::Kept;
+use crate::nominate::evidence::StoredSketch;
 
 /// Number of holders of a frame that are checked for having it as their frame, too.
 const ASKED: usize = 8;
@@ -116,7 +116,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns the frame that two texts share.
-    pub fn of_both(&self, a: &Kept, b: &Kept) -> Result<Frame, ReadError> {
+    pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, ReadError> {
         if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
             return Ok(Frame::default());
         }

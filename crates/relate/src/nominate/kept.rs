@@ -11,7 +11,7 @@ use crate::nominate::families::LeaderPieces;
 
 /// The stored sketch of a content, without templates.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct StoredSketch {
     /// The content.
     pub id: ContentId,
     /// Bytes of the file.
@@ -31,7 +31,7 @@ pub struct Kept {
     pub of_leader: Option<LeaderPieces>,
 }
 
-impl Kept {
+impl StoredSketch {
     /// Reads what the index stores of a content.
     pub fn of(snapshot: &Snapshot, row: &ContentRow) -> Result<Self, ReadError> {
         let signature = snapshot.signature(row.id)?;

@@ -108,7 +108,7 @@ impl WindowCounts {
 }
 
 /// Returns whether the weights of windows add up to at most `most`.
-pub fn come_to_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bool {
+pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bool {
     let mut sum = 0.0;
     for worth in worths {
         sum += worth.own();
@@ -163,7 +163,7 @@ impl Kinships {
 
     /// Returns whether the windows of one of two contents weigh at most `most`.
     pub fn is_at_most(&self, pair: (usize, usize), level: u8, most: f64) -> bool {
-        let is_at_most = |place| come_to_at_most(self.at_level(place, level), most);
+        let is_at_most = |place| sum_is_at_most(self.at_level(place, level), most);
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
@@ -231,7 +231,7 @@ impl<'a> SubjectKin<'a> {
             let level = windows.level;
             let own = self.windows.iter();
             let own = own.filter(|window| Fingerprint(window.0).level() >= level);
-            let is_at_most = come_to_at_most(own.filter_map(|window| window.1), most);
+            let is_at_most = sum_is_at_most(own.filter_map(|window| window.1), most);
             Ok(is_at_most || self.other_is_at_most(other, level, most)?)
         })
     }

@@ -83,9 +83,9 @@ impl Extracted {
 }
 
 /// Discards all parts.
-struct Nobody;
+struct DiscardSink;
 
-impl Sink for Nobody {
+impl Sink for DiscardSink {
     fn begin(&mut self, _: Part) {}
     fn bytes(&mut self, _: &[u8]) {}
     fn end(&mut self) {}
@@ -173,7 +173,7 @@ pub fn extract_bytes(
     bytes: &[u8],
     part_reader: &dyn PartReader,
 ) -> Result<Extracted, AskError> {
-    let mut listener = Listener::new(None);
+    let mut listener = PartCollector::new(None);
     let understood = OpenedFile::of_bytes(name, bytes)?.take_apart(part_reader, &mut listener)?;
     Ok(Extracted {
         own: bytes.to_vec(),
@@ -227,7 +227,7 @@ impl<'p> OpenedFile<'p> {
         if self.is_too_large() && wanted.iter().all(Option::is_none) {
             return Ok(vec![None; wanted.len()]);
         }
-        let mut listeners = Listeners::new(wanted);
+        let mut listeners = PartCollectors::new(wanted);
         let understood = self.take_apart(part_reader, &mut listeners)?;
         let mut all = Vec::with_capacity(wanted.len());
         for (listener, &names) in listeners.all.into_iter().zip(wanted) {
@@ -253,7 +253,7 @@ impl<'p> OpenedFile<'p> {
 
     /// Returns the parts that extraction skips.
     pub fn skipped(&self, part_reader: &dyn PartReader) -> Result<Vec<SkippedPart>, AskError> {
-        Ok(match self.read_parts(part_reader, &mut Nobody)? {
+        Ok(match self.read_parts(part_reader, &mut DiscardSink)? {
             Some(Ok(skipped)) => skipped_parts(skipped),
             Some(Err(skipped)) => skipped_parts(vec![(Vec::new(), skipped)]),
             None => Vec::new(),
@@ -298,7 +298,7 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 
 /// Relation of a part to what is wanted, as parts arrive.
 #[derive(Clone, Copy)]
-enum Heard<'n> {
+enum PartRelation<'n> {
     /// The wanted content, or a rendition of it.
     Wanted,
     /// These names remain below the part.
@@ -308,9 +308,9 @@ enum Heard<'n> {
 }
 
 /// Keeps the wanted parts of a file.
-struct Listener<'n> {
+struct PartCollector<'n> {
     names: Option<&'n [u8]>,
-    parts: Vec<Heard<'n>>,
+    parts: Vec<PartRelation<'n>>,
     /// The kind of the current part, if it is kept.
     under_way: Option<KeptPart>,
     bytes: Vec<u8>,
@@ -328,7 +328,7 @@ enum KeptPart {
     Unpacked,
 }
 
-impl<'n> Listener<'n> {
+impl<'n> PartCollector<'n> {
     fn new(names: Option<&'n [u8]>) -> Self {
         Self {
             names,
@@ -351,21 +351,24 @@ impl<'n> Listener<'n> {
 }
 
 /// Several listeners to one extraction.
-struct Listeners<'n> {
-    all: Vec<Listener<'n>>,
+struct PartCollectors<'n> {
+    all: Vec<PartCollector<'n>>,
 }
 
-impl<'n> Listeners<'n> {
+impl<'n> PartCollectors<'n> {
     fn new(wanted: &[Option<&'n [u8]>]) -> Self {
         Self {
-            all: wanted.iter().map(|names| Listener::new(*names)).collect(),
+            all: wanted
+                .iter()
+                .map(|names| PartCollector::new(*names))
+                .collect(),
         }
     }
 }
 
-impl Sink for Listeners<'_> {
+impl Sink for PartCollectors<'_> {
     fn begin(&mut self, part: Part) {
-        let kept: usize = self.all.iter().map(Listener::room).sum();
+        let kept: usize = self.all.iter().map(PartCollector::room).sum();
         let is_full = self.all.len() > 1 && kept as u64 > LARGEST_READ.0;
         for listener in &mut self.all {
             listener.begin(part.clone());
@@ -391,37 +394,41 @@ impl Sink for Listeners<'_> {
     }
 }
 
-impl Sink for Listener<'_> {
+impl Sink for PartCollector<'_> {
     fn begin(&mut self, part: Part) {
         self.bytes.clear();
         self.under_way = None;
         let above = match part.parent {
-            None => self.names.map_or(Heard::Wanted, Heard::LeadsOn),
+            None => self
+                .names
+                .map_or(PartRelation::Wanted, PartRelation::LeadsOn),
             Some(parent) => {
                 let above = self.parts.get(parent as usize);
-                above.copied().unwrap_or(Heard::Unrelated)
+                above.copied().unwrap_or(PartRelation::Unrelated)
             }
         };
         let heard = match (above, part.role) {
-            (Heard::Wanted, Role::Text | Role::Unpacked) => {
+            (PartRelation::Wanted, Role::Text | Role::Unpacked) => {
                 self.under_way = Some(if part.role == Role::Text {
                     KeptPart::Text
                 } else {
                     KeptPart::Unpacked
                 });
-                Heard::Wanted
+                PartRelation::Wanted
             }
-            (Heard::LeadsOn(names), Role::Unpacked) => Heard::LeadsOn(names),
-            (Heard::LeadsOn(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
-                // If several members have this name, the first with a content counts.
-                Some([]) if self.own.is_none() => {
-                    self.under_way = Some(KeptPart::Own);
-                    Heard::Wanted
+            (PartRelation::LeadsOn(names), Role::Unpacked) => PartRelation::LeadsOn(names),
+            (PartRelation::LeadsOn(names), Role::Member) => {
+                match names.strip_prefix(&part.name[..]) {
+                    // If several members have this name, the first with a content counts.
+                    Some([]) if self.own.is_none() => {
+                        self.under_way = Some(KeptPart::Own);
+                        PartRelation::Wanted
+                    }
+                    Some([INTO, rest @ ..]) => PartRelation::LeadsOn(rest),
+                    _ => PartRelation::Unrelated,
                 }
-                Some([INTO, rest @ ..]) => Heard::LeadsOn(rest),
-                _ => Heard::Unrelated,
-            },
-            _ => Heard::Unrelated,
+            }
+            _ => PartRelation::Unrelated,
         };
         self.parts.push(heard);
     }
@@ -452,7 +459,7 @@ impl Sink for Listener<'_> {
         if let Some(last) = self.parts.last_mut() {
             // Parts of a dropped part cannot be shown.
             *last = match *last {
-                Heard::Wanted => Heard::Unrelated,
+                PartRelation::Wanted => PartRelation::Unrelated,
                 other => other,
             };
         }

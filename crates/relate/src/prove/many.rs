@@ -25,7 +25,7 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
-use crate::given::{CHECKED, GivenError};
+use crate::given::{CHECKED, ExternalError};
 use crate::parallel::ordered;
 use crate::prove::archives::Archives;
 use crate::prove::contents::{ContentReader, WantedContent, WantedOfKind};
@@ -192,7 +192,7 @@ impl<'a> PairProver<'a> {
                 && found != known
             {
                 let (a, b) = (a.digest, b.digest);
-                return Err(AskError::Given(GivenError::Measures { a, b }));
+                return Err(AskError::Given(ExternalError::Measures { a, b }));
             }
             return Ok(Some((known, (a.size, b.size))));
         }

@@ -93,7 +93,7 @@ fn nothing_stands_for_nothing() {
         a_in_b: Fraction::NONE,
         b_in_a: Fraction::ZERO,
         shared_bytes: 0,
-        told: resemble_proto::message::FiguresTold::default(),
+        told: resemble_proto::message::PairFigures::default(),
         size_a: Some(7),
         size_b: None,
         copy: false,

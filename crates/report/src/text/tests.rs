@@ -46,7 +46,7 @@ fn row(class: CompareClass, a: &str, b: &str, size: u64) -> CompareRow {
         a_in_b: share(90),
         b_in_a: share(80),
         shared_bytes: 1,
-        told: resemble_proto::message::FiguresTold::default(),
+        told: resemble_proto::message::PairFigures::default(),
         size_a: (!a.is_empty()).then_some(size),
         size_b: (!b.is_empty()).then_some(size),
         copy: false,
@@ -112,7 +112,7 @@ fn a_short_comparison_is_whole() {
         a_in_b: share(33),
         b_in_a: share(99),
         shared_bytes: 2,
-        told: resemble_proto::message::FiguresTold::default(),
+        told: resemble_proto::message::PairFigures::default(),
     }];
     let mut copy = row(CompareClass::Moved, "m", "m2", 1);
     copy.copy = true;
@@ -292,7 +292,7 @@ fn what_is_not_covered() {
             a_in_b: share(100),
             b_in_a: share(50),
             shared_bytes: 7,
-            told: resemble_proto::message::FiguresTold::default(),
+            told: resemble_proto::message::PairFigures::default(),
         }],
         linked: vec![pair("copy/l", "by/l")],
         copies: vec![pair("copy/c", "by/c")],

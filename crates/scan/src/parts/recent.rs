@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct RecentParts {
     reader: Arc<dyn PartReader>,
-    kept: Mutex<Recent<FileState, Arc<ToldParts>>>,
+    kept: Mutex<Recent<FileState, Arc<RecordedParts>>>,
 }
 
 impl RecentParts {
@@ -68,7 +68,7 @@ impl PartReader for RecentParts {
         }
         let mut recorder = Recorder {
             sink,
-            told: Some(ToldParts::default()),
+            told: Some(RecordedParts::default()),
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
         // A failure of the moment may not recur, so it is not cached.
@@ -128,7 +128,7 @@ fn is_settled(changed: (i64, i64), now: Duration) -> bool {
 
 /// The parts that were extracted from a file, as a sequence of calls to a [`Sink`].
 #[derive(Debug, Default)]
-struct ToldParts {
+struct RecordedParts {
     events: Vec<PartEvent>,
     /// The bytes of all parts, one after another.
     bytes: Vec<u8>,
@@ -145,7 +145,7 @@ enum PartEvent {
     Date(DocumentDate),
 }
 
-impl ToldParts {
+impl RecordedParts {
     /// Replays the calls.
     fn tell(&self, sink: &mut dyn Sink) {
         let mut rest = &self.bytes[..];
@@ -175,7 +175,7 @@ impl ToldParts {
 /// Passes calls on and records them until they exceed the bound.
 struct Recorder<'s> {
     sink: &'s mut dyn Sink,
-    told: Option<ToldParts>,
+    told: Option<RecordedParts>,
 }
 
 impl Recorder<'_> {

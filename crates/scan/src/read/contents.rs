@@ -1,6 +1,6 @@
 //! The queries of a reader to an index, and its results.
 
-use resemble_core::{ContentDigest, ContentId, Digest, EditedDigest, Made};
+use resemble_core::{ComposedDigest, ContentDigest, ContentId, Digest, EditedDigest};
 use resemble_index::Look;
 
 /// The state of a digest before its content is chunked.
@@ -55,11 +55,11 @@ pub enum Content {
     Edited(Box<EditedDigest>),
 }
 
-impl From<Made> for Content {
-    fn from(made: Made) -> Self {
+impl From<ComposedDigest> for Content {
+    fn from(made: ComposedDigest) -> Self {
         match made {
-            Made::Whole(digest) => Self::New(digest),
-            Made::Edited(edited) => Self::Edited(edited),
+            ComposedDigest::Whole(digest) => Self::New(digest),
+            ComposedDigest::Edited(edited) => Self::Edited(edited),
         }
     }
 }

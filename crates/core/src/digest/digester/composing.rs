@@ -12,7 +12,7 @@ use crate::words::WordSums;
 #[derive(Debug)]
 pub struct LargeDigest {
     /// The digest.
-    pub made: Made,
+    pub made: ComposedDigest,
     /// The state at the end of the content, if it was requested.
     pub checkpoint: Option<Checkpoint>,
     /// Its stretches, if it is of a kind that has stretches.
@@ -21,14 +21,14 @@ pub struct LargeDigest {
 
 /// A digest with all chunks, or without those that another content has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum ComposedDigest {
     /// With all chunks.
     Whole(Box<Digest>),
     /// With edits to the chunks of the old content.
     Edited(Box<EditedDigest>),
 }
 
-impl Made {
+impl ComposedDigest {
     /// Returns the digest; that of an edited content has no chunks.
     pub fn digest(&self) -> &Digest {
         match self {
@@ -60,8 +60,8 @@ impl Digester {
         }
         let checkpoint = keep_end.then(|| self.checkpoint());
         let made = match base {
-            Some(base) => Made::Edited(Box::new(self.finish_grown(base))),
-            None => Made::Whole(Box::new(self.finish())),
+            Some(base) => ComposedDigest::Edited(Box::new(self.finish_grown(base))),
+            None => ComposedDigest::Whole(Box::new(self.finish())),
         };
         Some(LargeDigest {
             made,
@@ -151,7 +151,7 @@ impl Digester {
         };
         digest.chunks = ChunkList::default();
         let made = if let Some(Revised { known, content, .. }) = revised {
-            Made::Edited(Box::new(EditedDigest {
+            ComposedDigest::Edited(Box::new(EditedDigest {
                 base: content,
                 edits: known.edits(pieces),
                 fingerprints: None,
@@ -163,7 +163,7 @@ impl Digester {
                     digest.chunks.append(chunks);
                 }
             }
-            Made::Whole(digest)
+            ComposedDigest::Whole(digest)
         };
         Some(LargeDigest {
             made,

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use resemble_core::{Measures, Score};
-use resemble_proto::message::{CompareOptions, FiguresTold};
+use resemble_proto::message::{CompareOptions, PairFigures};
 
 use crate::compare::partners::Link;
 use crate::compare::sides::{Entry, Holders, Sides};
 
 /// The measures of two files and their figures.
-pub(in crate::compare) type Figures = (Measures, FiguresTold);
+pub(in crate::compare) type Figures = (Measures, PairFigures);
 
 /// The links of each content, best first.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use resemble_core::{ByteLen, ContentKind, Fingerprint, Relation, Score, similari
 use resemble_index::PostingKind;
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::{Common, PieceWorth};
-use resemble_relate::nominate::evidence::{CHUNK, Counts, Kept};
+use resemble_relate::nominate::evidence::{CHUNK, Counts, StoredSketch};
 use resemble_relate::nominate::kinship::WindowCounts;
 use resemble_relate::nominate::levels::SignatureLevels;
 use resemble_relate::parallel::{in_parallel, ordered};
@@ -329,7 +329,7 @@ fn common_of(subjects: &[LookedUp], wanted: &WantedKeys) -> Vec<Vec<u64>> {
 }
 
 /// Returns the evidence keys of a content. A key of a chunk has the number of bytes it represents.
-fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
+fn weighed(kept: &StoredSketch) -> Vec<(u64, u32)> {
     let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<(u64, u32)> = chunks
         .map(|run| {

@@ -7,7 +7,7 @@ use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};
 use resemble_relate::judge::estimate::estimate;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 
 use super::ready::Ready;
 
@@ -23,7 +23,7 @@ pub(super) struct Cover {
 
 impl Cover {
     /// Adds a partner. Boilerplate may be included, because the score ignores it.
-    pub(super) fn add(&mut self, subject: &Kept, partner: &Ready) {
+    pub(super) fn add(&mut self, subject: &StoredSketch, partner: &Ready) {
         self.partners += 1;
         self.level = self.level.max(partner.kept.signature.level);
         for (at, &fingerprint) in (0..).zip(&subject.signature.fingerprints) {
@@ -50,7 +50,7 @@ impl Cover {
     }
 
     /// Returns the share of the subject in its partners, as if they were one file.
-    pub(super) fn score(&self, subject: &Kept, boilerplate: &dyn Boilerplate) -> Score {
+    pub(super) fn score(&self, subject: &StoredSketch, boilerplate: &dyn Boilerplate) -> Score {
         let level = self.level.max(subject.signature.level);
         let found = (0..).zip(&subject.signature.fingerprints);
         let fingerprints = found

@@ -11,7 +11,7 @@ use resemble_core::{ContentKind, Fingerprint};
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::PieceWorth;
 use resemble_relate::nominate::evidence::CHUNK;
-use resemble_relate::nominate::kinship::come_to_at_most;
+use resemble_relate::nominate::kinship::sum_is_at_most;
 
 use super::PartnerQuestion;
 use crate::compare::wanted::WantedKeys;
@@ -55,7 +55,7 @@ impl<'a> BatchWindows<'a> {
     pub(super) fn are_at_most(&self, subject: usize, level: u8, most: f64) -> bool {
         let windows = self.at_level(subject, level);
         let worths = windows.filter_map(|at| worth(self.wanted, at, self.limit));
-        come_to_at_most(worths, most)
+        sum_is_at_most(worths, most)
     }
 }
 
@@ -127,7 +127,7 @@ impl PartnerQuestion<'_> {
             let RareAtMost { level, most } = one.are_kin;
             let of_it = windows[&one.of].iter().copied();
             let of_it = of_it.filter(|&key| Fingerprint(key).level() >= level);
-            come_to_at_most(of_it.filter_map(worth_of), most)
+            sum_is_at_most(of_it.filter_map(worth_of), most)
         };
         let kin = undecided.iter().filter(are_kin);
         Ok(kin.map(|one| one.pair).collect())

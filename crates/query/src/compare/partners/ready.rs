@@ -9,7 +9,7 @@ use resemble_core::similarity::proof::Provable;
 use resemble_core::similarity::{Prepared, Unit};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::prepared_in;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 
 use crate::compare::common::CommonKeys;
 
@@ -50,14 +50,14 @@ impl ReadyContents {
 
 /// A content ready to be measured.
 pub(super) struct Ready {
-    pub(super) kept: Kept,
+    pub(super) kept: StoredSketch,
     pub(super) prepared: Prepared,
     /// Its bytes, once they were needed; `None`: they cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 
 impl Ready {
-    pub(super) fn of(kept: Kept, common: &CommonKeys) -> Self {
+    pub(super) fn of(kept: StoredSketch, common: &CommonKeys) -> Self {
         let prepared = Prepared::of(&kept.sketch(), common);
         Self {
             kept,

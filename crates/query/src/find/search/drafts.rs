@@ -17,7 +17,7 @@ use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{shown_prepared, shown_whole};
 use resemble_relate::judge::listing;
 use resemble_relate::judge::matched::{Match, shown_wholes};
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::prove::members::ComparedSide;
@@ -278,7 +278,7 @@ impl Search<'_> {
         let Some(own) = own.filter(|_| estimate.relation != Some(Relation::SameText)) else {
             return Ok(Some(estimate));
         };
-        let other = Kept::of(self.snapshot, row)?;
+        let other = StoredSketch::of(self.snapshot, row)?;
         let other = (&Prepared::of(&other.sketch(), &NoBoilerplate), row.kind);
         let (a, b) = estimate.sizes;
         let unit = self.options.unit.into();
@@ -315,7 +315,7 @@ impl Search<'_> {
             let Some(row) = row.flatten() else {
                 return Ok(None);
             };
-            let kept = Kept::of(self.snapshot, &row)?;
+            let kept = StoredSketch::of(self.snapshot, &row)?;
             let (a, b) = (own.kept.sketch(), kept.sketch());
             let are_equal = one.digest == other.digest;
             let unit = self.options.unit.into();

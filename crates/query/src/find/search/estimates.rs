@@ -12,7 +12,7 @@ use resemble_relate::judge::estimate::prepared_in;
 use resemble_relate::judge::matched::{Match, relate};
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::boilerplate::KnownBoilerplate;
-use resemble_relate::nominate::evidence::{Counts, Kept};
+use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::kinship::SubjectKin;
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::renditions::{Named, Occurrence, Place, Rendition, WholeDigest};
@@ -35,7 +35,7 @@ pub(super) struct PreparedRendition<'a> {
 }
 
 /// A nominee that shares enough with the subject to be compared.
-pub(super) struct MetNominee {
+pub(super) struct PlacedNominee {
     pub(super) row: ContentRow,
     /// True if it is the same content or the same text.
     pub(super) same: bool,
@@ -76,7 +76,7 @@ impl Search<'_> {
     pub(super) fn compare(
         &self,
         compared: &PreparedRendition<'_>,
-        met: &MetNominee,
+        met: &PlacedNominee,
     ) -> Result<Vec<NomineeFound>, AskError> {
         let snapshot = self.snapshot;
         let PreparedRendition { digest, counts, .. } = *compared;
@@ -94,7 +94,7 @@ impl Search<'_> {
             {
                 return Ok(Vec::new());
             }
-            let mut other = Kept::with_signature(snapshot, row, signature)?;
+            let mut other = StoredSketch::with_signature(snapshot, row, signature)?;
             if let Some(kin) = &compared.kin
                 && row.kind != ContentKind::Text
                 && met.occurrences.iter().all(is_own)
@@ -241,7 +241,7 @@ impl Search<'_> {
 
     /// Does the same as [`Self::could_pass`], for the text of a mail.
     fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
-        let other = pair.other.map(Kept::sketch);
+        let other = pair.other.map(StoredSketch::sketch);
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
@@ -254,7 +254,7 @@ impl Search<'_> {
         };
         let a = (pair.rendition, named(Named::of(pair.digest)));
         let b = (occurrence.rendition, named(Named::row(pair.row)));
-        let sketch = pair.other.map(Kept::sketch);
+        let sketch = pair.other.map(StoredSketch::sketch);
         let sizes = (
             pair.sketch.size,
             sketch.map_or(pair.sketch.size, |other| other.size),
@@ -276,7 +276,7 @@ struct ContentPair<'a> {
     row: &'a ContentRow,
     sketch: &'a Sketch<'a>,
     /// The other content; `None`: it is the same content.
-    other: Option<&'a Kept>,
+    other: Option<&'a StoredSketch>,
     measures: Measures,
     counts: &'a Counts,
     /// A rare passage that both may have.

@@ -25,7 +25,7 @@ use crate::groups::terms::PairFound;
 use resemble_proto::message::Layer;
 use resemble_relate::AskError;
 use resemble_relate::judge::matched::{all_words, of_part};
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::parallel::{on_threads, threads};
 use resemble_relate::prove::cost::{ReadBudget, TAKEN_APART};
 use resemble_relate::renditions::{Rendition, layer, same_words};
@@ -338,7 +338,7 @@ impl Solver<'_> {
             }
         } else {
             let same = same_words(a.words, b.words);
-            let size = |row| Kept::of(self.snapshot, row).map(|kept| kept.size);
+            let size = |row| StoredSketch::of(self.snapshot, row).map(|kept| kept.size);
             let sizes = if self.snapshot.templates().is_empty() {
                 (a.size, b.size)
             } else {
@@ -413,7 +413,7 @@ impl Solver<'_> {
         {
             return Ok((found, true));
         }
-        let kept = |row| Kept::of(self.snapshot, row);
+        let kept = |row| StoredSketch::of(self.snapshot, row);
         let (of_a, of_b) = (kept(a)?, kept(b)?);
         let frame = self.frame(places, (&of_a, &of_b))?;
         let (of_a, of_b) = (of_a.signature, of_b.signature);

@@ -11,14 +11,14 @@ use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::{Common, PieceWorth, nominating_pieces};
-use resemble_relate::nominate::evidence::{CHUNK, Kept};
-use resemble_relate::nominate::kinship::{Kinships, WindowCounts, come_to_at_most, rare_in_less};
+use resemble_relate::nominate::evidence::{CHUNK, StoredSketch};
+use resemble_relate::nominate::kinship::{Kinships, WindowCounts, rare_in_less, sum_is_at_most};
 
 use super::{BlockContent, Solver};
 
 /// The way in which two contents met.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum MetBy<'k> {
+pub(super) enum MatchContext<'k> {
     /// In a block of all contents of their problem, at these places.
     Whole(&'k Kinships, (usize, usize)),
     /// In a part of their problem.
@@ -34,7 +34,7 @@ impl Solver<'_> {
         &self,
         places: (u32, u32),
         (a, b): (BlockContent<'_>, BlockContent<'_>),
-        (common, met): (Common, MetBy<'_>),
+        (common, met): (Common, MatchContext<'_>),
     ) -> Result<Option<f32>, AskError> {
         let is_text = a.0.kind == ContentKind::Text || b.0.kind == ContentKind::Text;
         let are_files = self.table.is_plain(places.0) && self.table.is_plain(places.1);
@@ -46,17 +46,17 @@ impl Solver<'_> {
         let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
         let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
         let (are_kin, common, rare) = match met {
-            MetBy::Family => return Ok(Some(0.0)),
-            MetBy::Whole(known, pair) => {
+            MatchContext::Family => return Ok(Some(0.0)),
+            MatchContext::Whole(known, pair) => {
                 let is_at_most = |most| Ok::<_, AskError>(known.is_at_most(pair, level, most));
                 let are_kin = windows.are_kin(common, is_at_most)?;
                 (are_kin, common, known.rare_in_less(pair, level))
             }
-            MetBy::Part => {
+            MatchContext::Part => {
                 let common = self.common_in_problem(a.0, b.0)?;
                 let (of_a, of_b) = (self.worths_of(a.0, level)?, self.worths_of(b.0, level)?);
                 let is_at_most = |most| {
-                    let is_at_most = |of: &[PieceWorth]| come_to_at_most(of.iter().copied(), most);
+                    let is_at_most = |of: &[PieceWorth]| sum_is_at_most(of.iter().copied(), most);
                     Ok::<_, AskError>(is_at_most(&of_a) || is_at_most(&of_b))
                 };
                 let are_kin = windows.are_kin(common, is_at_most)?;
@@ -74,7 +74,7 @@ impl Solver<'_> {
 
     /// Counts the common pieces of two contents, by the number of contents of the question that
     /// have them.
-    fn common_in_problem(&self, a: &Kept, b: &Kept) -> Result<Common, ReadError> {
+    fn common_in_problem(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Common, ReadError> {
         let mut common = Common::NONE;
         for kind in [PostingKind::Fingerprint, PostingKind::Chunk] {
             let of_b = nominating_pieces(kind, b, self.counts);
@@ -86,7 +86,7 @@ impl Solver<'_> {
     }
 
     /// Returns the worths of a content's windows at or above this level.
-    fn worths_of(&self, content: &Kept, level: u8) -> Result<Vec<PieceWorth>, ReadError> {
+    fn worths_of(&self, content: &StoredSketch, level: u8) -> Result<Vec<PieceWorth>, ReadError> {
         let kind = PostingKind::Fingerprint;
         let mut keys = nominating_pieces(kind, content, self.counts);
         keys.retain(|&key| Fingerprint(key).level() >= level);

@@ -6,12 +6,12 @@
 
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::Common;
-use resemble_relate::nominate::evidence::Kept;
+use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::parallel::in_parallel;
 use resemble_relate::sort::Sorter;
 
 use super::drafts::LinkDraft;
-use super::kin::MetBy;
+use super::kin::MatchContext;
 use super::{Sinks, Solver, stripped};
 use crate::groups::pair_lists::PairLists;
 
@@ -61,7 +61,12 @@ impl Solver<'_> {
                 } else {
                     [ends[1], ends[0]]
                 };
-                self.pair((sinks, sink), (a.0, b.0), (a.1, b.1), (common, MetBy::Part))?;
+                self.pair(
+                    (sinks, sink),
+                    (a.0, b.0),
+                    (a.1, b.1),
+                    (common, MatchContext::Part),
+                )?;
             }
             Ok::<_, AskError>(())
         };
@@ -70,9 +75,11 @@ impl Solver<'_> {
         Ok(())
     }
 
-    fn given_content(&self, place: u32) -> Result<Option<Kept>, AskError> {
+    fn given_content(&self, place: u32) -> Result<Option<StoredSketch>, AskError> {
         let row = self.snapshot.content(self.table.id(place))?;
-        let kept = row.map(|row| Kept::of(self.snapshot, &row)).transpose()?;
+        let kept = row
+            .map(|row| StoredSketch::of(self.snapshot, &row))
+            .transpose()?;
         Ok(kept.map(|kept| self.content(place, kept)))
     }
 }

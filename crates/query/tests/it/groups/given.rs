@@ -16,7 +16,8 @@ use resemble_proto::path::PathText;
 use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_relate::AskError;
 use resemble_relate::given::{
-    CHECKED, GivenCommon, GivenError, GivenMeasures, GivenPair, GivenPairs, GivenRows,
+    CHECKED, ExternalCommon, ExternalError, ExternalMeasures, ExternalPair, ExternalPairs,
+    GivenRows,
 };
 use resemble_relate::listed::{ListedFile, ListedProver};
 use resemble_testutil::prose::sentences;
@@ -42,9 +43,9 @@ struct Content {
 #[derive(Clone, Debug, Default)]
 struct Engine {
     degree: u64,
-    pairs: Vec<GivenPair>,
-    rest: BTreeMap<i64, GivenCommon>,
-    measured: Vec<GivenMeasures>,
+    pairs: Vec<ExternalPair>,
+    rest: BTreeMap<i64, ExternalCommon>,
+    measured: Vec<ExternalMeasures>,
 }
 
 fn name_of(content: &ContentDigest) -> i64 {
@@ -90,7 +91,7 @@ impl Engine {
             }
         }
         let having = |piece: &Piece| lists[piece].len() as u64;
-        let mut pair: BTreeMap<(usize, usize), GivenCommon> = BTreeMap::new();
+        let mut pair: BTreeMap<(usize, usize), ExternalCommon> = BTreeMap::new();
         for (piece, list) in lists.iter().filter(|list| list.1.len() as u64 <= degree) {
             for (at, &a) in list.iter().enumerate() {
                 for &b in &list[at + 1..] {
@@ -132,7 +133,7 @@ impl Engine {
                     && (common.chunks >= 1 || 32 * common.fingerprints >= fewer);
             let (a, b) = (of_a.name, of_b.name);
             if nominates && could_be {
-                engine.pairs.push(GivenPair { a, b, common });
+                engine.pairs.push(ExternalPair { a, b, common });
             } else {
                 for name in [a, b] {
                     let rest = engine.rest.entry(name).or_default();
@@ -145,7 +146,7 @@ impl Engine {
     }
 }
 
-impl GivenPairs for Engine {
+impl ExternalPairs for Engine {
     fn name(&self, content: &ContentDigest) -> i64 {
         name_of(content)
     }
@@ -154,16 +155,16 @@ impl GivenPairs for Engine {
         self.degree
     }
 
-    fn pairs(&self) -> GivenRows<'_, GivenPair> {
+    fn pairs(&self) -> GivenRows<'_, ExternalPair> {
         Box::new(self.pairs.iter().copied().map(Ok))
     }
 
-    fn rest(&self) -> GivenRows<'_, (i64, GivenCommon)> {
+    fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)> {
         let rest = self.rest.iter();
         Box::new(rest.map(|(&name, &common)| Ok((name, common))))
     }
 
-    fn measured(&self) -> GivenRows<'_, GivenMeasures> {
+    fn measured(&self) -> GivenRows<'_, ExternalMeasures> {
         Box::new(self.measured.iter().copied().map(Ok))
     }
 }
@@ -182,10 +183,11 @@ fn files(folder: &Path, found: &mut HashMap<i64, ListedFile>) {
 }
 
 /// Returns the measures of pairs by workers that can read the files.
-fn measured(scene: &Scene, pairs: &[GivenPair]) -> Vec<GivenMeasures> {
+fn measured(scene: &Scene, pairs: &[ExternalPair]) -> Vec<ExternalMeasures> {
     let mut found = HashMap::new();
     files(&scene.path(""), &mut found);
-    let list = |pair: &GivenPair| Some([found.get(&pair.a)?.clone(), found.get(&pair.b)?.clone()]);
+    let list =
+        |pair: &ExternalPair| Some([found.get(&pair.a)?.clone(), found.get(&pair.b)?.clone()]);
     let listed: Vec<_> = pairs
         .iter()
         .filter_map(|pair| Some((pair, list(pair)?)))
@@ -194,7 +196,7 @@ fn measured(scene: &Scene, pairs: &[GivenPair]) -> Vec<GivenMeasures> {
     let of_all = ListedProver::default().measure(&files);
     let of_all = listed.iter().zip(of_all);
     of_all
-        .map(|((pair, _), of_both)| GivenMeasures {
+        .map(|((pair, _), of_both)| ExternalMeasures {
             a: pair.a,
             b: pair.b,
             of_both: of_both.expect("measured"),
@@ -358,7 +360,7 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     let content = row.state.content().expect("read");
     let content = snapshot.content(content).expect("readable").expect("known");
     let name = name_of(&content.digest);
-    let is_of_it = |pair: &&GivenPair| pair.a == name || pair.b == name;
+    let is_of_it = |pair: &&ExternalPair| pair.a == name || pair.b == name;
     assert_eq!(engine.pairs.iter().find(is_of_it), None, "found at home");
     let has_page = |cluster: &resemble_proto::message::Cluster| {
         let mut links = cluster.links.iter();
@@ -456,7 +458,10 @@ fn other_figures_make_no_answer() {
         row.of_both.measures.shared_bytes.0 += 1;
     }
     let refused = of_pairs(&scene, &request, &engine);
-    let is_refused = matches!(refused, Err(AskError::Given(GivenError::Measures { .. })));
+    let is_refused = matches!(
+        refused,
+        Err(AskError::Given(ExternalError::Measures { .. }))
+    );
     assert!(is_refused, "{refused:?}");
 }
 
@@ -477,7 +482,7 @@ fn listed_files_are_what_they_were() {
 }
 
 fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
-    matches!(answer, Err(AskError::Given(GivenError::Amiss { .. })))
+    matches!(answer, Err(AskError::Given(ExternalError::Amiss { .. })))
 }
 
 #[test]
@@ -516,7 +521,7 @@ fn wrong_pairs_make_no_answer() {
         let unknown = with(&|wrong| wrong.pairs[at].a = at as i64);
         assert!(matches!(
             unknown,
-            Err(AskError::Given(GivenError::Unknown { .. }))
+            Err(AskError::Given(ExternalError::Unknown { .. }))
         ));
     }
     assert!(is_amiss(&with(&|wrong| {
@@ -525,7 +530,7 @@ fn wrong_pairs_make_no_answer() {
     let refused = with(&|wrong| wrong.degree = 999);
     assert!(matches!(
         refused,
-        Err(AskError::Given(GivenError::Degree {
+        Err(AskError::Given(ExternalError::Degree {
             links: 999,
             asked: 1000
         }))
@@ -545,7 +550,7 @@ fn questions_that_pairs_do_not_fit_are_refused() {
         ..all.clone()
     };
     let refused = of_pairs(&scene, &fewer, &engine);
-    let is_unknown = matches!(refused, Err(AskError::Given(GivenError::Unknown { .. })));
+    let is_unknown = matches!(refused, Err(AskError::Given(ExternalError::Unknown { .. })));
     assert!(is_unknown || is_amiss(&refused), "{refused:?}");
     let low = GroupsRequest {
         min: Fraction::from_millionths(200_000),
@@ -554,7 +559,7 @@ fn questions_that_pairs_do_not_fit_are_refused() {
     let refused = of_pairs(&scene, &low, &engine);
     assert!(matches!(
         refused,
-        Err(AskError::Given(GivenError::TooLittle))
+        Err(AskError::Given(ExternalError::TooLittle))
     ));
     let high = GroupsRequest {
         min: Fraction::from_millionths(800_000),
@@ -565,6 +570,6 @@ fn questions_that_pairs_do_not_fit_are_refused() {
     let refused = of_pairs(&scene, &all, &engine);
     assert!(matches!(
         refused,
-        Err(AskError::Given(GivenError::Templates))
+        Err(AskError::Given(ExternalError::Templates))
     ));
 }

@@ -56,8 +56,14 @@ fn versions() -> Scene {
 
 fn known(asked: &Asked, request: &GroupsRequest, cache: &Watched) -> Whole<Groups> {
     let dir = asked.scene.temp.root();
-    groups_with_parts(&asked.snapshot, request, None, KnownPairs::Kept(cache), dir)
-        .expect("an answer")
+    groups_with_parts(
+        &asked.snapshot,
+        request,
+        None,
+        KnownPairs::Cached(cache),
+        dir,
+    )
+    .expect("an answer")
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn a_second_question_drafts_nothing() {
         &asked.snapshot,
         &request,
         None,
-        KnownPairs::Kept(&cache),
+        KnownPairs::Cached(&cache),
         dir,
     );
     let alone = order_with_parts(&asked.snapshot, &request, None, KnownPairs::None, dir);

@@ -35,7 +35,7 @@ use resemble_core::{ByteLen, ContentKind, Score, StopFlag, Stopped};
 use resemble_proto::message::SoftError;
 
 use crate::ask::AskError;
-use crate::nominate::evidence::{CHUNK, Kept};
+use crate::nominate::evidence::{CHUNK, StoredSketch};
 use crate::nominate::families::{LARGE, NEIGHBOURS};
 use crate::parallel::{in_parallel, ordered, threads};
 use crate::prove::contents::{ContentReader, WantedOfKind};
@@ -99,7 +99,7 @@ impl Texts {
         let templates = reader.snapshot.templates();
         let read = |place: usize, cutter: &mut TextCutter| {
             let Some((wanted, kind)) = &wanted[place] else {
-                return Ok((None, Besides::default()));
+                return Ok((None, ContentFacts::default()));
             };
             Ok(match reader.read(wanted)? {
                 Ok(bytes) => {
@@ -111,9 +111,9 @@ impl Texts {
                     (read, besides)
                 }
                 Err(error) => {
-                    let besides = Besides {
+                    let besides = ContentFacts {
                         error: Some(error),
-                        ..Besides::default()
+                        ..ContentFacts::default()
                     };
                     (None, besides)
                 }
@@ -138,7 +138,7 @@ impl Texts {
             let (bytes, kind) = contents[place];
             Ok(match kind {
                 ContentKind::Text | ContentKind::Data => cut(cutter, &templates, kind, bytes),
-                ContentKind::Empty | ContentKind::Binary => (None, Besides::default()),
+                ContentKind::Empty | ContentKind::Binary => (None, ContentFacts::default()),
             })
         };
         Self::gathered(&kinds, bytes.sum(), (limit, stop), read)
@@ -241,7 +241,7 @@ impl Texts {
 
     /// Drops the pieces of read texts that no unread content has. Sets the kind of decoded contents
     /// to text, and sizes to those without templates.
-    pub fn take_over(&self, kept: &mut [Kept]) {
+    pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
         let wanted: HashSet<u64> = others.flat_map(|(_, content)| content.pieces()).collect();
@@ -376,7 +376,7 @@ impl Texts {
 
 /// Facts of a content other than its text.
 #[derive(Debug, Default)]
-struct Besides {
+struct ContentFacts {
     is_decoded: bool,
     /// See [`Texts::sizes`].
     size: Option<ByteLen>,
@@ -386,7 +386,7 @@ struct Besides {
 }
 
 /// The text of a content, if it has words, and its other facts.
-type CutContent = (Option<ReadText>, Besides);
+type CutContent = (Option<ReadText>, ContentFacts);
 
 /// Cuts a content of this kind without templates. Data yields all words; a text also yields its
 /// rows.
@@ -397,9 +397,9 @@ fn cut(
     bytes: &[u8],
 ) -> CutContent {
     let payload = templates.payload(bytes);
-    let mut besides = Besides {
+    let mut besides = ContentFacts {
         size: Some(ByteLen(payload.len() as u64)),
-        ..Besides::default()
+        ..ContentFacts::default()
     };
     if kind == ContentKind::Data {
         return (cutter.read_data(&payload), besides);

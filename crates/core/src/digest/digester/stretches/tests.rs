@@ -5,7 +5,7 @@ use resemble_testutil::prose::prose;
 use resemble_testutil::random::noise;
 
 use super::*;
-use crate::digest::{Digest, LargeDigest, Made, NextStretch};
+use crate::digest::{ComposedDigest, Digest, LargeDigest, NextStretch};
 use crate::hash::content::BLOCK;
 use crate::params::Params;
 
@@ -88,10 +88,10 @@ fn revise(
 }
 
 /// Returns the whole digest, whatever it was made from.
-fn whole(made: Made, was: &Digest) -> Option<Box<Digest>> {
+fn whole(made: ComposedDigest, was: &Digest) -> Option<Box<Digest>> {
     match made {
-        Made::Whole(digest) => Some(digest),
-        Made::Edited(edited) => edited.whole(&was.chunks),
+        ComposedDigest::Whole(digest) => Some(digest),
+        ComposedDigest::Edited(edited) => edited.whole(&was.chunks),
     }
 }
 
@@ -304,7 +304,7 @@ proptest! {
             digester.resume(&large.checkpoint.unwrap());
             digester.update(b"and more");
             let grown = digester.finish_grown(fresh.content);
-            let is_edited = matches!(large.made, Made::Edited(_));
+            let is_edited = matches!(large.made, ComposedDigest::Edited(_));
             let made = whole(large.made, &was).unwrap();
             prop_assert_eq!(differences(&made, &fresh), "");
             let more = [&now.bytes[..], b"and more"].concat();
@@ -379,7 +379,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     }
     let (large, digested) = revise(&mut digester, (&known, &was), (&now, 0));
     assert_eq!(digested, 2 * BLOCK);
-    let Made::Edited(edited) = large.unwrap().made else {
+    let ComposedDigest::Edited(edited) = large.unwrap().made else {
         panic!("it was known");
     };
     // Adjacent digested stretches are one edit.
