@@ -157,7 +157,7 @@ mod tests {
             ..IdenticalSet::default()
         };
         let empty = ["a", "b"].map(|name| file(name, b"", 4 << 20));
-        let full = ["c", "d"].map(|name| file(name, &[7; 1 << 20], 1 << 20));
+        let full = ["c", "d"].map(|name| file(name, &vec![7; 1 << 20], 1 << 20));
         let mut groups = Groups {
             identical: vec![set(4 << 20, empty), set(1 << 20, full)],
             ..Groups::default()

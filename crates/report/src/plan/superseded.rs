@@ -202,13 +202,12 @@ impl Plan {
                 continue;
             };
             let set = set_of.get(&file.file()).copied();
-            let files = match set {
-                Some(set) => sets[set].clone(),
-                None => {
-                    let mut names = under_each_name(&file, means);
-                    keep::sort(&mut names, means);
-                    names
-                }
+            let files = if let Some(set) = set {
+                sets[set].clone()
+            } else {
+                let mut names = under_each_name(&file, means);
+                keep::sort(&mut names, means);
+                names
             };
             if file.is_away || files.iter().any(|file| file.is_away) {
                 self.leave_out(&file.path, "only a catalogue knows it or an equal of it");

@@ -336,7 +336,7 @@ pub(crate) struct DumpArgs {
     /// The method.
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// For sif: print the list All_Fingers of the paper, after the files by number
+    /// For sif: print the list `All_Fingers` of the paper, after the files by number
     #[arg(long)]
     pub(crate) all_fingers: bool,
     /// Write into FILE instead of standard output

@@ -94,23 +94,20 @@ fn near_copies_meet_by_any_of_their_names() {
 /// A licence gives all files their least fingerprint; a hundred of them are copies of one page.
 #[test]
 fn a_family_under_a_common_header_is_found_by_its_next_name() {
+    let is_copy = |place: u64| place < 100;
     let names: Vec<FamilyNames> = (0..1100u64)
-        .map(|place| match place < 100 {
-            true => FamilyNames([3, 2_000_003, 2_000_004, 2_000_005]),
-            false => FamilyNames([3, 3_000_000 + place, 4_000_000 + place, 5_000_000 + place]),
+        .map(|place| {
+            let own = [1, 2, 3].map(|nth| nth * 1_000_000 + place);
+            let of_page = [5_000_003, 5_000_004, 5_000_005];
+            let [a, b, c] = if is_copy(place) { of_page } else { own };
+            FamilyNames([3, a, b, c])
         })
         .collect();
-    let page = |place| match place < 100 {
-        true => copy(place, 4),
-        false => copy(place, 70),
-    };
+    let page = |place| copy(place, if is_copy(place.into()) { 4 } else { 70 });
     let Ok(families) = Families::of(&names, FREE, &Known(page));
     assert_eq!(families.members().count(), 99);
-    assert!(
-        families
-            .members()
-            .all(|(member, leader)| member < 100 && leader < 100)
-    );
+    let all_are_copies = |(member, leader): (u32, u32)| is_copy(member.max(leader).into());
+    assert!(families.members().all(all_are_copies));
 }
 
 /// An insertion breaks the shingle of the least fingerprint in every second copy.
