@@ -231,10 +231,8 @@ fn figures_are_against_the_file_that_stays() {
 #[test]
 fn a_text_with_other_line_ends_is_said_to_be_the_same_text() {
     let env = environment();
-    let lines: Vec<String> = (0..90)
-        .map(|at| format!("row {at} of {}\n", at * at))
-        .collect();
-    let text = lines.concat();
+    let rows = (0..90).map(|at| format!("row {at} of {}\n", at * at));
+    let text = rows.collect::<Vec<_>>().concat();
     env.write("t/text.txt", &text);
     env.write("by/text.txt", text.replace('\n', "\r\n"));
     let compared = env.run(["compare", "t", "by", "--local"]);
