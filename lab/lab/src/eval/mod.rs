@@ -22,6 +22,7 @@ pub mod forman;
 pub mod guide;
 pub mod kasprzak;
 pub mod page;
+pub mod partition;
 pub mod plot;
 pub mod short_texts;
 pub mod sif;

@@ -1,0 +1,151 @@
+//! Forman, Eshghi & Chiocchetti 2005, section 2.5: connected components of files and chunks.
+//!
+//! Entries <chunk, file> are sorted, on disk if memory is short. Files with a common chunk are
+//! neighbours in that order, so a union-find over the files needs no chunk vertices. Chunks of one
+//! file and chunks of more than half of all files are ignored.
+//!
+//! **Cost.** 4 bytes of memory for each file beside the memory for sorting.
+
+use std::path::Path;
+
+use resemble_core::cluster::UnionFind;
+use resemble_relate::sort::{Merge, Record, Sorter};
+
+use crate::error::LabError;
+
+/// A chunk of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChunkEntry {
+    /// The first 64 bits of the chunk's hash.
+    pub chunk: u64,
+    /// The number of the file.
+    pub file: u32,
+}
+
+impl Record for ChunkEntry {
+    const BYTES: usize = 12;
+
+    fn put(&self, out: &mut [u8]) {
+        let (chunk, file) = out.split_at_mut(8);
+        chunk.copy_from_slice(&self.chunk.to_le_bytes());
+        file.copy_from_slice(&self.file.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let chunk = bytes.first_chunk().copied().unwrap_or_default();
+        let file = bytes.last_chunk().copied().unwrap_or_default();
+        Self {
+            chunk: u64::from_le_bytes(chunk),
+            file: u32::from_le_bytes(file),
+        }
+    }
+}
+
+/// The components of a collection.
+#[derive(Debug)]
+pub struct Partition {
+    /// For each file the least number of its component.
+    pub least: Vec<u32>,
+    /// How many distinct chunks there are.
+    pub chunks: u64,
+    /// How many of these connect files.
+    pub connecting: u64,
+}
+
+impl Partition {
+    /// Makes the components of `files` files. The entries are sorted within `memory` bytes, and in
+    /// `folder` if that is not enough.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be written or read.
+    pub fn of(
+        files: u32,
+        entries: impl Iterator<Item = ChunkEntry>,
+        memory: u64,
+        folder: &Path,
+    ) -> Result<Self, LabError> {
+        let mut sorter = Sorter::new(Some(memory), folder)?;
+        for entry in entries {
+            sorter.push(entry)?;
+        }
+        let mut merge = Merge::new(sorter.finish()?, Some(memory), folder)?;
+        let (mut sets, mut holders) = (UnionFind::new(files), Vec::new());
+        let (mut chunks, mut connecting, mut chunk) = (0, 0, None);
+        // More than half of all files: nobody needs to know how many more.
+        let most = (files as usize / 2).max(2);
+        let mut end = |holders: &mut Vec<u32>| {
+            if (2..=most).contains(&holders.len()) {
+                connecting += 1;
+                for pair in holders.windows(2) {
+                    sets.union(pair[0], pair[1]);
+                }
+            }
+            holders.clear();
+        };
+        while let Some(entry) = merge.next()? {
+            if chunk != Some(entry.chunk) {
+                end(&mut holders);
+                chunk = Some(entry.chunk);
+                chunks += 1;
+            }
+            if holders.last() != Some(&entry.file) && holders.len() <= most {
+                holders.push(entry.file);
+            }
+        }
+        end(&mut holders);
+        Ok(Self {
+            least: sets.into_least(),
+            chunks,
+            connecting,
+        })
+    }
+
+    /// How many components have several files, and how many files these have.
+    pub fn several(&self) -> (u64, u64) {
+        let mut sizes = vec![0u32; self.least.len()];
+        for &least in &self.least {
+            sizes[least as usize] += 1;
+        }
+        let several = sizes.iter().filter(|&&size| size > 1);
+        several.fold((0, 0), |(sets, files), &size| {
+            (sets + 1, files + u64::from(size))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(files: u32, entries: &[(u64, u32)], memory: u64) -> Partition {
+        let folder = tempfile::tempdir().expect("a folder");
+        let entries = entries
+            .iter()
+            .map(|&(chunk, file)| ChunkEntry { chunk, file });
+        Partition::of(files, entries, memory, folder.path()).expect("components")
+    }
+
+    #[test]
+    fn chunks_of_one_file_and_of_most_files_connect_nothing() {
+        let header = (0..10).map(|file| (7, file));
+        let others = [(1, 0), (1, 3), (2, 3), (2, 9), (3, 5), (3, 5), (4, 1)];
+        let entries: Vec<(u64, u32)> = header.chain(others).collect();
+        let found = partition(10, &entries, 1 << 20);
+        assert_eq!(found.least, [0, 1, 2, 0, 4, 5, 6, 7, 8, 0]);
+        assert_eq!((found.chunks, found.connecting), (5, 2));
+        assert_eq!(found.several(), (1, 3));
+    }
+
+    #[test]
+    fn little_memory_makes_the_same_components() {
+        let entries: Vec<(u64, u32)> = (0..200_000u32)
+            .map(|at| (u64::from(at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48, at))
+            .collect();
+        let (little, much) = [1 << 20, 1 << 30]
+            .map(|memory| partition(200_000, &entries, memory))
+            .into();
+        assert_eq!(little.least, much.least);
+        assert!(little.several().0 > 1000);
+    }
+}
