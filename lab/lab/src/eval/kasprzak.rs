@@ -3,6 +3,7 @@
 //! The figures are compared with exact similarities: chunks are identified by 64 bits, and the
 //! common chunks of each pair are counted in memory. Arrays are files in a temporary folder.
 
+mod bound;
 mod errors;
 mod stages;
 mod words;

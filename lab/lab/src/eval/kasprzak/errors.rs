@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use resemble_methods::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
 
 use super::super::{Draws, Plot, Random, Section, Table, percent};
+use super::bound::{self, BoundedErrors};
 use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
@@ -19,7 +20,7 @@ const LARGE: f64 = 0.01;
 
 /// An estimate of how much of a document is in another.
 #[derive(Clone, Copy, Debug)]
-struct ArrayEstimate {
+pub(super) struct ArrayEstimate {
     of: u32,
     within: u32,
     estimated: f64,
@@ -27,7 +28,7 @@ struct ArrayEstimate {
 }
 
 impl ArrayEstimate {
-    fn error(&self) -> f64 {
+    pub(super) fn error(&self) -> f64 {
         (self.estimated - self.exact).abs()
     }
 }
@@ -95,7 +96,7 @@ impl EstimateErrors {
     }
 }
 
-fn points(share: f64) -> String {
+pub(super) fn points(share: f64) -> String {
     format!("{:.3}", share * 100.0)
 }
 
@@ -153,6 +154,7 @@ fn errors(
     chunks: &[Vec<u64>],
     signatures: &[MethodSignature],
     exact: &[CommonChunks],
+    bounded: &mut BoundedErrors,
 ) -> Result<EstimateErrors, LabError> {
     let (_, set) = arrays(corpus.scratch, name, bits, signatures, 1)?;
     let estimates = pairs(&set, &lists(signatures), 0.0)?;
@@ -168,13 +170,15 @@ fn errors(
             .all(|&document| !is_large(bits, &chunks[document as usize]));
         for (of, within) in [(a, b), (b, a)] {
             let whole = signatures[of as usize].occurrences().max(1) as f64;
-            let exactly = chunks[of as usize].len().max(1) as f64;
+            let [of_chunks, within_chunks] = [of, within].map(|at| chunks[at as usize].len());
+            let exactly = of_chunks.max(1) as f64;
             let estimate = ArrayEstimate {
                 of,
                 within,
                 estimated: f64::from(common) / whole,
                 exact: f64::from(real) / exactly,
             };
+            bounded.add(&estimate, of_chunks, within_chunks);
             errors.add(estimate, small);
         }
     }
@@ -287,7 +291,8 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
             let sets: Vec<MethodSignature> = sets.collect::<Result<_, _>>()?;
             for (signatures, (kept, draws)) in [real, sets].iter().zip((0..).zip(&mut draws)) {
                 let name = format!("few-{bits}-{kept}");
-                let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
+                let of_seed = &mut BoundedErrors::new(bits, chunks.len());
+                let errors = errors(corpus, &name, bits, &chunks, signatures, &exact, of_seed)?;
                 drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
                 draws.means.push(errors.sum / errors.count.max(1) as f64);
                 draws.greatest.push(errors.greatest());
@@ -359,10 +364,22 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         similar += u64::from(f64::from(pair.common) / lesser.max(1) as f64 >= THRESHOLD);
     }
     let mut greatest = String::new();
+    let mut by_length = bound::by_length();
     for bits in all {
         let signatures = signatures(bits, &corpus.chunks)?;
         let name = format!("errors-{bits}");
-        let errors = errors(corpus, &name, bits, &corpus.chunks, &signatures, &exact)?;
+        let chunks = &corpus.chunks;
+        let mut bounded = BoundedErrors::new(bits, chunks.len());
+        let errors = errors(
+            corpus,
+            &name,
+            bits,
+            chunks,
+            &signatures,
+            &exact,
+            &mut bounded,
+        )?;
+        bounded.rows(&mut by_length);
         table.row(row(bits, corpus.distinct, "real chunks", &errors));
         if let Some(estimate) = errors.greatest {
             let ArrayEstimate { of, within, .. } = estimate;
@@ -374,9 +391,11 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
             };
             let _ = write!(
                 greatest,
-                "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their \
-                 chunks are {} and {} % of the values. Not small: {} documents.",
+                "\n* {bits} bits: {} points, bound {}; {} estimated in place of {} %, of {} in {}; \
+                 their chunks are {} and {} % of the values. Not small: {} documents. Of {} \
+                 estimates {} are above their bound.",
                 points(estimate.error()),
+                points(bounded.bound(chunks[of as usize].len(), chunks[within as usize].len())),
                 points(estimate.estimated),
                 points(estimate.exact),
                 name(of),
@@ -384,6 +403,8 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
                 points(filled(bits, &corpus.chunks[of as usize])),
                 points(filled(bits, &corpus.chunks[within as usize])),
                 corpus.chunks.iter().filter(is_large).count(),
+                bounded.counted().0,
+                bounded.counted().1,
             );
         }
         drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
@@ -393,10 +414,17 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
          exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
          each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to \
          5 points, only of documents that are similar by at most 5 %; at 28 at most 1.\n\nSmall \
-         documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
+         documents fill no more than 1 % of the values. A document of a chunks is in one of b by \
+         accident with ab/2^n of them, so the error is large where a is small and b is large. The \
+         bound of a pair is the error that a random hash exceeds for any pair of 1 in 20 \
+         collections (Chernoff). The last table has it for a collection like the paper's, 250,000 \
+         documents of at most 30,000 chunks. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4
     );
-    Ok(Section::new("Errors on the whole folder", text).table(table))
+    Ok(Section::new("Errors on the whole folder", text)
+        .table(table)
+        .table(by_length)
+        .table(bound::of_paper()))
 }
