@@ -75,6 +75,12 @@ const FIGURES: &[(&str, &[&str], &str)] = &[
          short/3.txt | 4 | 3 | 0.0 | 0 | 0",
     ),
     (
+        "sif/found",
+        &["files", "edited", "found in all 50 runs", "runs", "found"],
+        "all | 20 | 2 | 1000 | 374\n\
+         without relatives | 0 | 0 | 0 | 0",
+    ),
+    (
         "forman/chunks",
         &[
             "method",
@@ -182,6 +188,33 @@ const FIGURES: &[(&str, &[&str], &str)] = &[
          16 | hashed set | 0.764 (0.670 to 0.876) | 4.592 (4.545 to 4.615) | 5 (0 to 14)\n\
          20 | real chunks | 0.138 (0.108 to 0.196) | 1.523 (1.515 to 1.538) | 0\n\
          20 | hashed set | 0.138 (0.109 to 0.197) | 1.523 (1.515 to 1.538) | 0",
+    ),
+    (
+        "kasprzak/errors-by-length",
+        &[
+            "n",
+            "chunks, at least",
+            "greatest error, points",
+            "greatest bound",
+            "above their bound",
+        ],
+        "8 | 30 | 100.000 | 100.000 | 0\n\
+         8 | 100 | 97.537 | 100.000 | 0\n\
+         8 | 300 | 78.870 | 100.000 | 0\n\
+         8 | 1000 | 74.421 | 100.000 | 0\n\
+         12 | 30 | 38.462 | 60.000 | 0\n\
+         12 | 100 | 31.633 | 44.898 | 0\n\
+         12 | 300 | 24.059 | 35.046 | 0\n\
+         12 | 1000 | 20.609 | 34.459 | 0",
+    ),
+    (
+        "kasprzak/errors-bound-paper",
+        &["chunks", "bound at 24 bits, points", "at 28 bits"],
+        "100 | 10.000 | 6.000\n\
+         300 | 4.333 | 2.333\n\
+         1000 | 2.000 | 0.900\n\
+         2400 | 1.167 | 0.458\n\
+         30000 | 0.390 | 0.083",
     ),
     (
         "kasprzak/hashes",
