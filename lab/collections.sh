@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # collections.sh DIR NAME...: makes collections of texts of a Debian machine for `resemble lab eval`.
 #   code      the standard library of Python
-#   kernel    the file systems of a Linux kernel, in C (a download of its source package)
+#   fs        the file systems of a Linux kernel, in C (a download of its source package)
 #   licences  copyright files and the licences that they name, below 64 KB
 #   perl      the modules of Perl
 #   texts     READMEs, changelogs and news of packages, below 64 KB
@@ -22,7 +22,7 @@ for name in "$@"; do
   mkdir -p "$to"
   case $name in
     code) copied /usr/lib/python3.* -name '*.py' ;;
-    kernel)
+    fs)
       work=$(mktemp -d)
       (cd "$work" && apt-get download -qq linux-source-6.1 && dpkg -x ./*.deb .)
       tar -C "$to" --strip-components=2 --wildcards -xf "$work"/usr/src/linux-source-6.1.tar.xz '*/fs/*.[ch]'

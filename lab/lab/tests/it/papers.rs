@@ -43,9 +43,11 @@ fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     let at = rows[0].iter().position(|name| name == column);
     let at = at.unwrap_or_else(|| panic!("{table} has no {column}, but {:?}", rows[0]));
     let keys: Vec<&str> = row.split(" & ").collect();
-    let found = rows[1..]
-        .iter()
-        .find(|cells| keys.iter().zip(*cells).all(|(key, cell)| key == cell));
+    let found = rows[1..].iter().find(|cells| {
+        keys.iter()
+            .zip(*cells)
+            .all(|(key, cell)| *key == "*" || key == cell)
+    });
     found.map_or_else(|| "–".to_owned(), |cells| cells[at].clone())
 }
 
@@ -108,7 +110,7 @@ fn the_papers_are_up_to_date() {
 fn rows_are_filled_in_from_results() {
     let tables = results("# a/t\nn\tkind\tvalue\n1\treal\t7\n1\tset\t8\n\n# a/u\nx\ty\n\n");
     let page = rendered(
-        "Words.\n@head what | paper\n@row sets | 9 | a/t | 1 & set | value\n",
+        "Words.\n@head what | paper\n@row sets | 9 | a/t | * & set | value\n",
         &[("one".to_owned(), tables)],
     );
     assert_eq!(
