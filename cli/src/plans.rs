@@ -100,8 +100,8 @@ pub fn of_groups(
     Ok(Plan::of_groups(document, &means))
 }
 
-/// Names the files of a saved report as they are picked. A report has one name of each file; if that
-/// is left out, another one may not be.
+/// Gives the files of a saved report names that are picked. A report has one name of each file. If
+/// that is left out, another one may be picked.
 pub(crate) fn rename_picked(document: &mut GroupsDocument, picked: &Picked) -> CliResult<()> {
     if picked.include.is_empty() && picked.exclude.is_empty() {
         return Ok(());

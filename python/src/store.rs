@@ -16,7 +16,7 @@ use resemble_index::{
     Options, ReadError, Snapshot, Timestamp,
 };
 use resemble_relate::AskError;
-use resemble_relate::nominate::evidence::{FoundBy, NominationOptions, nominate};
+use resemble_relate::nominate::evidence::{FoundBy, NominationSettings, nominate};
 use resemble_relate::parallel::ordered;
 
 use crate::figures::{FigureRow, Figures, ScoreRule, order};
@@ -286,7 +286,7 @@ fn found(
         besides: &digest.besides,
     };
     let few = digest.signature.fingerprints.len() < FEW;
-    let nominees = nominate(snapshot, subject, None, NominationOptions::default())?.all;
+    let nominees = nominate(snapshot, subject, None, NominationSettings::default())?.all;
     let candidates = nominees.into_iter().filter(|nominee| {
         nominee.common.is_candidate()
             || nominee.besides >= 2

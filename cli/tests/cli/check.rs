@@ -239,14 +239,15 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
-    // In one work tree it is a file, in the others a link.
-    it.0.write("accepted", "");
-    std::fs::create_dir(it.0.path("linked")).unwrap();
-    symlink("../accepted", it.0.path("linked/accepted")).unwrap();
+    // Named as a file and by a link. Both are outside of the work tree: there, the files that are
+    // written beside it would come and go while others look at the tree.
+    it.0.write("../accepted", "");
+    std::fs::create_dir(it.0.path("../linked")).unwrap();
+    symlink("../accepted", it.0.path("../linked/accepted")).unwrap();
     std::thread::scope(|scope| {
         for (seed, path) in SEEDS
             .into_iter()
-            .zip(["accepted", "linked/accepted"].iter().cycle())
+            .zip(["../accepted", "../linked/accepted"].iter().cycle())
         {
             let draft = near(seed);
             let it = &it;
@@ -256,7 +257,7 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
             });
         }
     });
-    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
+    let lines = std::fs::read_to_string(it.0.path("../accepted")).unwrap();
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 

@@ -49,7 +49,7 @@ use resemble_relate::judge::listing;
 /// Entries of one `.similar` listing, at most.
 pub use resemble_relate::judge::listing::LISTED;
 use resemble_relate::nominate::block::Common;
-use resemble_relate::nominate::evidence::{self, FoundBy, NominationOptions, Nominee, Nominees};
+use resemble_relate::nominate::evidence::{self, FoundBy, NominationSettings, Nominee, Nominees};
 use resemble_relate::nominate::kinship::SubjectWindows;
 use resemble_relate::nominate::quotations::Passage;
 use resemble_relate::scope::{self, ScopedFiles};
@@ -292,7 +292,7 @@ fn nominated(
 ) -> Result<Nominees, ReadError> {
     let own = snapshot.content_by_digest(&digest.content)?;
     let windows = || SubjectWindows::of(own, snapshot.boilerplate_limit());
-    let told = NominationOptions {
+    let told = NominationSettings {
         passages_at,
         windows: (digest.kind != ContentKind::Text).then(windows),
     };

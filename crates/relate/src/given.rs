@@ -2,8 +2,8 @@
 //!
 //! An engine has searched for pairs of contents that share something, and counted the common
 //! pieces. It decides nothing: `groups` judges each pair again. It gives no answer unless the
-//! counts of each content add up to its own counts. So an implementation of [`ExternalPairs`] need not
-//! be trusted with counts.
+//! counts of each content add up to its own counts. So an implementation of [`ExternalPairs`] need
+//! not be trusted with counts.
 //!
 //! If workers can read the files, they may have measured pairs by [`crate::listed`]. Measures
 //! depend on the two contents only, so they are accepted as if measured here. One pair in

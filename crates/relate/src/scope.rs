@@ -264,9 +264,9 @@ impl ScopedFiles {
         self.by_content.held.has(content.0)
     }
 
-    /// Whether a content that takes part does so with this piece. One that the scope has from a
-    /// catalogue alone is known by its sample, which is in the catalogue. The index may have more of
-    /// it, if the same lies in a file outside of the scope.
+    /// Returns whether a content takes part with this piece. A content that the scope has from a
+    /// catalogue alone is known by the sample in the catalogue. The index may have more pieces of
+    /// it, if a file outside the scope has the same content.
     pub fn knows(
         &self,
         snapshot: &Snapshot,

@@ -180,7 +180,7 @@ fn what_cannot_be_watched_is_said_in_a_sentence() {
     fs::write(place.path("file"), "").unwrap();
     for (args, part) in [
         (&["@none"][..], "No such file"),
-        (&["@file"], "no directory"),
+        (&["@file"], "not a directory"),
         (&["@docs", "@docs/inner"], "lies in"),
         (&["@docs/inner", "@docs"], "lies in"),
         (&["@docs", "@docs"], "it is watched already"),

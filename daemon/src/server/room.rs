@@ -30,12 +30,12 @@ pub(super) struct Admission {
 #[derive(Debug, Default)]
 struct Guests {
     next: u64,
-    all: BTreeMap<u64, Connection>,
+    all: BTreeMap<u64, AdmittedPeer>,
 }
 
 /// A connection.
 #[derive(Debug)]
-struct Connection {
+struct AdmittedPeer {
     one: i64,
     bytes: usize,
     /// Signals it to close; `None` when its request is complete.
@@ -77,7 +77,7 @@ impl Admission {
         let number = guests.next;
         guests.next += 1;
         let (tell, sent_away) = oneshot::channel();
-        let guest = Connection {
+        let guest = AdmittedPeer {
             one,
             bytes: 0,
             sent_away: Some(tell),
@@ -93,7 +93,7 @@ impl Admission {
 }
 
 impl Guests {
-    fn unfinished(&self) -> impl Iterator<Item = (u64, &Connection)> {
+    fn unfinished(&self) -> impl Iterator<Item = (u64, &AdmittedPeer)> {
         let all = self.all.iter().map(|(number, guest)| (*number, guest));
         all.filter(|(_, guest)| guest.sent_away.is_some())
     }

@@ -75,7 +75,7 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
     for (args, part) in [
         (&[][..], "nothing to watch"),
         (&["none"], "No such file"),
-        (&["tree/file"], "no directory"),
+        (&["tree/file"], "not a directory"),
         (&["tree", "tree"], "watched already"),
         (&["/proc"], "pseudo"),
         (&["--config", "bad.toml"], "line 3"),

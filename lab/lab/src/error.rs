@@ -11,7 +11,6 @@ use resemble_proto::message::reason;
 use resemble_relate::AskError;
 
 use crate::arrays::ArraysError;
-use crate::method::exported::ExportError;
 
 /// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +37,52 @@ impl From<ReadError> for LabError {
     fn from(error: ReadError) -> Self {
         Self::Ask(error.into())
     }
+}
+
+/// Why an export cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// A line is not what an export has.
+    #[error("line {line} of {} is not a line of an export: {what}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1 on.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// It has the sketches of another method or of other parameters.
+    #[error(
+        "{} has sketches by {kept}, and {asked} is asked for; give the same method and \
+         parameters, or export again",
+        path.display()
+    )]
+    OtherParams {
+        /// The file.
+        path: PathBuf,
+        /// The parameters of its sketches.
+        kept: String,
+        /// The parameters that are asked for.
+        asked: String,
+    },
+    /// The files cannot be put into an index.
+    #[error("cannot use {}: {what}", path.display())]
+    Index {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
 }
 
 /// Why a method cannot be asked a question.

@@ -176,7 +176,8 @@ mod tests {
         ) {
             let dir = tempfile::tempdir().expect("a folder");
             for room in [None, Some(1 << 20)] {
-                let mut sorter = MeasuredSorter::new(MemoryBudget(room), dir.path()).expect("a sorter");
+                let budget = MemoryBudget(room);
+                let mut sorter = MeasuredSorter::new(budget, dir.path()).expect("a sorter");
                 for (&(a, b), &is_swapped) in &pairs {
                     let (of, found) = ((ContentId(a), ContentId(b)), proven(a * b));
                     let pushed = if is_swapped {

@@ -1,9 +1,9 @@
 //! Two archives or mails, if one of them cannot be read.
 //!
-//! What is measured of such a pair is what each member has of all members of the other, as one
-//! content. The wholes say little of that: a whole that has half of its members in common looks like
-//! a text with an edit in every line. So each member is judged beside the members of the other side
-//! with which it shares a sample, as [`super::members`] judges a single content.
+//! The measure of such a pair is the share of each member in all members of the other, as one
+//! content. Samples of the wholes show little of that: a whole with half of its members in common
+//! looks like a text with an edit in every line. So each member is judged beside the members of the
+//! other side with which it shares a sample, as [`super::members`] judges a single content.
 //!
 //! * An equal member, or a text of the same words, lies in the other archive. Of any other the
 //!   estimate is that of its best partner, and the upper end adds what further partners may have.

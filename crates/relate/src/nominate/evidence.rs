@@ -313,7 +313,7 @@ pub struct FoundBy<'a> {
 
 /// Selects what is recorded of the nominees in addition to the number of common pieces.
 #[derive(Debug, Default)]
-pub struct NominationOptions {
+pub struct NominationSettings {
     /// Also nominate contents that share only a passage, by the samples of at least this level.
     pub passages_at: Option<u8>,
     /// Collects how rare the common windows and chunks are; set if the subject is not a text.
@@ -336,7 +336,7 @@ pub fn nominate(
     snapshot: &Snapshot,
     FoundBy { sketch, besides }: FoundBy<'_>,
     scoped: Option<&ScopedFiles>,
-    told: NominationOptions,
+    told: NominationSettings,
 ) -> Result<Nominees, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut counts = Counts::new(limit);
@@ -355,7 +355,7 @@ pub fn nominate(
         })
     };
     let samples = keys(&looked_up);
-    let NominationOptions {
+    let NominationSettings {
         passages_at,
         mut windows,
     } = told;

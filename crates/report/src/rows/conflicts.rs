@@ -63,8 +63,8 @@ pub struct ConflictRow {
     pub other: Option<PathText>,
     /// The relation of both.
     pub state: ConflictState,
-    /// State and figures are by common chunks: the files are too large to tell whether one holds the
-    /// other.
+    /// True if state and figures are those of common chunks: the files are too large to be compared
+    /// byte by byte.
     pub estimate: bool,
     /// The figures of `why` for both, if they were compared.
     #[serde(flatten)]

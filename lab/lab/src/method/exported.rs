@@ -27,6 +27,8 @@ use resemble_methods::MethodSignature;
 use resemble_proto::path::PathText;
 use serde::{Deserialize, Serialize};
 
+use crate::error::ExportError;
+
 use super::cache::{CachedSignatures, NewSignature, SignatureCache};
 
 /// How the first line begins.
@@ -60,52 +62,6 @@ enum ExportedKind {
     Text,
     Data,
     Binary,
-}
-
-/// Why an export cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The error of the kernel.
-        source: io::Error,
-    },
-    /// A line is not what an export has.
-    #[error("line {line} of {} is no line of an export: {what}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The number of the line, from 1 on.
-        line: usize,
-        /// What is wrong.
-        what: String,
-    },
-    /// It has the sketches of another method or of other parameters.
-    #[error(
-        "{} has sketches by {kept}, and {asked} is asked for; give the same method and \
-         parameters, or export anew",
-        path.display()
-    )]
-    OtherParams {
-        /// The file.
-        path: PathBuf,
-        /// The parameters of its sketches.
-        kept: String,
-        /// The parameters that are asked for.
-        asked: String,
-    },
-    /// The files cannot be put into an index.
-    #[error("cannot use {}: {what}", path.display())]
-    Index {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
 }
 
 /// The first line of an export.

@@ -88,7 +88,8 @@ mod tests {
         ) {
             let [a_in_b, b_in_a, resemblance] = shares.map(|share| share.map(Score::new));
             let measures = Measures { a_in_b, b_in_a, resemblance, shared_bytes: ByteLen(shared) };
-            let found = Proven { measures, unit: Unit::Bytes, is_same_text, has_passage, is_pattern };
+            let unit = Unit::Bytes;
+            let found = Proven { measures, unit, is_same_text, has_passage, is_pattern };
             let words = found.to_words();
             prop_assert_eq!(Proven::of_words(words, Unit::Bytes), Some(found));
             let (great, small) = (2f64.to_bits(), (-0.5f64).to_bits());

@@ -7,13 +7,32 @@
 //! [`CHANCE`] of all collections.
 
 use super::super::Table;
-use super::errors::{ArrayEstimate, points};
 
 /// The chance that any estimate of a collection is above its bound.
 const CHANCE: f64 = 0.05;
 
 /// Classes of documents by their numbers of chunks: the least of each.
 const CLASSES: [usize; 6] = [1, 30, 100, 300, 1000, 10_000];
+
+/// An estimate of how much of a document is in another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArrayEstimate {
+    pub(super) of: u32,
+    pub(super) within: u32,
+    pub(super) estimated: f64,
+    pub(super) exact: f64,
+}
+
+impl ArrayEstimate {
+    pub(super) fn error(&self) -> f64 {
+        (self.estimated - self.exact).abs()
+    }
+}
+
+/// Returns a share in points.
+pub(super) fn points(share: f64) -> String {
+    format!("{:.3}", share * 100.0)
+}
 
 /// The most hits by accident of a document with `a` chunks in one with `b`, if this many pairs are
 /// compared.

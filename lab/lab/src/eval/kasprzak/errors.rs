@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use resemble_methods::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
 
 use super::super::{Draws, Plot, Random, Section, Table, percent};
-use super::bound::{self, BoundedErrors};
+use super::bound::{self, ArrayEstimate, BoundedErrors, points};
 use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
@@ -17,21 +17,6 @@ const FEW: u64 = 400_000;
 /// The share of the 2^n values above which a document is large: its accidental hits are counted
 /// separately.
 const LARGE: f64 = 0.01;
-
-/// An estimate of how much of a document is in another.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ArrayEstimate {
-    of: u32,
-    within: u32,
-    estimated: f64,
-    exact: f64,
-}
-
-impl ArrayEstimate {
-    pub(super) fn error(&self) -> f64 {
-        (self.estimated - self.exact).abs()
-    }
-}
 
 /// The errors of estimates. Each pair counts twice, as A to B and as B to A.
 #[derive(Clone, Debug, Default)]
@@ -94,10 +79,6 @@ impl EstimateErrors {
             self.below.to_string(),
         ]
     }
-}
-
-pub(super) fn points(share: f64) -> String {
-    format!("{:.3}", share * 100.0)
 }
 
 const COLUMNS: [&str; 9] = [
