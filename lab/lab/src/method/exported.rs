@@ -13,7 +13,7 @@
 //! is answered as for any folder.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
