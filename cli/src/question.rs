@@ -78,7 +78,8 @@ impl QuestionPaths {
         }
     }
 
-    /// [`Self::among`]; without paths it is about all that the daemon watches.
+    /// Like [`Self::among`], but a question without paths is about everything that the daemon
+    /// watches.
     pub fn within(paths: &[PathBuf]) -> Self {
         let among = Self::among(paths);
         Self {

@@ -84,7 +84,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of two equal contents.
+    /// Makes the figures of two equal contents.
     pub(crate) fn identical(size: ByteLen, kind: ContentKind) -> Self {
         let unit = match kind {
             ContentKind::Text => Unit::Words,
@@ -118,7 +118,7 @@ impl Figures {
         }
     }
 
-    /// Of two contents of which no more than this is known.
+    /// Makes the figures of two contents from the proven measures alone.
     pub(crate) fn judged(proven: Proven, sizes: (ByteLen, ByteLen)) -> Self {
         let found = judged(proven, sizes, Relation::MIN_SHARED);
         Self {

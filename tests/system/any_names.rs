@@ -63,7 +63,7 @@ const PIECES: [&[u8]; 44] = [
     b"\xe6\x97\xa5",
 ];
 
-/// Returns a name: pieces, or any bytes, or one of the greatest length.
+/// Returns a random name: joined pieces, arbitrary bytes, or a name of the maximum length.
 fn name(random: &mut Random) -> Vec<u8> {
     let mut name = Vec::new();
     match random.below(8) {

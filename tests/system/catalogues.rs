@@ -239,7 +239,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     ask();
-    // The overlay has no link to files of a catalogue, and they are no news.
+    // The overlay has no links to files of a catalogue, and such files raise no alerts.
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
     assert_eq!(

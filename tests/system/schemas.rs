@@ -52,8 +52,8 @@ impl StrictSchema {
         accepts(&self.document, what, answer);
     }
 
-    /// The schema refuses a field that is renamed, or of another type, or, if it is always there,
-    /// missing.
+    /// Checks that the schema refuses a renamed field, a field of another type, and the absence of
+    /// a required field.
     #[track_caller]
     fn refuses_changes(&self, what: &str, answer: &Value) {
         let mut answer = answer.clone();

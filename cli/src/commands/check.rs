@@ -92,7 +92,7 @@ struct NearCopyQuestion<'a> {
     env: &'a Env,
     global: &'a Global,
     files: Vec<PathBuf>,
-    /// The work tree that is looked in.
+    /// The work tree that is searched.
     tree: Option<WorkTree>,
     checked: CheckedFiles,
     baseline: Option<Baseline>,
@@ -141,7 +141,8 @@ impl NearCopyQuestion<'_> {
         })
     }
 
-    /// Adds what resembles a file among those of `within`, which are the copies of all or not.
+    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if `within`
+    /// holds the copies of all checked files.
     fn add(
         &self,
         number: usize,
@@ -364,7 +365,8 @@ impl Verb for NearCopyQuestion<'_> {
 }
 
 impl NearCopyQuestion<'_> {
-    /// The path of a row: below the root of the work tree, or as the arguments lead to it.
+    /// The path that a row shows. A checked file has its own name, even if a copy of it was read.
+    /// Others are relative to the root of the work tree, or as reached from the arguments.
     fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];

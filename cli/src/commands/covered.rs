@@ -119,7 +119,8 @@ impl Verb for Covered<'_> {
         backend.covered(ui, request)
     }
 
-    /// Files of DIR are named as DIR leads to them, the others as the ROOTs do.
+    /// Files below DIR are shown with paths that begin as DIR was given, all others with paths that
+    /// begin as the ROOTs were given.
     fn show(&self, body: &mut Coverage, asked: &QuestionPaths) {
         let (dir, by) = asked.named.split_at(1);
         let (dir, by) = (ShownNames::of(dir), ShownNames::of(by));

@@ -1,4 +1,4 @@
-//! Every format against what it must be, byte for byte.
+//! Compares the output in every format with the expected bytes.
 
 use super::*;
 use crate::ui::tests::ui;

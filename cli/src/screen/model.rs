@@ -1,6 +1,6 @@
-//! The state of the screen, and its changes by keys. Nothing here reads a file or a terminal.
+//! The state of the screen, and how keys change it. Nothing here reads a file or a terminal.
 //!
-//! 1. A key has one meaning, at every place where it has any.
+//! 1. A key has the same meaning everywhere, except where it does nothing.
 //! 2. Marks are kept by file, so they stay when a folder or a group is left. At least one file of
 //!    each set stays unmarked. Only files with an equal one can be marked.
 //! 3. Slow work is an [`Effect`], which is carried out elsewhere. [`Screen::hear`] takes the
@@ -27,9 +27,9 @@ pub(crate) enum Key {
     Escape,
     Erase,
     Left,
-    /// A number of rows, or lines.
+    /// A distance, counted in rows or lines.
     Step(isize),
-    /// A number of screens.
+    /// A distance, counted in screens.
     Page(isize),
     Home,
     End,

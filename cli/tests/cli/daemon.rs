@@ -432,7 +432,7 @@ fn status_sync_and_alerts() {
         "1970-01-01 00:00:00  90%  near  /a  /b\n",
         "resemble: no more of them\n",
     );
-    // A reader that is gone ends what has no end.
+    // Output without an end stops when its reader is gone.
     let ended = cut_off(&env, &["alerts", "--follow"], 0);
     assert_eq!(ended, (Some(0), String::new()));
     env.run(["watch", "add", "."])

@@ -6,8 +6,8 @@ use resemble_testutil::random::noise;
 
 use crate::environment;
 
-/// Pictures and web pages have no parts, but a date. It determines the newest version, here, in a
-/// catalogue, and in a question by a pipe.
+/// Pictures and web pages have no parts, but they do have a date. The date determines the newest
+/// version: among files here, in a catalogue, and when the question comes through a pipe.
 #[test]
 fn pictures_and_pages_state_their_dates() {
     let env = environment();

@@ -198,7 +198,7 @@ fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// A file may share text with the centre of its cluster that the file that stays lacks.
+/// The file that stays may lack text that another file shares with the centre of their cluster.
 #[test]
 fn figures_are_against_the_file_that_stays() {
     let env = environment();

@@ -440,7 +440,7 @@ fn unpacked(head: &ContentHead<'_>, params: &Params) -> Option<Digest> {
             .and_then(|bytes| total.checked_add(bytes))
             .filter(|total| *total <= size)?;
     }
-    // A sample of many files together has no chunks.
+    // A whole, which joins the samples of several files, has no chunks.
     if total != size && !chunks.0.is_empty() {
         return None;
     }

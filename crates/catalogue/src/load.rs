@@ -90,8 +90,8 @@ fn load_by(
     Ok(loaded)
 }
 
-/// Loads a catalogue where there is nothing. No question sees it before it is complete, and after a
-/// failure it is removed.
+/// Loads a catalogue at a path where the index has nothing yet. No question sees the catalogue
+/// before it is complete. If loading fails, it is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
     // Only a load in one transaction can exceed its limit.

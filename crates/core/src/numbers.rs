@@ -22,7 +22,7 @@ const JOINING: &[u8] = b".,:/-'_";
 pub struct OnlyNumbers {
     /// Counts the numbers that differ.
     pub count: u64,
-    /// The first of them, as each text has them.
+    /// The first of these differences: the number as it is in each of the two texts.
     pub first: Vec<(String, String)>,
 }
 

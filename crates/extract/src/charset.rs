@@ -168,7 +168,7 @@ fn has_controls(head: &[u8]) -> bool {
     text.iter().any(|&byte| is_control(u32::from(byte)))
 }
 
-/// Detects encodings with one or more bytes per character that are not UTF-8.
+/// Detects single-byte and multi-byte encodings other than UTF-8.
 fn legacy(head: &[u8]) -> Option<Charset> {
     let text = head.strip_suffix(b"\x1a").unwrap_or(head);
     let (good, bad) = utf8_characters(head);

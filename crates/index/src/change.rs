@@ -15,8 +15,9 @@ pub enum ContentRef {
     Known(ContentId),
     /// A new digest. It is stored once, even if several files of the batch have it.
     New(Box<Digest>),
-    /// A digest of the parts that differ from a content in the index. Applying fails as with
-    /// [`ContentRef::Known`] if the index does not have that content, or the edits do not fit.
+    /// A digest given as its differences from that of a content in the index. Applying it fails, as
+    /// with [`ContentRef::Known`], if the index does not have that content or if the edits do not
+    /// fit it.
     Edited(Box<EditedDigest>),
 }
 

@@ -28,9 +28,10 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// The number of leading zero bits of the hash (as far as the 32 bits tell): a file at
-    /// sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the `Mod_n`
-    /// of Broder 1997 section 3 with n = 2^k), so samples of files at different levels nest.
+    /// Returns the number of leading zero bits of the hash, as far as the 32 bits show it. A file
+    /// at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one window in 2^k.
+    /// This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of files at
+    /// different levels nest.
     #[inline]
     pub const fn level(self) -> u8 {
         Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8

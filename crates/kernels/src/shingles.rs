@@ -23,7 +23,7 @@ pub const SHINGLE: usize = 5;
 /// The maximum number of letters of a word that is hashed here.
 pub const MOST_LETTERS: usize = 16;
 
-/// A block, and the bytes after it that a word at its end may have.
+/// A block, and the bytes after it into which a word at its end may extend.
 pub const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The maximum number of words of a block.
@@ -239,7 +239,7 @@ pub const fn first_long_run(mask: u64) -> Option<usize> {
     }
 }
 
-/// Returns the ones that are followed by at least [`MOST_LETTERS`] ones.
+/// Returns the set bits that are followed by at least [`MOST_LETTERS`] set bits.
 #[inline]
 const fn long_runs(mask: u64) -> u64 {
     let two = mask & mask >> 1;

@@ -202,7 +202,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`FailureKind::Timeout`] as [`ClientError::Failed`] if that took longer than `timeout`.
+    /// [`ClientError::Failed`] with [`FailureKind::Timeout`] if that took longer than `timeout`.
     pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
         // The daemon keeps the time. The client's limit only detects a daemon that hangs.
@@ -341,7 +341,7 @@ impl Client {
         self.stream_heard(request, limit, None)
     }
 
-    /// Does the same. `hear` receives the progress until the header arrives.
+    /// Like [`Self::stream`], but `hear` receives the progress until the header arrives.
     fn stream_heard<R: DeserializeOwned>(
         &self,
         request: &Request,

@@ -10,9 +10,10 @@ use std::io::{self, Read};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest request: a digest of about two gigabytes of standard input.
+/// The maximum length of a request: enough for the digest of about two gigabytes of standard input.
 pub const MAX_REQUEST: usize = 64 << 20;
-/// The longest line of an answer. A row holds a few paths, each of at most a few kilobytes.
+/// The maximum length of a line of an answer. A row holds a few paths, each of at most a few
+/// kilobytes.
 pub const MAX_ANSWER: usize = 16 << 20;
 
 /// The errors of a line.

@@ -67,9 +67,10 @@ pub enum Treatment {
     Trash,
     /// A copy is removed.
     Remove,
-    /// A copy is moved into this directory, with its path below its root.
+    /// Copies are moved into this directory and keep their paths relative to their root.
     Move(PathBuf),
-    /// A missing file is copied into this directory, with its path below the covered one.
+    /// Missing files are copied into this directory and keep their paths relative to the covered
+    /// one.
     Copy(PathBuf),
     /// A file that was moved in one tree is renamed in the other.
     Rename,
@@ -156,7 +157,7 @@ impl Entry {
     }
 }
 
-/// A step that the script carries out as one.
+/// A step that the script carries out as a unit.
 #[derive(Debug)]
 enum PlanStep {
     /// Treats a copy of a file that stays.

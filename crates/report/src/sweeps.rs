@@ -462,7 +462,7 @@ mod tests {
                 "between roots,1"
             ]
         );
-        // old was last seen on day 0, new from day 10 to day 30.
+        // `old` was last seen on day 0, `new` from day 10 to day 30.
         assert_eq!(lines("lifetimes")[1..], ["0,1,1", "20,1,0"]);
         let much = lines("much");
         assert_eq!(

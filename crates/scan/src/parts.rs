@@ -63,7 +63,7 @@ pub trait PartReader: fmt::Debug + Send + Sync {
         self.applies(name, head, file) || self.may_state_date(head)
     }
 
-    /// Takes an open file apart that [is looked into](Self::is_looked_into); see
+    /// Takes apart an open file that [is looked into](Self::is_looked_into); see
     /// [`Extractor::extract`].
     ///
     /// # Errors

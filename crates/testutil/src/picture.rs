@@ -28,7 +28,7 @@ fn directory_len(texts: &[ExifText<'_>]) -> usize {
     2 + 12 * texts.len() + 4 + values
 }
 
-/// Appends a directory and its values; `exif` is the offset of that of Exif.
+/// Appends a directory and its values; `exif` is the offset of the Exif directory.
 fn directory(out: &mut Vec<u8>, texts: &[ExifText<'_>], exif: Option<u32>) {
     let count = texts.len() + usize::from(exif.is_some());
     let mut values_at = out.len() + 2 + 12 * count + 4;

@@ -62,8 +62,9 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
         }
         pieces.push(bytes);
     }
-    // Each piece may be part of another file, which all together reveal. One piece may complete an
-    // earlier part, which it reveals by itself.
+    // All pieces together may be a part of another file, so they are also searched for as one. A
+    // single piece may complete a part that the file had before, which a search for that piece
+    // finds.
     if pieces.len() > 1 {
         pieces.push(pieces.concat());
     }

@@ -85,8 +85,8 @@ pub(super) fn is_alike(similar: &Similar, least: Fraction) -> bool {
     is_enough(similar, similar.measures.containment(), least)
 }
 
-/// Returns whether such a share of the smaller file is worth an alert, without the text that many
-/// files have.
+/// Returns whether a share of the smaller file is large enough for an alert, after text that many
+/// files have is discounted.
 fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     let rare = |share| match similar.rarity {
         Some(rarity) => rarity.discounted(share),

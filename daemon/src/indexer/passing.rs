@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(passing.due(now, true), [path]);
         passing.tried();
         assert!(passing.is_empty());
-        // The next failure begins with the first pause.
+        // After the next failure, the pauses begin again with the first one.
         passing.met(path, EMFILE, now);
         assert_eq!(passing.deadline(), Some(now + PAUSE.0));
     }

@@ -495,7 +495,8 @@ mod tests {
         changed_paths(source).iter().any(|path| path == file)
     }
 
-    /// Each folder of a moved tree once cost one request, which was compared with all watches.
+    /// A moved tree must not cost one request for each folder: each request is compared with all
+    /// watches.
     #[test]
     fn many_suspects_are_asked_for_at_once() {
         let dir = tempfile::tempdir().unwrap();

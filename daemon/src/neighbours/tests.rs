@@ -158,7 +158,7 @@ fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     assert_eq!(watched.ask("subject"), (false, 1));
 }
 
-/// An unreadable file may become readable without notice to the index.
+/// An unreadable file may become readable without any event for the index.
 #[test]
 fn a_listing_with_what_could_not_be_read_stands_for_one_clock() {
     let mut watched = Watched::new(|_, shared| shared);

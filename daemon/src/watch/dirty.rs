@@ -36,7 +36,8 @@ impl Dirty {
             return;
         }
         if let Some((older, at)) = self.halves.insert(cookie, (path, now)) {
-            // The kernel's counter of cookies has wrapped around: the older half was a move out.
+            // The kernel's cookie counter has wrapped around, so the older event with this cookie
+            // is a move out of the watched tree.
             note(&mut self.batch.hints, &older, Marks::GONE, at);
         }
     }

@@ -32,7 +32,7 @@ struct Scene {
     watched: BTreeSet<PathBuf>,
     limit: usize,
     resets: usize,
-    /// Number of the next resets that fail.
+    /// Number of resets that will fail from now on.
     refusals: usize,
     /// True after a failed reset: no event is reported.
     is_deaf: bool,

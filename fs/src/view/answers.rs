@@ -10,9 +10,11 @@ use super::node::{At, Node, Subject};
 use crate::names::{self, Answer, rank};
 use crate::neighbours::Neighbour;
 
-/// The most entries of one listing (the contract); a cut keeps the best.
+/// The maximum number of entries in one listing, as the contract promises. A listing that is cut
+/// keeps the best entries.
 const LISTED: usize = 100;
-/// The most answers kept for look-ups after a listing. They are valid only for one generation.
+/// The maximum number of answers kept for look-ups after a listing. They are valid only for one
+/// generation.
 const KEPT_ANSWERS: usize = 64;
 impl Namespace {
     /// Returns the value of an extended attribute.

@@ -1,4 +1,4 @@
-//! Why the laboratory has no answer.
+//! The reasons why the laboratory has no answer.
 
 use std::io;
 use std::path::PathBuf;

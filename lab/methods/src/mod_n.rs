@@ -12,7 +12,8 @@
 //! n windows is kept, so the size grows with the file.
 //!
 //! **Sees** parts in wholes of any size, and many scattered edits. **Blind** to files of fewer than
-//! some ten times n bytes, which may have no fingerprint at all; to changes of repeats; to order.
+//! some ten times n bytes, which may have no fingerprint at all; to the number of repeats; to
+//! order.
 
 use crate::judged::Overlap;
 

@@ -30,7 +30,7 @@ impl MethodParams {
         )
     }
 
-    /// Reads a params id that may have hashes of any of the supplies.
+    /// Reads a params id, which may name any of the supplies by its hash.
     pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),

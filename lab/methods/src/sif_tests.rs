@@ -21,7 +21,7 @@ fn by_powers(window: &[u8], params: &SifParams) -> u64 {
     (sum % modulus) as u64
 }
 
-/// All fingerprints, by the paper's words.
+/// All fingerprints, computed literally as the paper describes.
 fn by_the_paper(bytes: &[u8], params: &SifParams) -> Vec<u64> {
     let (mut kept, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {

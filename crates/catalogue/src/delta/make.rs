@@ -13,11 +13,11 @@ use super::super::records::{RecordStream, Sink};
 use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
 use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
-/// Passes the bytes of the delta from the catalogue in `base` to `new` to `sink`, until it breaks.
-/// Returns the totals of the new catalogue.
+/// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
+/// until that breaks. Returns the totals of the new catalogue.
 ///
-/// The samples of `new` are thinned to those of the base, so that another density of samples is no
-/// difference.
+/// The samples of `new` are thinned like those of the base, so that a different density of samples
+/// does not count as a change.
 ///
 /// # Errors
 ///

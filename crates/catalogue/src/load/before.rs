@@ -66,7 +66,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Opens the tree at a place, whose files are on this file system.
+    /// Opens the indexed tree at `root`. Its files have inodes of the file system `fs`.
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let mut before = Self::nothing(snapshot.free_inode(fs)?);
         if snapshot.entry(root)?.is_some() {

@@ -103,7 +103,7 @@ fn one_of_several_trees_takes_the_place_of_another() {
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The sums have one content more, and the digest is right.
+    // The totals count one content too many, although the digest is right.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;

@@ -70,7 +70,7 @@ pub struct Digester {
     whole: bool,
     kept: Vec<u8>,
     kept_from: u64,
-    /// Complete chunks that are not hashed yet, in order; each is one chunk.
+    /// Complete chunks that are not hashed yet, in order; each element is exactly one chunk.
     pending: Vec<Cut>,
     hashes: Vec<Md5Digest>,
     /// Runs of the resumed content that are before those in `chunks`.

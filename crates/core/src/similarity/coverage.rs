@@ -138,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// Draws pieces of which one in `of` is replaced; returns those that stay and the windows of
-    /// five that are left.
+    /// Replaces one piece in `of` at random. Returns which pieces stay, and which windows of five
+    /// pieces stay.
     fn edited(of: usize, random: &mut Random) -> (Vec<bool>, Vec<bool>) {
         let words: Vec<bool> = (0..200_000).map(|_| random.below(of) > 0).collect();
         let shared = words.windows(5).map(|of| of.iter().all(|&w| w)).collect();

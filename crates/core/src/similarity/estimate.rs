@@ -186,7 +186,7 @@ impl PreparedPair {
         !self.is_unrelated() || side.samples.total >= LEAST_SHARED
     }
 
-    /// Computes the measures, the containments by this function.
+    /// Computes the measures. The function `containment` computes that of each side.
     fn measures(&self, containment: impl Fn(&Side) -> f64) -> Measures {
         let of = |side: &Side| {
             let is_known = !self.is_too_small() && self.is_known(side);

@@ -52,7 +52,7 @@ const REST: (f64, usize) = (0.25, 6);
 pub struct HeldSample {
     /// The sample.
     pub sample: Fingerprint,
-    /// All contents in question that have it.
+    /// All contents of the question that have it.
     pub holders: Vec<ContentId>,
 }
 

@@ -167,7 +167,7 @@ impl ShingledText {
             + self.lengths.memory()
     }
 
-    /// Counts its distinct shingles that are not template.
+    /// Counts its distinct shingles that are in no template.
     pub fn distinct(&self) -> u64 {
         self.distinct.len() as u64
     }

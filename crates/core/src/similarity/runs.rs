@@ -199,8 +199,8 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     common_bytes(a, b).measures(a, b)
 }
 
-/// Bytes that are covered for each distinct window in common, at most, if they are not repeated:
-/// those of runs of 68 bytes and more.
+/// The maximum number of covered bytes for each distinct window in common, if nothing is repeated.
+/// Runs of 68 bytes or more do not exceed it.
 const FOR_A_WINDOW: usize = 16;
 
 /// What two byte strings have in common, however small they are.

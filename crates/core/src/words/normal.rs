@@ -31,7 +31,7 @@ impl Composer {
     }
 
     /// Takes the next character; `out` receives the characters that are now complete. `joins` is
-    /// that of its [`Class`](super::classes::Class).
+    /// the field of that name in the character's [`Class`](super::classes::Class).
     #[inline]
     pub(super) fn push(&mut self, character: char, joins: bool, out: &mut impl FnMut(char)) {
         if joins {

@@ -53,7 +53,7 @@ pub(crate) struct LeftOut {
 
 /// The content of a compressed file, while it is unpacked.
 pub(crate) trait Unpacking: Read {
-    /// Returns the fault of the end, if everything was read and is usable.
+    /// Returns the fault at the end of the file, if all data before it was read and is usable.
     fn fault(&self) -> Option<Skipped>;
 }
 

@@ -86,8 +86,8 @@ impl Contents<'_> {
         Ok(inherited)
     }
 
-    /// Returns whether the chunks of a stored content become, by these edits, those of one of this
-    /// size.
+    /// Returns whether these edits turn the chunks of a stored content into those of a content of
+    /// this size.
     pub(super) fn fit(
         &self,
         edits: &[ChunkEdit],

@@ -158,8 +158,8 @@ fn a_commit_touches_what_it_changes_and_nothing_else() {
     }
 }
 
-/// A common key nominates nothing, so its other contents do not matter. Only when it becomes
-/// common, or rare, everything is touched.
+/// A common key nominates nothing, so it does not matter which other contents have it. Answers are
+/// touched only when the key becomes common, or rare again.
 #[test]
 fn one_more_of_what_is_boilerplate_touches_nothing() {
     let index = index(2);

@@ -28,7 +28,7 @@ use crate::letters::BLOCK;
 /// Words of a vector.
 const LANES: usize = 8;
 
-/// [`OF_ALL`] of as many words.
+/// The multipliers [`OF_ALL`], raised to the power of [`LANES`] words.
 const OF_EIGHT: [u64; 2] = [
     power(OF_ALL[0], LANES as u64),
     power(OF_ALL[1], LANES as u64),

@@ -148,7 +148,7 @@ impl FoundLink {
         }
     }
 
-    /// Returns `None` if one of the two is not among this many contents.
+    /// Returns `None` if one of the two numbers is not below `contents`.
     fn link(self, contents: usize) -> Option<Link> {
         if self.a as usize >= contents || self.b as usize >= contents {
             return None;

@@ -35,7 +35,7 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// The roots of both sides.
     pub(crate) roots: [&'a Path; 2],
-    /// The files that are looked in.
+    /// The files that are searched.
     pub(crate) scoped: &'a ScopedFiles,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,

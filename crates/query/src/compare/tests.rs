@@ -59,7 +59,7 @@ fn asked(temp: &TempTree, snapshot: &Snapshot, work: u64, exact: bool) -> Compar
         .body
 }
 
-/// Returns the shares of the rows that are estimates, and of the others.
+/// Returns the shares of the estimated rows, and those of the other rows.
 fn shares(answer: &Comparison) -> [Vec<Fraction>; 2] {
     let rows = answer
         .entries

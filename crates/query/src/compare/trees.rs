@@ -162,7 +162,8 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
-/// For directories of B: the bytes of A's in it, and its bytes in A's.
+/// For each directory of B: the bytes of the directory of A that are in it, and its own bytes that
+/// are in the directory of A.
 type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
 
 /// Returns the number of components of a relative path.

@@ -37,7 +37,7 @@ const MOST_ENTRIES: usize = 100_000;
 /// Contents whose similar files are looked up.
 const NEAR: usize = 16;
 
-/// Directories that one listing measures at most.
+/// The maximum number of directories that one listing measures.
 const MOST_DIRS: usize = 1000;
 
 /// Bytes that a candidate may hold beyond its known common bytes, because not all similar files are

@@ -1,4 +1,5 @@
-//! Finds contents that lie partly in one another, by which near files count.
+//! Finds pairs of contents of which one lies partly in the other. Through them, similar files count
+//! for the similarity of directories.
 //!
 //! They are the links of `groups`, with the same figures, between the contents of the question.
 //! Each content keeps its best [`MOST`]: a file that resembles hundreds indicates little about

@@ -361,7 +361,7 @@ impl Search<'_> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
         };
-        // A copy of the subject is no part of it.
+        // A copy of the subject is not a part of it.
         if own.member.is_none() && place.member.is_none() {
             return Ok(false);
         }

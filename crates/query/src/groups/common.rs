@@ -183,12 +183,13 @@ struct TakenPieces {
     runs: Vec<SortedRun<Posting>>,
     /// The keys of families of near-copies, by place.
     names: Vec<FamilyNames>,
-    /// True for a text, and the level of the signature, by place; `None`: it is gone.
+    /// For each place: whether the content is a text, and the level of its signature. `None`: the
+    /// content is gone.
     levels: Vec<Option<(bool, u8)>>,
 }
 
 impl TakenPieces {
-    /// Reads the contents that are compared, and others of which only the pieces count.
+    /// Reads the contents that are compared, and other contents, whose pieces are only counted.
     fn of(
         snapshot: &Snapshot,
         table: &Table,

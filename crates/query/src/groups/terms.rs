@@ -40,7 +40,7 @@ pub(super) struct PairFound {
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
-    /// The share of each that lies in the other without common text, if their words show it.
+    /// The share of each that lies in the other, not counting common text, if their words show it.
     pub(super) of_both: Option<Score>,
 }
 

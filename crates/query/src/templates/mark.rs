@@ -17,9 +17,10 @@ use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 
-/// Records the common content of the request's files as a template of `store`. A content of several
-/// files counts once. `scratch` and the reader of documents are as in
-/// [`groups::groups_with_parts`]: a cluster is identified by the settings that it was shown with.
+/// Records the content that the request's files have in common as a template in `store`. Files with
+/// the same content count once. `scratch` and the document reader must be the same as for
+/// [`groups::groups_with_parts`], because a cluster is identified by the settings with which it was
+/// shown.
 pub fn mark_with_parts(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     store: &Store,

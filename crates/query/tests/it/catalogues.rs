@@ -280,7 +280,8 @@ fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     }
 }
 
-/// What the index has of the same contents in files outside of the scope says nothing.
+/// Files with the same contents outside of the scope do not affect the answer, even if the index
+/// has them.
 #[test]
 fn a_catalogue_is_answered_from_by_what_is_in_it() {
     let header = words(0, 200);

@@ -294,8 +294,8 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
     members.collect()
 }
 
-/// Drivers of one framework that another build compiled differently share more with each other than
-/// their own builds do.
+/// The drivers of one build share the compiled framework. So two drivers of one build have more in
+/// common than two builds of one driver.
 #[test]
 fn groups_are_of_builds_and_not_of_a_framework() {
     const DRIVERS: u64 = 8;

@@ -171,7 +171,8 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// More prose makes it a text: a fifth of the prose is words, and none of the drawing.
+/// With enough prose in it, a drawing is a text: a fifth of the prose is words, and nothing in the
+/// drawing is.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);

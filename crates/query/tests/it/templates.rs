@@ -253,9 +253,9 @@ fn a_file_of_the_first_format_is_understood() {
     assert_eq!(pages.find("/t/page-0.html", None).rows, rows);
 }
 
-/// A frame shorter than a chunk leaves no common chunk, so its samples must suffice. It is text:
-/// data files that share no more than ten others have are unrelated. The pages share .18 and are
-/// estimated at .25: a relation by common text alone.
+/// A frame shorter than a chunk leaves no common chunk, so its samples must suffice. The frame is
+/// text, because data files have no relation if ten other files have all that they share. The pages
+/// share 0.18 and are estimated at 0.25: a relation by common text alone.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);

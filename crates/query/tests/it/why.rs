@@ -328,7 +328,8 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
         }
-        // Differing bytes are in one file only; so are pieces too short to be shown elsewhere.
+        // Differing bytes are shown as bytes of one file only. So are common pieces that are too
+        // short to be shown as such.
         let only = |kind| -> u64 {
             blocks
                 .iter()

@@ -38,7 +38,7 @@ impl StoredSketch {
         Self::with_signature(snapshot, row, signature)
     }
 
-    /// [`Self::of`] a content whose signature is already read.
+    /// Like [`Self::of`], for a content whose signature is already read.
     pub fn with_signature(
         snapshot: &Snapshot,
         row: &ContentRow,

@@ -185,7 +185,8 @@ mod tests {
         }
     }
 
-    /// Counted once, a short pattern is less than a relation needs, however long the data are.
+    /// A repeated pattern counts once. If it is short, it is less than a relation needs, no matter
+    /// how long the data is.
     #[test]
     fn data_of_a_short_period_have_no_relation() {
         for (period, relation) in [

@@ -1,4 +1,4 @@
-//! Where the files of `move=DIR` and `copy=DIR` go.
+//! The targets of files in plans with `move=DIR` and `copy=DIR`.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{Means, Plan};
 
 impl Plan {
-    /// Where a file goes: its path below its root stays. An error if another file goes there.
+    /// Returns the target of a file, which keeps its path relative to its root. Fails if another
+    /// file has the same target.
     pub(super) fn place(&mut self, path: &Path) -> Result<Option<PathBuf>, ()> {
         let Some(dir) = self.kind.target() else {
             return Ok(None);
@@ -31,8 +32,8 @@ impl Plan {
     }
 }
 
-/// Where the files of each root go. Of several roots each has a folder with its name; a second
-/// `docs` has `docs~2`, as in a view of several roots.
+/// Returns the target folder of each root. If there are several roots, each has a folder with its
+/// name; a second `docs` has `docs~2`, as in a view of several roots.
 pub(super) fn folders(means: &Means<'_>) -> HashMap<PathBuf, PathBuf> {
     let Some(dir) = means.kind.target() else {
         return HashMap::new();

@@ -430,7 +430,7 @@ impl<'a> Schedule<'a> {
         None
     }
 
-    /// Renames an obstacle that stays.
+    /// Moves a file that is in the way, and that no step renames, to an unused name beside it.
     fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
         let name = |n: usize| {
             let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -84,7 +84,7 @@ impl Cache {
 pub(super) struct Fetched(AtomicBool);
 
 impl Fetched {
-    /// Drops it from the cache again, at its former path.
+    /// Drops the file from the cache again; opens it by the path from which it was fetched.
     pub(super) fn drop_from_cache(&self, anchor: &Anchor, path: &Path) {
         if self.0.load(Ordering::Relaxed)
             && let Ok((file, _)) = open_regular(anchor, path)

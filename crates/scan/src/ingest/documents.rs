@@ -34,11 +34,12 @@ use crate::walk::{Anchor, Stat};
 
 pub(super) use self::queue::Owner;
 
-/// Results that wait to be written, at most.
+/// The maximum number of results that wait to be written.
 const MOST_DONE: usize = 64;
-/// Longest wait of results for others, while documents are under way: each batch is a transaction.
+/// The maximum time that results wait for others while documents are being taken apart. They wait
+/// because each batch is a transaction.
 const GATHER: Duration = Duration::from_secs(1);
-/// Files of one content that are tried, at most.
+/// The maximum number of files with one content that are tried.
 const MOST_FILES: usize = 16;
 /// Bytes of a piece that is hashed.
 const PIECE: usize = 1 << 20;
@@ -105,7 +106,8 @@ struct WorkState {
 pub struct WaitingDocuments(Arc<Work>);
 
 impl WaitingDocuments {
-    /// Returns whether a content waits, or its parts are not in the index yet.
+    /// Returns whether a content waits to be taken apart, or its parts wait to be written to the
+    /// index.
     pub fn has(&self, content: ContentId) -> bool {
         self.0.state.lock().queue.has(content)
     }

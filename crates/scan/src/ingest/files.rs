@@ -293,8 +293,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Returns whether a file can be taken apart only by its new name. Editors create documents
-    /// under another name.
+    /// Returns whether only the new name of a file says that it can be taken apart. Editors create
+    /// a document under a temporary name and then rename it.
     fn is_another_kind(
         &self,
         place: &Place,

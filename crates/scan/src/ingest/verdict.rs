@@ -39,7 +39,7 @@ pub(super) fn decide(
         _ if written_to => Verdict::Changed,
         FileState::Settled(_) => Verdict::Settled,
         FileState::Unsettled(_) if may_wait() => Verdict::Settling,
-        // The reason why it was not read may have ended.
+        // The reason why it was not read may no longer hold.
         FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
             Verdict::Changed
         }

@@ -57,8 +57,8 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // Only the times changed: the content in flight is our own claim of the last
-                // attempt.
+                // Only the times changed, so the content is in flight because the last attempt here
+                // claimed it.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                     read.due = was.due;

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::error::LabError;
 
-/// Among how many texts unrelated pairs are looked for.
+/// The number of texts among which unrelated pairs are drawn.
 const TEXTS: usize = 400;
 
-/// The number of pairs of them that are compared.
+/// The number of these pairs that are compared.
 const PAIRS: usize = 4000;
 
 /// The windows that are compared, in bytes.

@@ -37,7 +37,7 @@ use tempfile::TempDir;
 /// Stands for no document.
 const NONE: u32 = u32::MAX;
 
-/// The most work folders that stay.
+/// The maximum number of work folders that are kept.
 const MOST_FOLDERS: usize = 4;
 
 /// The number of ignored shingles that an answer lists.

@@ -35,7 +35,7 @@ pub(super) struct Signed {
     pub(super) settled: bool,
     /// True if each existing signature is of the bytes in the index.
     pub(super) as_indexed: bool,
-    /// The contents whose signatures are of other bytes than the index knows.
+    /// The contents whose signatures were made from bytes other than those in the index.
     pub(super) unsettled: HashSet<ContentId>,
 }
 

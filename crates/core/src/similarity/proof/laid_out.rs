@@ -34,7 +34,7 @@ impl ComparedText {
         Self::without(&Templates::default(), bytes)
     }
 
-    /// Makes the text without templates.
+    /// Makes the text, without the text of the templates.
     pub fn without(templates: &Templates, bytes: &[u8]) -> Self {
         let bytes = &*templates.worded(bytes);
         let template = templates.shingles();

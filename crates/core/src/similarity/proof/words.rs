@@ -42,8 +42,8 @@ impl Proven {
         ]
     }
 
-    /// Reads what [`Self::to_words`] returned for measures in this unit; `None`: it never returns
-    /// these numbers.
+    /// Reads the numbers that [`Self::to_words`] returned for measures in this unit. `None` if it
+    /// never returns such numbers.
     pub fn of_words(
         [flags, a_in_b, b_in_a, resemblance, shared]: [u64; 5],
         unit: Unit,

@@ -114,7 +114,7 @@ impl PartnerQuestion<'_> {
         )
     }
 
-    /// What is known of two files that hold members.
+    /// Estimates the match of two files that hold members.
     fn shown_of_archives(&self, (a, b): (u32, u32)) -> Result<Option<Match>, AskError> {
         let members = |file: u32| -> Result<Vec<Digest>, AskError> {
             let members = self.files.members(file);

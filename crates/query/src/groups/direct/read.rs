@@ -18,16 +18,17 @@ use rustix::fs::{Access, access};
 
 use super::walk::WalkedFile;
 
-/// Bytes that are read of a file longer than [`AT_ONCE`] before all of it is.
+/// Bytes that are read first of a file longer than [`AT_ONCE`]. The rest is read only if these are
+/// not enough.
 const HEAD: usize = 4 << 10;
 
 /// Largest size of a file that is read whole at once.
 const AT_ONCE: u64 = 64 << 10;
 
-/// Bytes of the files of one task at most, unless it is a single file.
+/// The maximum number of bytes in the files of one task, unless it is a single file.
 const BYTES: u64 = 8 << 20;
 
-/// Files of one task at most.
+/// The maximum number of files in one task.
 const FILES: usize = 64;
 
 /// The property of a file to determine.

@@ -32,7 +32,7 @@ impl Solver<'_> {
             let place = place as u32;
             let mut greater = Vec::new();
             given.read(place, &mut greater)?;
-            // Contents of another set only share ignored pieces.
+            // A content of another set shares only ignored pieces with this one.
             greater.retain(|&other| sets[other as usize] == set);
             if greater.is_empty() {
                 return Ok(());
