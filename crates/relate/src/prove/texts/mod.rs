@@ -46,7 +46,7 @@ mod tables;
 
 use shared::{SharedChains, families};
 
-/// Most bytes of text that are read for one question.
+/// The maximum number of bytes of text that are read for one question.
 pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
 /// A text with fewer distinct shingles is small.
@@ -56,8 +56,8 @@ const SMALL: u32 = 256;
 /// more.
 const LEAST_RARE: f32 = 3.5;
 
-/// Two texts are also compared if their common shingles are one in this many of the smaller one's.
-/// The first limit applies if the smaller one has fewer than [`SMALL`] shingles.
+/// Two texts are also compared if at least one in this many of the smaller text's shingles is
+/// common to both. The first limit applies if the smaller text has fewer than [`SMALL`] shingles.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
 
