@@ -140,7 +140,8 @@ mod tests {
         assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
     }
 
-    /// A file of holes takes nothing, and a set of such files stands behind one that takes bytes.
+    /// A file of holes takes no space, and a set of such files is listed after one that takes
+    /// space.
     #[test]
     fn holes_are_no_overhead() {
         let folder = tempfile::tempdir().unwrap();

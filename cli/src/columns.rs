@@ -36,7 +36,7 @@ const LEAST_TEXT: usize = 10;
 
 const TAB: usize = 8;
 
-/// Most moved runs that are named above the columns.
+/// The maximum number of moved runs that are named above the columns.
 const NAMED: usize = 8;
 
 /// Returns the width of the terminal: `COLUMNS`, or the terminal's own, or 80.

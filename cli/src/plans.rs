@@ -232,15 +232,16 @@ fn means(kind: Treatment) -> Means<'static> {
     }
 }
 
-/// The latest date of what is not in the future: clocks and zones are apart by a day at most.
+/// Returns the latest date that does not count as in the future. Clocks and zones differ by a day
+/// at most.
 fn tomorrow() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let seconds = since.and_then(|since| i64::try_from(since.as_secs()).ok());
     seconds.map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
-/// What is lost of a near copy if it goes and the other file stays: the figures of `why`. Common
-/// text counts as any other.
+/// Computes how much of a near copy is lost if it goes and the other file stays. The figures are
+/// those of `why`, so common text counts like any other.
 fn loss(
     copy: &FileState,
     keep: &FileState,
@@ -266,7 +267,7 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // For texts the share counts words, of which many may be common, or in another order.
+    // For texts the share counts words. Many of these may be common words, or be in another order.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),
@@ -306,7 +307,7 @@ fn real(paths: &[PathText]) -> Vec<PathBuf> {
     here(paths).into_iter().map(|named| named.real).collect()
 }
 
-/// Those that lead somewhere on this machine.
+/// Returns those of the paths that exist on this machine.
 fn here(paths: &[PathText]) -> Vec<Named> {
     let named = paths.iter().map(|path| names::required(path.as_path()));
     let named = named.filter_map(Result::ok);
@@ -384,7 +385,7 @@ impl<'a> LinkNames<'a> {
         })
     }
 
-    /// Those of a report that are picked too.
+    /// Admits the names that both the question of the report and `picked` admit.
     fn picked(roots: &'a [PathBuf], document: &GroupsDocument, picked: &Picked) -> CliResult<Self> {
         let common = &document.parameters.common;
         let mut links = Self::below(roots, &common.include, &common.exclude)?;
@@ -412,7 +413,7 @@ impl<'a> LinkNames<'a> {
 
     fn gather(&self, root: &Path, names: &mut HashMap<(u64, u64), Vec<PathBuf>>) {
         let Ok(anchor) = Anchor::open(root) else {
-            // A file that was named is no part of what globs are about.
+            // Patterns do not apply to a file that was named itself.
             if let Ok(meta) = fs::symlink_metadata(root)
                 && !self.patterns.iter().any(Patterns::includes_some)
             {

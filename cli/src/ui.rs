@@ -42,7 +42,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::local_time;
 use crate::new_file::NewFile;
 
-/// Most partly read documents that are named.
+/// The maximum number of partly read documents that are named.
 const UNREAD: usize = 10;
 
 /// Amount of text on standard error.
@@ -221,13 +221,14 @@ impl Ui {
         self.talk >= Talk::Details
     }
 
-    /// Whether the reader of the output has closed the pipe. What has no end ends then.
+    /// Returns whether the reader of the output has closed the pipe. Output without an end then
+    /// stops.
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes results. A reader that closes the pipe wants no more of them: that is no error, and
-    /// the exit code is that of the answer.
+    /// Writes results. If the reader closes the pipe, it wants no more results. That is not an
+    /// error, and the exit code is that of the answer.
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
         let written = match &mut self.out {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),

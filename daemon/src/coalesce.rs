@@ -262,9 +262,9 @@ impl Coalescer {
         let (first, modified) = &mut self.jobs.renames[earlier];
         *modified |= written;
         if first.from == rename.to {
-            // There and back is no move. But the first step has ended the watches. So the hints of
-            // both ends are not skipped, and both are checked. After an exchange it is unknown
-            // which of the two was written.
+            // A move there and back is no move, but its first step has ended the watches. So the
+            // hints of both ends are not skipped, and both ends are checked. After an exchange it
+            // is not known which of the two was written.
             let modified = *modified;
             self.moved_from.remove(&rename.to);
             self.jobs.renames.remove(earlier);

@@ -18,7 +18,7 @@ use crate::view::Namespace;
 
 /// The time for which a caller's view is kept.
 const KEPT: Duration = Duration::from_secs(1);
-/// Callers whose views are kept, at most.
+/// The maximum number of callers whose views are kept.
 const CALLERS: usize = 256;
 
 /// The namespaces of a mount.

@@ -49,7 +49,7 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// What its holder releases once; all zeros is a released one.
+/// A structure that its holder releases once. After that it is all zeros.
 trait Released: Sized {
     fn release(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
@@ -73,7 +73,7 @@ impl<T: Released> Owned<T> {
     /// A place for a producer to write to.
     fn empty() -> Self {
         // SAFETY: all fields of the three structures are numbers, pointers and optional functions,
-        // of which all zeros is a value.
+        // for which all zeros is a valid value.
         Self(Box::new(unsafe { std::mem::zeroed() }))
     }
 

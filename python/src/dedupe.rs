@@ -41,7 +41,8 @@ const FEW: usize = 8;
 /// Texts that are looked at together, before any of them stays.
 const TOGETHER: usize = 4096;
 
-/// A text that goes, the one of which it is a duplicate, and the share of it that lies in that.
+/// A text that goes, the text that it duplicates, and the share of the former that lies in the
+/// latter.
 type Duplicate = (u32, u32, Score);
 
 /// The same in Python.
@@ -85,7 +86,7 @@ impl SampledText {
                 all.filter(is_kept).map(bits).collect()
             }
             ContentKind::Empty => Vec::new(),
-            // By its windows, and by words if it has some.
+            // It is sampled by windows, and by words if it has some.
             ContentKind::Data | ContentKind::Binary => {
                 let digest = Digest::of(bytes, &Params::default());
                 digest.posted().map(|sample| sample.0 as u32).collect()
@@ -98,7 +99,7 @@ impl SampledText {
     }
 }
 
-/// Which texts have a sample: lists of places, one in another.
+/// For each sample, the list of the places of texts that have it. All lists are in one vector.
 #[derive(Default)]
 struct SampleLists {
     /// Where the list of a sample begins in `links`.
@@ -160,7 +161,7 @@ impl<'t> Deduplication<'t> {
             })?;
             for (place, (text, known)) in (begin as u32..).zip(found) {
                 stop.go_on()?;
-                // Those that stay of these were not there yet.
+                // Texts of this batch that stay were not among the known ones when it was searched.
                 match known.or_else(|| all.nearest(place, &text, begin as u32)) {
                     Some((of, share)) => duplicates.push((place, of, share)),
                     None => all.keep(place, text),

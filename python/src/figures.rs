@@ -20,7 +20,7 @@ pub(crate) type FigureRow = (
     &'static str,
 );
 
-/// What sorts rows, and which of them there are.
+/// The score that sorts rows, and its least value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScoreRule {
     is_resemblance: bool,
@@ -72,14 +72,15 @@ impl ScoreRule {
     }
 }
 
-/// What two contents turned out to be, a being the first.
+/// The figures of two contents; a is the first one.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     pub(crate) measures: Measures,
     pub(crate) relation: Option<Relation>,
     pub(crate) unit: Unit,
     sizes: (ByteLen, ByteLen),
-    /// Of two texts: both containments and the resemblance, however small they are.
+    /// For two texts: both containments and the resemblance, even if the texts are too small to be
+    /// judged.
     read: Option<[Score; 3]>,
 }
 
@@ -99,7 +100,7 @@ impl Figures {
         }
     }
 
-    /// Of two contents that are not equal.
+    /// Makes the figures of two contents that are not equal.
     pub(crate) fn of(a: &Provable, b: &Provable) -> Self {
         let sizes = (a.size(), b.size());
         let common = a.words().zip(b.words());
@@ -110,7 +111,7 @@ impl Figures {
         }
     }
 
-    /// Of two texts that have this in common.
+    /// Makes the figures of two texts with this common text.
     pub(crate) fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             read: Some(shares(common)),
@@ -143,7 +144,7 @@ impl Figures {
         }
     }
 
-    /// How much of a is in b, however small they are.
+    /// Returns the share of a that is in b, even if the contents are too small to be judged.
     pub(crate) fn a_in_b(&self) -> Option<Score> {
         let read = self.read.map(|[a_in_b, ..]| a_in_b);
         self.measures.a_in_b.or(read)

@@ -140,8 +140,8 @@ fn pairs_of(texts: &[&[u8]], rule: ScoreRule, stop: &StopFlag) -> Result<Vec<Pla
     Ok(rows.collect())
 }
 
-/// The pairs of contents of which neither is a text that have windows or chunks in common, and more
-/// of them than strangers have.
+/// Returns the pairs of contents that have more windows or chunks in common than strangers have.
+/// Neither content is a text.
 fn met_by_windows(
     contents: &[(&[u8], ContentKind)],
     stop: &StopFlag,

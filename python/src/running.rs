@@ -11,7 +11,7 @@ use resemble_relate::AskError;
 
 use crate::error;
 
-/// How often signals are looked for.
+/// The interval at which signals are checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Does work on a thread of its own, without the lock of the interpreter. A signal whose handler

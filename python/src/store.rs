@@ -215,7 +215,7 @@ impl State {
             return Ok(());
         }
         *bytes = 0;
-        // Of several texts under one key the last is meant.
+        // If several texts have one key, the last of them counts.
         let last: HashMap<String, Vec<u8>> = std::mem::take(added).into_iter().collect();
         let mut texts: Vec<(String, Vec<u8>)> = last.into_iter().collect();
         texts.sort_unstable();

@@ -75,7 +75,7 @@ impl HeldTexts {
     }
 }
 
-/// What a text is as a whole.
+/// The properties of a text as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextName {
     pub(crate) digest: ContentDigest,
@@ -84,7 +84,7 @@ pub(crate) struct TextName {
 }
 
 impl TextName {
-    /// Of all its bytes.
+    /// Computes them from all bytes of the text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
             digest: hash::content::digest(bytes),

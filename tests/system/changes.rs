@@ -45,7 +45,8 @@ fn a_save_by_temp_file_and_rename() {
     let Some(scene) = Scene::new() else { return };
     let daemon = scene.start();
     let tree = |name| scene.sandbox.tree(name);
-    // As vim with backup: the old file steps aside, the new one takes its name, the old one goes.
+    // Saves as vim does with a backup: renames the old file, writes the new one under its name, and
+    // removes the old one.
     fs::write(tree(".a.txt.swp"), b"swap").expect("swap file");
     fs::rename(tree("a.txt"), tree("a.txt~")).expect("backup");
     fs::write(tree("a.txt"), prose(77, 9_000)).expect("new text");

@@ -556,7 +556,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // By their texts they are related.
+        // Their texts show that they are related.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");

@@ -181,7 +181,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
             );
             assert_eq!(ran.code == 2, is_said, "{verb} {}", ran.err);
         }
-        // It is no part of these.
+        // These answers do not look at it.
         for question in [
             &["find", file, "--in", tree][..],
             &["groups", tree],

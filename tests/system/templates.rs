@@ -130,7 +130,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     assert!(listed(&[]).contains("\tpreamble\t2\t"), "{}", listed(&[]));
     assert_eq!(listed(&[]), listed(&["--local"]));
 
-    // A restart knows it; a new file of the process is no news, a copy of a page is.
+    // After a restart the template still applies: a new file of the same kind raises no alert, but
+    // a copy of a page does.
     assert_eq!(daemon.stop(), 0);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();

@@ -318,7 +318,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(marked.text().lines().count(), 1, "{}", marked.text());
     daemon.kill();
     let daemon = place.daemon();
-    // The same content under another name, which without the mark would be news.
+    // The same content under another name. Without the mark it would raise an alert.
     fs::remove_file(sandbox.tree("near.txt")).expect("a file");
     sandbox.write("copy/of-near.txt", edited(&place.text, 1, 3));
     daemon.sync();

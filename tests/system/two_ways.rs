@@ -376,7 +376,7 @@ fn templates_count_in_dirs_and_compare() {
     let left = &dirs_after["pairs"][0];
     assert!(left.is_null() || share(left) < 0.5, "{dirs_after}");
     let row = page(&compare_after);
-    // The same path on both sides is edited, for any score.
+    // A file at the same path on both sides is classed as edited, whatever its score.
     assert_eq!(row["class"], "edited");
     // Only chunks of the frame with other text count.
     assert!(share(&row) < 0.4, "{row}");

@@ -50,7 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
-    // As in every verb a path that is named is followed. Who asks about this one may remove it.
+    // As in every verb, the named path is followed if it is a link. But here the user may go on to
+    // remove that path.
     if dir.shown.is_symlink() {
         ui.note(&format!(
             "{} is a symbolic link: the answer is about {}, which stays when the link is removed",

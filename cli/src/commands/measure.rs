@@ -16,7 +16,7 @@ use crate::links::numbers;
 /// Number of pairs that are measured at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// Most bytes of a path, including its terminator.
+/// The maximum number of bytes of a path, including its terminator.
 const LONGEST: u64 = 4096;
 
 pub(super) fn run() -> CliResult {

@@ -130,7 +130,7 @@ fn mount_of(path: &Path) -> PathBuf {
         .to_owned()
 }
 
-/// What is in a trash: files, and what is known of each.
+/// Returns everything in a trash: the files, and the records about them.
 fn entries(trash: &Path) -> HashSet<PathBuf> {
     let listed = ["files", "info"].map(|part| fs::read_dir(trash.join(part)));
     let entries = listed.into_iter().flatten().flatten().flatten();
@@ -157,13 +157,13 @@ fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
         };
         let is_placeholder = || fs::symlink_metadata(left).is_ok_and(|it| it.len() == 0);
         if fs::symlink_metadata(partner).is_err() && (is_info || is_placeholder()) {
-            // What cannot be removed does no harm: it names no file.
+            // If this cannot be removed, it does no harm: it belongs to no file.
             fs::remove_file(left).ok();
         }
     }
 }
 
-/// Where an inode is in a trash.
+/// Returns the paths of an inode in a trash.
 fn places(trash: &Path, inode: u64) -> Vec<PathBuf> {
     let listed = fs::read_dir(trash.join(OsStr::new("files")));
     let entries = listed.into_iter().flatten().flatten();

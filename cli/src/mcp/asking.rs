@@ -7,10 +7,11 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// Most bytes of an answer; the server requests only the first rows, so its answers are shorter.
+/// The maximum number of bytes of an answer; the server requests only the first rows, so its
+/// answers are shorter.
 const LONGEST: u64 = 256 << 20;
 
-/// Most bytes of a message that are passed on.
+/// The maximum number of bytes of a message that are passed on.
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
 /// A command line and its input.

@@ -185,7 +185,7 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
         accept.err
     );
     it.run(&check, b"").exits(0);
-    // By content and not by path.
+    // A baseline names contents, not paths.
     it.git(&["mv", "a.txt", "c.txt"]);
     it.git(&["commit", "-q", "-m", "second"]);
     it.git(&["rm", "-q", "--cached", "b.txt"]);

@@ -23,7 +23,7 @@ fn pairs_of_names() -> Environment {
     env
 }
 
-/// What stays and what goes in each step.
+/// Returns the two files of each step: the copy, and the one that stays.
 fn steps(env: &Environment, args: &[&str]) -> Vec<[String; 2]> {
     let plan = env.run([&["groups"], args].concat());
     let root = format!("{}/", fs::canonicalize(env.path("")).unwrap().display());

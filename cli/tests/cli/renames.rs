@@ -126,7 +126,7 @@ fn change(root: &Path, random: &mut Random) {
     }
 }
 
-/// The bytes of A's files that B has not often enough.
+/// Counts the bytes of those files of A that B has in too few copies.
 fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
     let mut counts: HashMap<&[u8], i64> = HashMap::new();
     for state in b.values() {
@@ -140,7 +140,7 @@ fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
         .sum()
 }
 
-/// The bytes of A's files that B has not at their path.
+/// Counts the bytes of those files of A that B does not have at their paths.
 fn missing(a: &Path, b: &Path) -> u64 {
     let b_files = snapshot(b);
     let at_b = |path: &Path| b_files.get(&b.join(path.strip_prefix(a).unwrap()));

@@ -53,7 +53,7 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
         assert!(after.contains(name) || before.contains(name), "{shown}");
     }
     assert!(said.contains("resemble templates unmark"), "{said}");
-    // So are those of the next run.
+    // The clusters of the next run are made without the template, too.
     assert_eq!(clusters(&env), [2, 2]);
     assert_eq!(review("").0.matches("q quit? ").count(), 1);
     assert_eq!(review("\n\n").0.matches("q quit? ").count(), 2);

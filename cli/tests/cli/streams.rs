@@ -212,8 +212,8 @@ fn colours_are_for_terminals_that_want_them() {
     asked_not_to.is(0, plain, "");
 }
 
-/// What a command printed on standard error, and its exit code, after its reader has read the first
-/// bytes and closed the pipe. Of none it has closed the pipe before the command is run.
+/// Runs a command whose reader closes the pipe after the first `first` bytes. If that is 0, the
+/// pipe is closed before the command runs. Returns the exit code and standard error.
 pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option<i32>, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     let reader = (first > 0).then_some(reader);

@@ -227,7 +227,7 @@ fn figures_are_against_the_file_that_stays() {
     }
 }
 
-/// Two texts of the same words, of which no run of bytes is the same.
+/// Two texts with the same words, without a common run of bytes.
 #[test]
 fn a_text_with_other_line_ends_is_said_to_be_the_same_text() {
     let env = environment();

@@ -61,7 +61,8 @@ const WITHIN: [&str; 6] = ["--in", "docs", "--in", "feb.cat", "--in", "jan.cat"]
 #[test]
 fn what_is_lost_is_found_where_it_was_last() {
     let env = sweeps();
-    // By a path that no longer exists, by a path of an older sweep, and by the name in that sweep.
+    // A file is found by its last path, by its path in an older sweep, and by its name in the
+    // catalogue of that sweep.
     let known = [
         ("docs/plan.txt", "feb.cat:/plan.txt", 2),
         ("docs/drafts/plan.txt", "jan.cat:/drafts/plan.txt", 2),

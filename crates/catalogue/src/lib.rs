@@ -84,7 +84,7 @@ pub enum Samples {
     /// content. The catalogue then states the number that was used: [`Self::AtMost`], or
     /// [`Self::All`] if all fitted.
     Within {
-        /// That part.
+        /// The part of the content.
         part: Fraction,
         /// A catalogue of at most this many bytes has all samples.
         small: u64,

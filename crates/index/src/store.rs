@@ -133,9 +133,9 @@ impl From<io::Error> for Refused {
 /// The time at which a commit reaches the file, and so outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// When it is made.
+    /// The commit is durable when it is made.
     AtOnce,
-    /// With the next one that is at once.
+    /// The commit becomes durable with the next one that is [`Self::AtOnce`].
     Later,
 }
 

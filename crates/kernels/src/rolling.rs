@@ -163,9 +163,9 @@ impl Criteria {
             .rotate_right(self.shift)
     }
 
-    // The same in 32 bits, for kernels. The inverse modulo 2^32 is the low half of that modulo
-    // 2^64. A limit is the whole part of 2^64 (less one) over something, so its high half is that
-    // of 2^32.
+    // The same constants in 32 bits, for kernels. The inverse modulo 2^32 is the low half of the
+    // inverse modulo 2^64. A limit is the integer part of (2^64 - 1) / d for some d, so its high
+    // half is the corresponding limit for 2^32.
 
     const fn inverse_32(&self) -> u32 {
         self.inverse as u32

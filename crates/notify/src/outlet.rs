@@ -81,7 +81,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(3600);
 /// The interval at which a running program is polled.
 const LOOK: Duration = Duration::from_millis(20);
-/// Alerts taken from the log at a time, at most.
+/// The maximum number of alerts taken from the log at a time.
 const MOST: usize = 1000;
 const DAY: u64 = 86_400;
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The prefix of all these paths.
 const PREFIX: &[u8] = b"/\0";
 
-/// The size of a label in bytes, at most.
+/// The maximum size of a label, in bytes.
 pub const LABEL: usize = 64;
 
 /// Returns whether only a catalogue can have this path.

@@ -61,7 +61,7 @@ pub enum ClientError {
     NoDaemon {
         /// The socket.
         socket: PathBuf,
-        /// Why the connection failed.
+        /// The reason why the connection failed.
         reason: String,
     },
     /// The daemon speaks another version of the protocol.

@@ -76,7 +76,7 @@ use tables::TableRows;
 /// much.
 const WORTH_NEW_LINES: f64 = 0.02;
 
-/// Differing numbers named at most.
+/// The maximum number of differing numbers named.
 const MOST_NUMBERS: usize = 20;
 
 /// Two files that were compared.

@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 /// Numbers that a thread takes at once if the work for each is short.
 const BLOCK: usize = 32;
 
-/// Most threads; more would only wait for memory.
+/// The maximum number of threads; more would only wait for memory.
 const MOST: usize = 8;
 
 /// Returns the number of worker threads. The system is asked once, because the answer takes 2 % of

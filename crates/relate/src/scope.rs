@@ -264,9 +264,9 @@ impl ScopedFiles {
         self.by_content.held.has(content.0)
     }
 
-    /// Returns whether a content takes part with this piece. A content that the scope has from a
-    /// catalogue alone is known by the sample in the catalogue. The index may have more pieces of
-    /// it, if a file outside the scope has the same content.
+    /// Returns whether a content of the scope takes part with this piece. If the scope has the
+    /// content only from a catalogue, just the sample in the catalogue takes part. The index may
+    /// have more pieces of it, if a file outside of the scope has the same content.
     pub fn knows(
         &self,
         snapshot: &Snapshot,
@@ -371,7 +371,7 @@ struct ByContent {
     holders: Vec<(ContentId, u32)>,
     /// The contents that take part. Nomination looks each posting up here.
     held: BitSet,
-    /// Those of them that do not lie in catalogues alone.
+    /// Those of these contents that do not lie only in catalogues.
     live: BitSet,
 }
 

@@ -45,10 +45,10 @@ const SCRIPT: &str = concat!(
     include_str!("html/sections.js")
 );
 
-/// Rows of a list in a page, at most.
+/// The maximum number of rows of a list in a page.
 pub(super) const ROWS: usize = 200_000;
 
-/// Rows of a plain table, which is for readers without scripts, at most.
+/// The maximum number of rows of a plain table, which is for readers without scripts.
 const PLAIN_ROWS: u64 = 200;
 
 /// Data for the program of the page in addition to the documents.

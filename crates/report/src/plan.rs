@@ -51,10 +51,10 @@ pub use superseded::{Loss, Superseding};
 
 use superseded::NearProof;
 
-/// Why a name of the file that stays is left out.
+/// The reason why a name of the file that stays is left out.
 const OTHER_NAME: &str = "it is the file that stays, by another name";
 
-/// What a plan does.
+/// The action of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// A copy becomes a symbolic link to the file that stays.
@@ -133,9 +133,9 @@ pub struct Plan {
     about: String,
     rules: Vec<KeepRule>,
     entries: Vec<Entry>,
-    /// Where the files of each root go.
+    /// The target folder of each root.
     folders: HashMap<PathBuf, PathBuf>,
-    /// Where files go: no two to one place.
+    /// The targets of files, which must be distinct.
     targets: HashSet<PathBuf>,
 }
 

@@ -110,7 +110,7 @@ struct PageExtra {
 /// begins with the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// The file is no report: a letter, an archive, a workbook, or a page or JSON of another
+    /// The file is not a report: a letter, an archive, a workbook, or a page or JSON of another
     /// program.
     #[error(
         "is not a saved report of resemble; `resemble {verb} … -o FILE` with --format json or html \

@@ -41,7 +41,7 @@ pub const HEAD: usize = resemble_extract::HEAD;
 
 pub use resemble_extract::may_hold_files;
 
-/// Skipped parts listed per file at most.
+/// The maximum number of skipped parts listed per file.
 const MOST_SKIPPED: usize = 64;
 
 /// Takes files apart. It may be used by several threads.

@@ -167,7 +167,7 @@ impl Baselines {
 
 /// Longest time for which files of an endless burst count as simultaneous.
 const TOGETHER: Duration = Duration::from_secs(600);
-/// Most files of one burst that are remembered; they take some tens of megabytes.
+/// The maximum number of files of one burst that are remembered; they take some tens of megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
 /// The files that changed since the last quiet moment, at most ten minutes ago, and their previous

@@ -36,7 +36,7 @@ pub const CAP: Duration = Duration::from_secs(10);
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
 /// Longest time that a growing tree waits to be complete.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
-/// Most alerts in [`RATE_TIME`].
+/// The maximum number of alerts in [`RATE_TIME`].
 pub const RATE: u32 = 30;
 /// See [`RATE`].
 pub const RATE_TIME: Duration = Duration::from_secs(60);
@@ -48,9 +48,9 @@ const MANY: usize = 500;
 const VERY_MANY: usize = 5000;
 /// Time for which a reported tree is not reported again.
 const REPORTED: Duration = Duration::from_secs(600);
-/// Most changed files that wait at a time.
+/// The maximum number of changed files that wait at a time.
 pub const MOST_WAITING: usize = 200_000;
-/// With more findings than this none is held back.
+/// If there are more findings than this, none is held back.
 const MOST_HELD: usize = 50_000;
 
 /// The result of assessing a changed file.
@@ -66,8 +66,8 @@ pub enum Verdict {
     Resembles {
         /// The files that it resembles, best first; never empty.
         partners: Vec<Partner>,
-        /// True if it counts in a copied tree, but is no alert by itself. It is too small, or a
-        /// file of a build or of version control.
+        /// True if it counts in a copied tree, but raises no alert by itself, because it is too
+        /// small or belongs to a build or to version control.
         only_in_tree: bool,
     },
 }

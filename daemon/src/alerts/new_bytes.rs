@@ -19,7 +19,7 @@ use resemble_relate::{AskError, bytes_within};
 
 use super::partners::{self, ChangedFile, LEAST_SIZE};
 
-/// With more new bytes the whole file is compared.
+/// If there are more new bytes than this, the whole file is compared.
 const MOST: ByteLen = ByteLen(4 << 20);
 
 /// At more places the whole file is compared. One piece takes 0.03 s, next to 1.7 s for a whole

@@ -97,7 +97,7 @@ const TURN: Duration = Duration::from_secs(1);
 const COMPARE: Duration = Duration::from_secs(20);
 /// Time for which files to check again are collected, because each check is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
-/// Most checks between two rounds of new changes.
+/// The maximum number of checks between two rounds of new changes.
 const RECHECKS: usize = 256;
 /// Least pause between two transactions that write only measures.
 const MEASURES: Duration = Duration::from_secs(10);

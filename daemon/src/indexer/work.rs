@@ -18,10 +18,10 @@ use crate::state::Topic;
 use crate::state::fresh::MOST_NAMED;
 use crate::watch::MORE_WATCHES;
 
-/// Most checks by a barrier of targets that changed at each check.
+/// The maximum number of checks by a barrier of targets that changed at each check.
 const PERSISTENCE: usize = 20;
 
-/// Most targets that are checked again at a time.
+/// The maximum number of targets that are checked again at a time.
 const FEW: usize = 32;
 
 impl Indexer {

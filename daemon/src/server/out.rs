@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 
 /// Bytes collected before they are sent.
 const PIECE: usize = 64 * 1024;
-/// Most pieces in transit at once.
+/// The maximum number of pieces in transit at once.
 const ON_THE_WAY: usize = 4;
 
-/// Most bytes of an answer that is kept: two of these and their sources fit into the cache.
+/// The maximum number of bytes of an answer that is kept: two of these and their sources fit into
+/// the cache.
 const MOST_COPIED: usize = MemoryCache::MOST_BYTES / 4;
 
 /// The client is gone, or the answer cannot continue.

@@ -53,7 +53,7 @@ impl Shared {
                 .filter(|root| root.state == RootState::Scanning);
             scanned.any(|root| is_within(&root.options.path))
         };
-        // A reconcile that is no scan of a root may be at any path.
+        // A reconcile that is not the scan of a root may be at any path.
         let scan = self.scan();
         let scanning = match &scan.1 {
             Some((root, _)) if !is_within(root) => 0,

@@ -35,7 +35,7 @@ const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 ///
 /// # Errors
 ///
-/// Which one cannot be installed, and why.
+/// Names the one that cannot be installed, with the reason.
 pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
     landlocked(read, write).map_err(|error| format!("Landlock ({LANDLOCK_TAKES}): {error}"))?;
     filtered().map_err(|error| format!("the filter of system calls: {error}"))

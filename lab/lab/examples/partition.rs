@@ -19,7 +19,7 @@ use resemble_lab::eval::partition::{ChunkEntry, Partition};
 use resemble_methods::changes::Random;
 use resemble_methods::{Method, MethodParams, Signer};
 
-/// How many files have three chunks in common.
+/// The number of files that have three chunks in common.
 const FAMILY: u32 = 4;
 
 /// The memory for sorting, in bytes.

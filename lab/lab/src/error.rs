@@ -12,7 +12,7 @@ use resemble_relate::AskError;
 
 use crate::arrays::ArraysError;
 
-/// Why a question has no answer.
+/// The reason why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {

@@ -295,7 +295,7 @@ impl AnchorScanner {
                 sink(checksum(text, self.params.bits));
                 at = found.start() + window;
             }
-            // Anchors that start before the last window have been looked for.
+            // All anchors that start before the last window have been searched for.
             at = at.max((self.held.len() + 1).saturating_sub(window));
             self.held.drain(..at.min(self.held.len()));
         }

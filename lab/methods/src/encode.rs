@@ -28,7 +28,7 @@ use thiserror::Error;
 
 use crate::signature::{Form, MethodSignature};
 
-/// Why bytes cannot be read as a signature.
+/// The reason why bytes cannot be read as a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// They end in the middle.

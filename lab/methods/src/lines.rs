@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::feature::{Feature, Features};
 
-/// Why a line cannot be read as a set.
+/// The reason why a line cannot be read as a set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// It starts with a tab.

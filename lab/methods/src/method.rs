@@ -54,10 +54,10 @@ pub enum Measure {
     Resemblance,
 }
 
-/// Why a method does not have a measure.
+/// The reason why a method does not have a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// There is no containment from a sample of fixed size.
+    /// A sample of fixed size gives no containment.
     #[error(
         "{method} cannot tell how much of one file is in another: the sample of a part may have \
          nothing in common with that of the whole (Cherkasova et al. 2009, table 1); ask for the \

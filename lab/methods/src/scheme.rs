@@ -18,7 +18,7 @@ use crate::super_shingle::{DEFAULT_LENGTH, SuperParams};
 use crate::vocabulary::{Dictionary, Language, Lemmas, UnknownLanguage, Vocabulary};
 use resemble_core::params::ChunkParams;
 
-/// Why parameters cannot be used.
+/// The reason why parameters cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
     /// No method has this name.

@@ -35,7 +35,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// With `n` functions, which are always the same.
+    /// Uses `n` functions, which are always the same.
     pub fn new(n: usize) -> Self {
         let number = |i: u64| mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self {

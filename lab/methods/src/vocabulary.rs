@@ -48,7 +48,7 @@ pub struct Lemmas {
     id: String,
 }
 
-/// Why a line cannot be read as a word and its lemma.
+/// The reason why a line cannot be read as a word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or \

@@ -14,7 +14,7 @@ type Names = Vec<String>;
 /// The imported siblings of each module, and the importing files.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// Most imports through which a name is followed.
+/// The maximum number of imports through which a name is followed.
 const MAX_IMPORTS: usize = 8;
 
 /// Returns the cycles of a crate: the module whose children form one, `""` for the root, and the

@@ -16,7 +16,8 @@ const ASKED: usize = 400;
 /// The most that a round may differ from one half. By chance one in 500 rounds exceeds it (the
 /// standard error is 0.02).
 const BOUND: f64 = 0.062;
-/// Most rounds: a failed one is repeated, because the machine does other work, too.
+/// The maximum number of rounds: a failed one is repeated, because the machine does other work,
+/// too.
 const ROUNDS: usize = 4;
 
 /// Returns the probability that one of the first took longer than one of the second; a half if the

@@ -15,7 +15,7 @@ use crate::commands::setup::service;
 const WATCHES: u64 = 1_048_576;
 /// Other programs (editors, desktops) need some, too.
 const INSTANCES: u64 = 128;
-/// With fewer events lost events, and with them scans, are frequent.
+/// If the limit is lower, events are often lost, and each loss causes a scan.
 const QUEUE: u64 = 16_384;
 /// The index, the socket and the document readers need some hundreds.
 const FILES: u64 = 1024;

@@ -1,4 +1,4 @@
-//! From place to place, and within one.
+//! Moves from place to place, and within a place.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The strongest links that connect a component, and the order of its contents.
+//! Finds the strongest links that connect a component, and the order of its contents.
 //!
 //! A **maximum spanning forest** keeps the links of each component without which it would fall
 //! apart at a higher threshold. For n contents these are n - 1 links. It is computed by Borůvka's

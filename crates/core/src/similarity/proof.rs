@@ -51,8 +51,8 @@ const SHINGLE: usize = Params::SHINGLE;
 /// occur twice by chance. `docs/similarity.md` compares greater and smaller lengths.
 pub const PASSAGE: ByteLen = ByteLen(128);
 
-/// Two texts repeat what they share, as records do, if each has this many covered words for one
-/// distinct shingle. Runs of five words have five at most.
+/// Two texts repeat their common text, as records do, if each has at least this many covered words
+/// for each distinct common shingle. Where nothing is repeated, there are at most five.
 const REPEATED: u64 = 8;
 
 /// The bytes of a passage in such texts, where repeated words count next to nothing. The tables of
@@ -292,7 +292,7 @@ pub struct CommonText {
     /// Bytes of a and of b in those runs, with one for each separator.
     pub bytes: (u64, u64),
     /// Bytes of the longest of those runs, in the text where it is shorter. A phrase that one text
-    /// repeats all over is no long run of the other.
+    /// repeats again and again is not a long run of the other.
     pub longest: u64,
     /// True if one of those runs is a [`PASSAGE`] that is not repeated all over both.
     pub has_passage: bool,
@@ -483,7 +483,7 @@ impl Proven {
         }
     }
 
-    /// Two byte strings that are not identical, of which neither is a text.
+    /// Measures two byte strings that are not identical. Neither is a text.
     pub fn of_bytes(a: &[u8], b: &[u8]) -> Self {
         let common = runs::common_bytes(a, b);
         Self {

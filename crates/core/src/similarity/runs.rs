@@ -203,7 +203,7 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
 /// Runs of 68 bytes or more do not exceed it.
 const FOR_A_WINDOW: usize = 16;
 
-/// What two byte strings have in common, however small they are.
+/// The common part of two byte strings, even if it is very small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
     /// Bytes of a and of b in runs of at least 64 that the other has, too.
@@ -235,8 +235,8 @@ impl CommonBytes {
         }
     }
 
-    /// Whether a short piece, repeated, is all that is common. What is repeated counts once, and
-    /// each distinct window is one byte of it.
+    /// Returns whether all that is common is a short piece that is repeated. Repeated bytes count
+    /// once, and each distinct window counts as one byte.
     pub(super) fn is_pattern(&self) -> bool {
         self.covered.0.max(self.covered.1) >= FOR_A_WINDOW * self.shared
             && (1..Relation::MIN_SHARED.0).contains(&(self.shared as u64))

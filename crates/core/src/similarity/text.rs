@@ -499,7 +499,7 @@ impl Table {
         }
         let (of_a, in_a) = in_a.end();
         (proof.common.covered.0, proof.common.bytes.0) = (of_a.words, of_a.bytes);
-        // One phrase that a text repeats all over is no long run of the other.
+        // A phrase that one text repeats again and again is not a long run of the other.
         proof.common.longest = proof.common.longest.min(of_a.longest);
         proof.rare = proof.rare.min(in_a.rare);
         proof.scattered = proof.scattered.min(in_a.scattered);

@@ -66,10 +66,10 @@ pub struct Link {
 /// Limits on the directories of a content that makes pairs of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Up to this many directories are paired with each other. Links of contents with more are not
-    /// followed.
+    /// If a content is in at most this many directories, each of them is paired with each other
+    /// one. Links of a content in more directories are not followed.
     pub every: usize,
-    /// Beyond that, a directory is paired with this many before it and after it.
+    /// If it is in more directories, each is paired with this many before it and after it.
     pub window: usize,
     /// A content in more directories is ubiquitous and makes no pair.
     pub most: usize,

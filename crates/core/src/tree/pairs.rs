@@ -185,7 +185,8 @@ impl Holdings {
         measured
     }
 
-    /// Returns the bytes below a, of contents that many directories have, that are below b, too.
+    /// Counts the bytes below a that are also below b. Considers only contents that many
+    /// directories have.
     fn frequent_shared(&self, a: Node, b: Node) -> u64 {
         let bytes = within(&self.frequent, self.forest.span(a))
             .iter()

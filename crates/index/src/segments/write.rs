@@ -299,9 +299,9 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Writes one kind of a new segment; returns the number of postings. Without any there is no table.
-/// `next` replaces a stretch of postings by the next one, and by none at the end. `see` receives
-/// each posting, and `None` at the end.
+/// Writes the postings of one kind to a new segment, and returns their number. If there are none,
+/// no table is made. `next` replaces a stretch of postings by the next one; at the end it leaves it
+/// empty. `see` receives each posting, and `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,

@@ -11,7 +11,7 @@ use resemble_testutil::{TempTree, fill, tmpfs};
 
 use crate::made::{digest, read};
 
-/// With no cache, every read is from the file.
+/// Without a cache, every read is from the file.
 const OPTIONS: Options = Options {
     cache_bytes: 0,
     boilerplate_limit: 1000,

@@ -23,9 +23,9 @@ pub(super) struct ComparedFiles<'a> {
 /// The way in which two files are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilesMeet {
-    /// By these contents.
+    /// They are compared by this pair of contents.
     Contents(u32, u32),
-    /// By all their contents.
+    /// They are compared by all contents that they hold.
     Members,
 }
 

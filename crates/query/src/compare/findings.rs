@@ -245,7 +245,7 @@ pub(super) fn decode(bytes: &[u8], contents: usize) -> Option<(Partners, Discoun
 pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
 
 impl MemoryCache {
-    /// Comparisons kept at most.
+    /// The maximum number of comparisons kept.
     const MOST: usize = 8;
 
     /// Bytes of all comparisons at most. The drafts of `groups` fit for a million texts in families

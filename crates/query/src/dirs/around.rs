@@ -31,7 +31,7 @@ use crate::find::{self, Subject};
 /// A directory with more files below it has no listing.
 const MOST_FILES: usize = 100_000;
 
-/// Entries of other directories that one listing counts at most.
+/// The maximum number of entries of other directories that one listing counts.
 const MOST_ENTRIES: usize = 100_000;
 
 /// Contents whose similar files are looked up.

@@ -67,7 +67,8 @@ pub(super) struct FoundLinks {
 pub(super) struct EstimatedLink {
     pub(super) of: u32,
     pub(super) to: u32,
-    /// By how much less and more of each may be in the other, in millionths; `None`: unknown.
+    /// For each content: how far below and above the estimate its true share in the other may be,
+    /// in millionths. `None`: unknown.
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 

@@ -38,7 +38,7 @@ use resemble_relate::scope::ScopedFiles;
 use resemble_relate::{AskError, soft_error};
 use resemble_scan::parts::PartReader;
 
-/// Samples of the file that are looked up, at most.
+/// The maximum number of samples of the file that are looked up.
 const SAMPLES: u32 = 1 << 14;
 
 /// Returns the parameters to digest the file with: the chunks of the index, and as many samples as

@@ -421,10 +421,11 @@ impl ComparedRendition {
 /// The way in which two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// By this pair of contents.
+    /// They are compared by this pair of contents.
     Contents,
-    /// By all their contents; the place holds members.
+    /// They are compared by all their contents, because the place holds members.
     Members,
-    /// By all their contents; only the subject holds members.
+    /// They are compared by all their contents, because the subject holds members. The place holds
+    /// none.
     OurMembers,
 }

@@ -29,7 +29,8 @@ pub(super) struct PairDraft<'a> {
 /// Texts that many rows share, stored once.
 #[derive(Default)]
 pub(super) struct RowTexts {
-    /// By the file's address in memory: a member of a container has no number of its own.
+    /// The path of each file. The key is the file's address in memory, because a member of a
+    /// container has no number of its own.
     paths: HashMap<*const ScopedFile, PathText>,
     /// The reasons of discounts, by their values.
     reasons: HashMap<(Option<u8>, Option<u8>, u32), Arc<str>>,

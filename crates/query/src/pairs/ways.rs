@@ -13,10 +13,10 @@ use super::{PairMatch, Question};
 /// The contents of two files, the lesser first, and one way in which these meet.
 pub(super) type Pair = ((ContentId, ContentId), Way);
 
-/// One way in which two files meet.
+/// One way in which two files are matched.
 pub(super) enum Way {
     Whole(Match),
-    /// By one of the wholes of both: all texts, or everything else.
+    /// They are matched by their wholes of one kind: all texts, or everything else.
     Part(usize, Estimated),
 }
 

@@ -25,7 +25,7 @@ use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_wit
 /// Lines shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
 
-/// Other places of one content named at most.
+/// The maximum number of other places of one content named.
 const COPIES_SHOWN: usize = 20;
 
 /// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.

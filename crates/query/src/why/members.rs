@@ -18,7 +18,7 @@ use resemble_relate::prove::members::{HeldContent, provable_members};
 
 use crate::why::{Comparison, FoundRuns, MemberMatch, RangesOf};
 
-/// Pairs of members measured for the matching at most.
+/// The maximum number of pairs of members measured for the matching.
 const MOST_TRIED: usize = 2500;
 
 impl Comparison {

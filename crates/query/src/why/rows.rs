@@ -25,7 +25,7 @@ const ALIGNED: usize = 400;
 /// A stretch of at most this many rows is not folded.
 const LEAST_FOLDED: usize = 3;
 
-/// Spans of one line at most.
+/// The maximum number of spans of one line.
 const SPANS: usize = 64;
 
 /// Characters per allowed row, as a limit for all rows together.

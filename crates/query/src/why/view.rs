@@ -15,9 +15,9 @@ use crate::why::layout::Run;
 pub struct ViewOptions {
     /// Equal rows shown before and after a difference.
     pub context: usize,
-    /// Rows at most.
+    /// The maximum number of rows.
     pub rows: usize,
-    /// Rows of a stretch without anything equal in order, at most.
+    /// The maximum number of rows of a stretch without anything equal in order.
     pub gap: usize,
     /// Characters of a span beyond which its middle is left out.
     pub line: usize,

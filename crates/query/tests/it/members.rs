@@ -27,7 +27,8 @@ fn held(n: u64) -> String {
     sentences(5000 + n, 40)
 }
 
-/// Returns a folder with an archive, and one with files of which some lie in it.
+/// Returns a scene with a folder that has an archive, and a folder with files, some of which are
+/// also in the archive.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let members: Vec<_> = (0..MEMBERS)

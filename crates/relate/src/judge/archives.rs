@@ -1,16 +1,17 @@
 //! Two archives or mails, if one of them cannot be read.
 //!
-//! The measure of such a pair is the share of each member in all members of the other, as one
-//! content. Samples of the wholes show little of that: a whole with half of its members in common
-//! looks like a text with an edit in every line. So each member is judged beside the members of the
-//! other side with which it shares a sample, as [`super::members`] judges a single content.
+//! A measure of such a pair counts what each member shares with all members of the other archive
+//! together. The wholes show little of that: a whole that has half of its members in common looks
+//! like a text with an edit in every line. So each member is judged beside the members of the other
+//! side with which it shares a sample, as [`super::members`] judges a single content.
 //!
-//! * An equal member, or a text of the same words, lies in the other archive. Of any other the
-//!   estimate is that of its best partner, and the upper end adds what further partners may have.
+//! * An equal member, or a text of the same words, lies in the other archive. For any other member,
+//!   the estimate is that of its best partner, and the upper end adds what further partners may
+//!   have.
 //! * Shares are sums over the members, by their sizes.
 //! * The resemblance counts the distinct samples of all members of one kind.
-//! * Members that are too small, or repeat another one, are taken to be shared as the others are.
-//!   The ends allow all and nothing of them.
+//! * Members that are too small, or repeat another one, are assumed to be shared to the same extent
+//!   as the others. The ends of the interval allow for all of them and for none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +63,7 @@ impl<'a> JudgedSide<'a> {
         places
     }
 
-    /// How much of the archive the other one has.
+    /// Returns the share of the archive that the other one has.
     fn share(&self, asked: Unit) -> ShownShare {
         let of_kind = |of_text: bool| {
             let mut sum = KindShare::default();
@@ -96,7 +97,7 @@ impl<'a> JudgedSide<'a> {
     }
 }
 
-/// What members of one kind have of the other archive, in bytes.
+/// The bytes that members of one kind share with the other archive.
 #[derive(Default)]
 struct KindShare {
     known: f64,
@@ -141,7 +142,7 @@ impl KindShare {
     }
 }
 
-/// What is shown of two archives; `None`: nothing is known of single members, or not of enough of
+/// Estimates the match of two archives. `None` if no single members are known, or not enough of
 /// them.
 pub fn shown_of_archives(
     asked: Unit,
@@ -225,7 +226,8 @@ fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) ->
     equal
 }
 
-/// As it is measured: of each kind by itself, weighed by the bytes of the kind.
+/// Computes the resemblance as a measurement does: for each kind by itself, weighed by the bytes of
+/// the kind.
 fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShare {
     let of_kind = |at: usize| {
         let is_asked = |member: &Digest| is_text(member) == (at == 0);

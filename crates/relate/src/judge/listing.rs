@@ -6,7 +6,7 @@ use resemble_core::{ByteLen, Measures, Relation, Score};
 
 use crate::judge::matched::Match;
 
-/// Most entries of one `.similar` listing.
+/// The maximum number of entries of one `.similar` listing.
 pub const LISTED: usize = 100;
 
 /// Returns whether a similar file is listed. It is if it is identical or has the same text.

@@ -299,7 +299,8 @@ impl Frequency for Counts {
     }
 }
 
-/// Most samples of a subject that are looked up: all samples of a text up to about 1.5 MB.
+/// The maximum number of samples of a subject that are looked up: all samples of a text up to about
+/// 1.5 MB.
 pub const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
 /// The pieces by which a subject is found.
@@ -452,7 +453,7 @@ fn merged(
     nominees
 }
 
-/// Most near-copies that are nominated; those with more in common come first.
+/// The maximum number of near-copies that are nominated; those with more in common come first.
 const MOST_COPIES: usize = 512;
 
 /// Adds the samples that all near-copies have to the hits of each near-copy. The lists of these

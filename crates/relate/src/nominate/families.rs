@@ -74,7 +74,7 @@ const TRIALS: u32 = 4;
 /// Least members for each leader; with fewer the contents form no families.
 const MEMBERS: usize = 8;
 
-/// Most larger families of one name that a family is compared with.
+/// The maximum number of larger families of one name that a family is compared with.
 const MOST_JOINED: usize = 1000;
 
 /// The contents of a question, addressed by their places.

@@ -17,7 +17,7 @@ use crate::nominate::evidence::StoredSketch;
 /// Number of holders of a frame that are checked for having it as their frame, too.
 const ASKED: usize = 8;
 
-/// Most holders of a sample that is looked at; beyond, it counts next to nothing
+/// The maximum number of holders of a sample that is looked at; beyond, it counts next to nothing
 /// ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 

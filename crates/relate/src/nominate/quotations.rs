@@ -7,8 +7,8 @@
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
-/// Most places between two samples of one quotation. A content that is sampled more thinly than the
-/// subject lacks some.
+/// The maximum number of places between two samples of one quotation. A content that is sampled
+/// more thinly than the subject lacks some.
 const GAP: u32 = 4;
 
 /// Least bytes of text that a sample represents: one shingle of eight is sampled.

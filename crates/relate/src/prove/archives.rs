@@ -24,7 +24,7 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::{RenditionOwners, StandIn};
 use crate::scope::ScopedFiles;
 
-/// Most extracted bytes that are kept.
+/// The maximum number of extracted bytes that are kept.
 const KEPT: u64 = 128 << 20;
 
 /// The files of a question, by their contents.
@@ -95,7 +95,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
         }
     }
 
-    /// Measures two files, named by their contents, at least one of which holds members. `None` if
+    /// Measures two files, given by their contents. At least one of them holds members. `None` if
     /// they cannot be read and keep their estimate.
     pub fn measure(
         &mut self,

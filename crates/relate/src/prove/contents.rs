@@ -20,7 +20,7 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
-/// Most files of one content that are tried.
+/// The maximum number of files of one content that are tried.
 const TRIED: usize = 4;
 
 /// A content of a question.

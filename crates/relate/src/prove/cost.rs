@@ -3,11 +3,11 @@
 use resemble_core::ByteLen;
 use resemble_core::bits::BitSet;
 
-/// Most bytes that a question about all pairs reads. It measures pairs of at most [`MEASURED`]
-/// times as many.
+/// The maximum number of bytes that a question about all pairs reads. It measures pairs of at most
+/// [`MEASURED`] times as many.
 pub const MOST_WORK: u64 = 8 << 30;
 
-/// Most bytes that `pairs` compares: about half a minute of one processor.
+/// The maximum number of bytes that `pairs` compares: about half a minute of one processor.
 pub const COMPARED: ByteLen = ByteLen(4 << 30);
 
 /// Reading a byte and cutting it into words costs this many times as much as measuring it.

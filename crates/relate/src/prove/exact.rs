@@ -63,11 +63,12 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     }
 }
 
-/// Most words that are covered for each distinct common shingle, unless they are repeated.
+/// The maximum number of words that are covered for each distinct common shingle, unless they are
+/// repeated.
 const FOR_A_SHINGLE: f64 = 3.0;
 
-/// Most bytes that are covered for each distinct common window, unless they are repeated. A run of
-/// at least 68 bytes covers fewer.
+/// The maximum number of bytes that are covered for each distinct common window, unless they are
+/// repeated. A run of at least 68 bytes covers fewer.
 const FOR_A_WINDOW: f64 = 16.0;
 
 /// Returns whether most of the shared text is the same few runs, repeated. Examples are the equal

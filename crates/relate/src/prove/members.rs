@@ -248,7 +248,7 @@ impl Sink for Unpacking<'_> {
             Bearing::Is | Bearing::Within => Bearing::Within,
             Bearing::LeadsOn(names) if part.role == Role::Unpacked => Bearing::LeadsOn(names),
             Bearing::LeadsOn(names) if is_member => match names.strip_prefix(&part.name[..]) {
-                // Of several members with one name, the first is taken.
+                // If several members have one name, the first is taken.
                 Some([]) if !is_found(&self.parts) => Bearing::Is,
                 Some([INTO, rest @ ..]) => Bearing::LeadsOn(rest),
                 _ => Bearing::Unrelated,

@@ -72,7 +72,7 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
 pub struct OpenFolders(HashMap<PathBuf, Anchor>);
 
 impl OpenFolders {
-    /// Most folders that stay open.
+    /// The maximum number of folders that stay open.
     const MOST: usize = 64;
 
     /// [`bytes_if`] for a file in one of them.

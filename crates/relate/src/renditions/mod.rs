@@ -49,7 +49,7 @@ pub enum Rendition {
     Member,
 }
 
-/// Most contents in an archive that nominate it; the first ones do.
+/// The maximum number of contents in an archive that nominate it; the first ones do.
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {

@@ -85,13 +85,13 @@ impl KeepRule {
         self
     }
 
-    /// Whether it goes by dates.
+    /// Returns whether the rule compares dates.
     pub(super) const fn is_of_dates(&self) -> bool {
         matches!(self.test, RuleTest::Newest | RuleTest::Oldest)
     }
 
-    /// Which of two files it prefers: the lesser one. One without a date is neither the newest nor
-    /// the oldest.
+    /// Compares two files; the rule prefers the lesser one. A file without a date is neither the
+    /// newest nor the oldest.
     fn compare(&self, a: &FileState, b: &FileState, latest: i64) -> Ordering {
         let date = |file| date(file, latest);
         let length = |file: &FileState| file.path.as_os_str().len();

@@ -14,7 +14,8 @@ pub struct DatedRow<'a> {
     /// The row.
     #[serde(flatten)]
     pub row: &'a FindRow,
-    /// Its bytes, and its last change in seconds since 1970; `None`: it is no file of this machine.
+    /// Its bytes, and its last change in seconds since 1970; `None`: it is not a file of this
+    /// machine.
     #[serde(skip)]
     pub file: Option<(u64, i64)>,
     /// True if it is the newest version of the file in question.

@@ -111,7 +111,7 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
 }
 
 /// Prints the kind, the id (which `resemble templates mark ID` accepts) and figures. A family is
-/// made for one file and is no cluster of the collection, so it has no id.
+/// made for one file. It is not a cluster of the collection, so it has no id.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mark = if cluster.estimate { "~" } else { "" };
     let mut title = format!(

@@ -249,8 +249,8 @@ impl Run<'_> {
     }
 
     /// Returns whether reported events on a name explain the change of its inode. That requires
-    /// that all its names are known, of which `new` are known only now. Then every other change
-    /// would have been reported, too.
+    /// that all its names are known, including `new` names that have just been found. Then every
+    /// other change would have been reported, too.
     fn is_explained(
         &self,
         known: &FileRow,

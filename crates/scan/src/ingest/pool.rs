@@ -134,7 +134,7 @@ impl Contents for Known {
     }
 }
 
-/// Files under way at most.
+/// The maximum number of files under way.
 const MOST_JOBS: usize = 8192;
 
 /// Bytes under way at most, unless it is one file.

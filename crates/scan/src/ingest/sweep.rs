@@ -16,7 +16,7 @@ use super::{Ingest, IngestError};
 use crate::fsid::FsIds;
 use crate::walk::{Anchor, Stat};
 
-/// Names that are compared at once, at most.
+/// The maximum number of names that are compared at once.
 const MOST: usize = 20_000;
 
 impl Ingest {

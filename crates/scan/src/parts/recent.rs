@@ -19,7 +19,7 @@ use super::PartReader;
 /// Bytes of memory for all files together.
 const ROOM: usize = 32 << 20;
 
-/// Bytes kept per file at most.
+/// The maximum number of bytes kept per file.
 const MOST_OF_ONE: usize = 8 << 20;
 
 /// Longest tick of a file system's clock.

@@ -112,7 +112,7 @@ impl Reader {
         }))
     }
 
-    /// Continues with a file of which some stretches are read. `known` is its earlier state.
+    /// Continues to read a file after some of its stretches. `known` is its earlier state.
     pub(super) fn edited(
         &mut self,
         file: &OwnedFd,

@@ -21,7 +21,7 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// Reads like [`Self::read`], and takes a content apart for which that has not been done yet.
+    /// Reads like [`Self::read`]. If the content has not been taken apart yet, takes it apart.
     ///
     /// Only a file that is not changing is taken apart: others will be read again.
     pub fn read_with_parts(

@@ -1,4 +1,4 @@
-//! Which folders and files a view has.
+//! The folders and files of a view.
 
 use super::*;
 

@@ -43,7 +43,7 @@ pub use search::{CommonChunks, pairs, pairs_among, pairs_on};
 pub use shards::worker;
 pub use values::DocumentValues;
 
-/// Why there is no answer from arrays.
+/// The reason why there is no answer from arrays.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArraysError {

@@ -46,9 +46,9 @@ impl Record for ChunkEntry {
 pub struct Partition {
     /// For each file the least number of its component.
     pub least: Vec<u32>,
-    /// How many distinct chunks there are.
+    /// The number of distinct chunks.
     pub chunks: u64,
-    /// How many of these connect files.
+    /// The number of these that connect files.
     pub connecting: u64,
 }
 
@@ -101,7 +101,7 @@ impl Partition {
         })
     }
 
-    /// How many components have several files, and how many files these have.
+    /// The number of components with several files, and the number of files in these.
     pub fn several(&self) -> (u64, u64) {
         let mut sizes = vec![0u32; self.least.len()];
         for &least in &self.least {

@@ -179,7 +179,8 @@ impl FoundByMethods {
         format!("At 70 % of {seeds} seeds: {}.", steps.join("; "))
     }
 
-    /// How many pairs above 70 % at least this many methods find, a seed each.
+    /// Returns the number of pairs above 70 % that at least this many methods find, one number for
+    /// each seed.
     fn by_at_least(&self, methods: u32) -> Draws {
         let count = |pairs: &SimilarPairs| {
             let found = pairs.values().filter(|by| by.count_ones() >= methods);

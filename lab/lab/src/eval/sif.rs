@@ -437,7 +437,7 @@ fn by_name(collection: &Collection) -> Result<Section, LabError> {
         let name = name.to_string_lossy().to_lowercase();
         NAMES.iter().any(|start| name.starts_with(start))
     };
-    // How many files have each text under such a name.
+    // The number of files with such a name, for each text.
     let mut files = vec![0usize; collection.texts.len()];
     let first = collection.texts.iter().map(|text| &text.name).zip(0..);
     let copies = collection

@@ -68,8 +68,8 @@ pub fn all_pairs(
     let least = match params.method() {
         // The figure is at most the number of common keys over that of the larger signature.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
-        // The count is no bound: two samples V_i are compared at one modulus, and the score of
-        // super shingles counts shingles.
+        // The count gives no bound for these methods. Two samples V_i are compared at one modulus,
+        // and the score of super shingles counts shingles.
         Method::Tttd
         | Method::Bsw
         | Method::Sif

@@ -100,7 +100,7 @@ fn line(value: &impl Serialize) -> String {
     line
 }
 
-/// Whether a file is an export, by its first bytes.
+/// Returns whether a file is an export, judged by its first bytes.
 pub fn is_export(path: &Path) -> bool {
     let mut head = Vec::new();
     let is_file = path.is_file();

@@ -3,7 +3,7 @@
 use crate::asked::collection;
 use resemble_testutil::Environment;
 
-/// What a question answers, with the folder's name in place of the export's.
+/// Returns the answer to a question, with `PLACE` for the name of the folder or of the export.
 fn answer(env: &Environment, args: &[&str], place: &str) -> (i32, String) {
     let args = args
         .iter()

@@ -22,9 +22,9 @@ pub struct LargeDigest {
 /// A digest with all chunks, or without those that another content has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComposedDigest {
-    /// With all chunks.
+    /// The digest has all chunks.
     Whole(Box<Digest>),
-    /// With edits to the chunks of the old content.
+    /// The digest has edits to the chunks of the old content.
     Edited(Box<EditedDigest>),
 }
 

@@ -10,7 +10,7 @@ use crate::compare::record::{decode, encode};
 /// The record that lists the names and sizes of stored findings, the oldest first.
 const REGISTER: &str = "comparison.register";
 
-/// Comparisons stored at most.
+/// The maximum number of comparisons stored.
 const MOST: usize = 8;
 
 /// Divisor of the cache's limit that yields the limit for all findings.

@@ -43,7 +43,7 @@ use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner
 use crate::gaps::AskedPlaces;
 use crate::unindexed::{DirChain, Unindexed};
 
-/// Files of one task at most.
+/// The maximum number of files of one task.
 const FILES: usize = 64;
 
 /// Bytes of the files of one task at most, unless it is a single file.

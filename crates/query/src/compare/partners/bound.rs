@@ -4,7 +4,7 @@ use resemble_relate::parallel::threads;
 
 use super::PartnerQuestion;
 
-/// Subjects looked up in one scan at most.
+/// The maximum number of subjects looked up in one scan.
 const BATCH: usize = 1 << 16;
 
 /// Subjects looked up in one scan at least if memory is bounded, since each batch scans all

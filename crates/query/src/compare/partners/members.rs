@@ -1,4 +1,4 @@
-//! Measures pairs of files of which at least one holds members.
+//! Measures pairs of files in which at least one file holds members.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

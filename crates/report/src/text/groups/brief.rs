@@ -16,10 +16,10 @@ use crate::human::{counted, files_and_bytes, human_count, human_size, shared_blo
 use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::rows::marked;
 
-/// Groups shown at most.
+/// The maximum number of groups shown.
 const GROUPS: usize = 20;
 
-/// Folders with many duplicated bytes shown at most.
+/// The maximum number of folders with many duplicated bytes shown.
 const FOLDERS: usize = 3;
 
 /// A shorter common prefix of all names is printed with each of them.

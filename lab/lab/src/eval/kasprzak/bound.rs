@@ -67,7 +67,8 @@ struct Class {
 /// The estimates of one n beside their bounds.
 pub(super) struct BoundedErrors {
     bits: u32,
-    /// How many pairs of documents are compared, each both ways.
+    /// The number of pairs of documents that are compared. Each pair counts twice, once in either
+    /// direction.
     pairs: f64,
     classes: [Class; CLASSES.len()],
 }
@@ -98,7 +99,7 @@ impl BoundedErrors {
         class.above += u64::from(estimate.error() > bound + 1e-12);
     }
 
-    /// How many estimates there are, and how many are above their bound.
+    /// The number of estimates, and the number of those above their bound.
     pub(super) fn counted(&self) -> (u64, u64) {
         let classes = self.classes.iter();
         classes.fold((0, 0), |(all, above), class| {

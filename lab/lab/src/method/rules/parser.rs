@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::expression::{Rule, RuleField, RuleOperator, RuleSide, RuleValue};
 
-/// Why a text cannot be read as a rule.
+/// The reason why a text cannot be read as a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "--where: {what} at byte {at}; a rule is for instance: b.size < 2 * a.size and suffix = \"c\""
