@@ -97,7 +97,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Scans twice and prints what the second time took and came to.
+/// Scans twice, and prints the time and the result of the second scan.
 fn first_scan(
     name: &str,
     tree: &Path,
@@ -146,7 +146,7 @@ fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let (_, fields) = stat.rsplit_once(')').ok_or("no name in stat")?;
     let ticks = fields.split_whitespace().skip(11).take(4);
     let ticks = ticks.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-    // The kernel counts a hundred a second, whatever its clock.
+    // The kernel counts a hundred ticks a second, whatever the rate of its clock.
     Ok(ticks / 100.0)
 }
 

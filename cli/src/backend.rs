@@ -1,4 +1,4 @@
-//! Chooses who answers: the daemon, or this process from its own cache.
+//! Chooses the process that answers: the daemon, or this process with its own cache.
 //!
 //! The daemon answers if there is one at the socket and it watches every path that the question
 //! names. Otherwise the command itself does. Both give proto answers about real paths. So the rest
@@ -111,7 +111,8 @@ impl FindSubject {
 }
 
 impl Backend {
-    /// Chooses who answers a question about these paths; no paths mean the daemon's roots.
+    /// Chooses the process that answers a question about these paths; no paths mean the daemon's
+    /// roots.
     pub fn choose(
         ui: &mut Ui,
         env: &Env,

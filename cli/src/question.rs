@@ -117,8 +117,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Completes a question without a place: it is about what the daemon watches, or without a
-    /// daemon about the current directory.
+    /// Completes a question without a place. It is about everything that the daemon watches or, if
+    /// there is no daemon, about the current directory.
     #[must_use]
     pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
         let is_there = || match backend::daemon(env, global) {
@@ -186,7 +186,7 @@ impl QuestionPaths {
         names::tidy(found, &ShownNames::of(self.named.iter().chain(&self.also)))
     }
 
-    /// Chooses who answers.
+    /// Chooses the process that answers.
     pub fn choose(
         &self,
         ui: &mut Ui,
@@ -197,7 +197,7 @@ impl QuestionPaths {
         Backend::choose(ui, env, global, answering, &self.all())
     }
 
-    /// Chooses who answers; if it is this process, scans the paths again.
+    /// Chooses the process that answers; if it is this one, scans the paths again.
     pub fn open(
         &self,
         ui: &mut Ui,
@@ -222,7 +222,7 @@ pub trait Verb {
     /// The answer as it is in the document.
     type Body: Body + Default;
 
-    /// Returns who may answer.
+    /// Returns the processes that may answer.
     fn answering(&self) -> Answering;
 
     /// Returns whether the paths are scanned before the question is asked. Otherwise the daemon or
@@ -249,7 +249,7 @@ pub trait Verb {
         params: &Params,
     ) -> <Self::Body as Body>::Parameters;
 
-    /// Adds what only a page shows.
+    /// Adds the data that only a page shows.
     fn adorn(
         &self,
         ui: &mut Ui,

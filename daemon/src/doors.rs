@@ -1,4 +1,4 @@
-//! The last step of a start: the socket, the overlay, and who answers there.
+//! The last step of a start: opens the socket and the overlay, and starts the threads that answer.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

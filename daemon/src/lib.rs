@@ -79,7 +79,7 @@ pub const INDEX_FILE: &str = "index.redb";
 /// 147 to 159 MB. With 40 it is 133 to 147, at the same speed. A first `find` takes 4 % more
 /// processor time.
 const INDEX_CACHE: usize = 40 << 20;
-/// File in the state folder with the marks of what a person has seen.
+/// The file in the state folder with the marks of acknowledged files.
 pub const ACKS_FILE: &str = "acks.json";
 /// File in the state folder with the list of roots, for an index that starts empty.
 pub const ROOTS_FILE: &str = "roots.json";

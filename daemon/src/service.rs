@@ -75,7 +75,7 @@ pub async fn report(
     }
 }
 
-/// One line: what is going on.
+/// Reports the current activity, in one line.
 fn summary(shared: &Shared) -> String {
     let roots = shared.roots();
     let count = |state| roots.iter().filter(|root| root.state == state).count();

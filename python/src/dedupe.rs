@@ -64,7 +64,7 @@ pub(crate) fn dedupe(
     Ok((selected, duplicates.collect()))
 }
 
-/// A text with what it is found by.
+/// A text with the samples by which it is found.
 struct SampledText {
     name: TextName,
     samples: Vec<u32>,

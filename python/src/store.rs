@@ -1,4 +1,4 @@
-//! `Index`: texts by key in the file of an index, with what finds them.
+//! `Index`: texts by key in the file of an index, with the samples that find them.
 //!
 //! A key is a file of the index, and its text a record named by the digest of its content. So the
 //! text is there when a pair is measured: what is shown is proven.
@@ -137,7 +137,7 @@ impl TextIndex {
         interruptibly(py, |stop| found(&snapshot, text.bytes(), rule, stop))
     }
 
-    /// Writes what was added and lets others open the file.
+    /// Writes the added texts, and lets others open the file.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut state = self.state.lock();
@@ -346,7 +346,8 @@ fn record_name(digest: &ContentDigest) -> String {
     format!("{RECORDS}{digest}")
 }
 
-/// The path of a key: a name begins with `k`, and what no name may have is in hexadecimal.
+/// Returns the path of a key. The name begins with `k`, and characters that no name may have are in
+/// hexadecimal.
 fn path_of(key: &str) -> PathBuf {
     let mut path = format!("{FOLDER}/k");
     for c in key.chars() {

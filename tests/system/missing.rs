@@ -247,8 +247,8 @@ fn churn(folder: &Path, is_over: &AtomicBool) {
     }
 }
 
-/// Pipes are never opened, so they vanish between the listing and the look at what they are, if at
-/// all: that is said, and nothing else is.
+/// Pipes are never opened. So the only error about them is that they vanished between the listing
+/// and the check of their type.
 #[test]
 fn names_that_come_and_go_are_the_only_errors() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! `groups --from` with a filter says what `groups` with that filter says.
+//! `groups --from` with a filter prints the same as `groups` with that filter.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

@@ -276,7 +276,7 @@ impl Verb for NearCopyQuestion<'_> {
         let mut within = asked.scope();
         let mut listed = None;
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
-            // This process need not read what git ignores.
+            // This process does not need to read files that git ignores.
             let files = listed.insert(tree.files(&[])?);
             within = files.iter().map(|path| path.as_path().into()).collect();
             within.sort();

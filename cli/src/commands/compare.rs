@@ -149,7 +149,7 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
     )))
 }
 
-/// Reports what a comparison of a directory with one inside it leaves out.
+/// Reports which files are left out if a directory is compared with one inside it.
 fn note_nested(ui: &mut Ui, named: &[Named; 2]) {
     let [a, b] = named;
     let (outer, inner, side) = match (b.real.starts_with(&a.real), a.real.starts_with(&b.real)) {

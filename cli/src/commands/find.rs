@@ -246,7 +246,7 @@ fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
     }
 }
 
-/// Refuses what the daemon of another machine cannot do with a digest.
+/// Refuses options that the daemon of another machine cannot apply to a digest.
 fn not_elsewhere(args: &FindArgs) -> CliResult<()> {
     let refused = [
         (

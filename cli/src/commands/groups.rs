@@ -120,7 +120,7 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
     }
 }
 
-/// Returns the question, and who answers it.
+/// Returns the question, and the process that answers it.
 pub(super) fn question<'a>(
     global: &Global,
     args: &'a GroupsArgs,

@@ -344,7 +344,7 @@ fn ended(log: &Path) -> String {
     )
 }
 
-/// Reverts what is recorded.
+/// Reverts the recorded changes.
 fn undo(ui: &mut Ui, env: &Env, global: &Global) -> CliResult {
     let record = Record::load(env, global)?;
     if record.is_empty() {

@@ -73,7 +73,7 @@ pub(crate) fn draw(screen: &Screen, look: &Look, frame: &mut Frame<'_>) {
     }
 }
 
-/// Removes what the terminal cannot show.
+/// Removes characters that the terminal cannot show.
 fn plain(buffer: &mut Buffer, look: &Look) {
     for cell in &mut buffer.content {
         if look.ascii && !cell.symbol().is_ascii() {

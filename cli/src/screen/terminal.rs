@@ -177,7 +177,7 @@ fn compare(orders: &Receiver<(PathText, PathText)>, done: &Sender<Arrival>) {
     }
 }
 
-/// Returns what `resemble why` shows of two files.
+/// Returns the lines that `resemble why` shows for two files.
 fn findings(
     a: &PathText,
     b: &PathText,

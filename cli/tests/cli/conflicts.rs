@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::environment;
 use super::plans::run;
 
-/// A file, and what each of the programs makes of a conflict about it.
+/// Makes a file, and for each program a conflicting copy of it.
 fn scene() -> Environment {
     let env = environment();
     let text = lines(1, 60);

@@ -17,8 +17,8 @@ fn json_of(env: &Environment, args: &[&str]) -> Value {
     env.run(args.iter().chain(&["--format", "json"])).json()
 }
 
-/// Two versions and a copy of one, and who owns them: the user of this test, and of `two.txt` a
-/// user without a name if this user may give files away.
+/// Two versions, a copy of one, and their owners. The owner is the user of this test. If that user
+/// may give files away, `two.txt` belongs to a user without a name.
 fn files(env: &Environment) -> [String; 2] {
     let text = paragraphs(5, 20);
     env.write("docs/one.txt", &text);

@@ -193,7 +193,7 @@ fn saved_reports() {
     assert_eq!((again.text(), again.code), (json.text(), 1));
     let new = env.run(["compare", "--from", "saved.json", "--new-only"]);
     assert_eq!(new.text(), "fresh.txt\n");
-    // Text shows of a saved report what it shows of the files.
+    // The text for a saved report is the same as for the files.
     let text = env.run(["compare", "old", "new"]).text();
     assert_eq!(env.run(["compare", "--from", "saved.json"]).text(), text);
 

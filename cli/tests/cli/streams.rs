@@ -373,7 +373,7 @@ fn a_report_is_whole_or_not_there() {
     assert!(refused > asked.len(), "{refused}");
 }
 
-/// The trash of a full disk gets neither a file nor what is known of one.
+/// The trash of a full disk gets neither a file nor a record about one.
 #[test]
 fn what_does_not_fit_the_trash_leaves_nothing_there() {
     let env = environment();

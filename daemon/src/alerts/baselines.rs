@@ -73,7 +73,7 @@ impl Baselines {
         Self { rules, ..self }
     }
 
-    /// Uses the marks of what a person has seen.
+    /// Uses the marks of files that a user has acknowledged.
     #[must_use]
     pub fn with_acks(self, acks: Arc<Acks>) -> Self {
         Self { acks, ..self }

@@ -55,7 +55,7 @@ const IN_NUMBERS: usize = 20;
 /// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Decides what is news, and caches its look-ups. It is replaced every few seconds.
+/// Decides which findings are news, and caches its look-ups. It is replaced every few seconds.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
@@ -129,8 +129,8 @@ impl Novelty {
         self.after = after;
     }
 
-    /// Decides what is news about one file. `before` is its state before the change. `burst` are
-    /// the files that changed since the last quiet moment, including this one.
+    /// Decides which findings about one file are news. `before` is its state before the change.
+    /// `burst` are the files that changed since the last quiet moment, including this one.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {

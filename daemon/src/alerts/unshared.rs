@@ -1,4 +1,4 @@
-//! Dismisses a small change of a text if no other file has what it added.
+//! Dismisses a small change of a text if no other file has the added text.
 //!
 //! Nearly every change is of this kind: a line is added to a text, or a sentence is rewritten. A
 //! search for similar files, before and after, reads a posting list for each sample, and most
@@ -22,7 +22,7 @@ use super::partners::ChangedFile;
 /// A larger text whose samples are not all in its signature is searched for as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
-/// Returns whether a change may deserve an alert: not if no other file has what it added.
+/// Returns whether a change may deserve an alert. It does not if no other file has the added text.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     let &ChangedFile {
         before,

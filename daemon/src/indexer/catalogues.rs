@@ -1,9 +1,8 @@
 //! Imported catalogues: trees of the index that nothing watches.
 //!
-//! The truth is in their files, which lie in the state folder; the index holds a copy of what they
-//! say. A record in the index remembers which catalogues it holds, so that a start reads only the
-//! others. Catalogues are no roots: no scan, no event and no look at the file system ever concerns
-//! them.
+//! Their files in the state folder are authoritative; the index holds a copy of the contents. A
+//! record in the index remembers which catalogues it holds, so that a start reads only the others.
+//! Catalogues are no roots: no scan, no event and no look at the file system ever concerns them.
 
 use std::collections::BTreeMap;
 use std::io;

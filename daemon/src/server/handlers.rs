@@ -1,5 +1,5 @@
-//! Requests that need neither a computed answer nor the indexer, and what is checked before the
-//! indexer gets an order. Both run on threads of their own and may block.
+//! Handles requests that need neither a computed answer nor the indexer, and checks orders before
+//! the indexer gets them. Both run on threads of their own and may block.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Serves the socket, and limits who may ask and how much.
+//! Serves the socket, and limits which users may ask and how much.
 //!
 //! 1. **Only the same user may ask.** The kernel supplies the peer's user id. Root is an ordinary
 //!    user here, because answers reveal what files contain. Other users cost no slot, no memory and

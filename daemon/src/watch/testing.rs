@@ -100,7 +100,7 @@ impl Script {
     /// Reports a rename.
     pub(crate) fn tell_rename(&self, from: &Path, to: &Path) {
         let mut shared = self.shared.lock().unwrap();
-        // The crate notify also forgets the watches of what moves.
+        // The crate notify also forgets the watches of paths that are moved.
         shared.forget(from);
         shared
             .dirty

@@ -218,7 +218,8 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     assert!(daemon.dump().contains("/other/o\tf"));
     assert!(!daemon.dump().contains("/tree/a"), "no root any more");
     drop(daemon);
-    // And so they are if the index is lost: it can be made anew, and what was asked for cannot.
+    // They are kept even if the index is lost. The index can be built again, but the requests of
+    // the user cannot.
     fs::write(place.path("state/index.redb"), "this is no index").unwrap();
     let daemon = place.start_with(&[]);
     daemon.sync();

@@ -162,7 +162,7 @@ fn every_key_is_on_the_page_and_no_other() {
     }
 }
 
-/// A key that is set to what the page calls its default changes nothing.
+/// A key that is set to the default that the page states changes nothing.
 #[test]
 fn the_defaults_are_those_of_the_page() {
     let root = "[[root]]\npath = \"docs\"\n";

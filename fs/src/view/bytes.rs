@@ -15,7 +15,7 @@ use super::namespace::{Namespace, Result};
 use super::node::{At, Node};
 use super::shares::{Amounts, Share};
 
-/// The most kernel threads that are about to look up again what they open.
+/// The maximum number of kernel threads that are about to look up again the file that they open.
 const MAX_OUTDATED: usize = 1024;
 
 impl Namespace {

@@ -60,7 +60,7 @@ pub struct Namespace {
     pub(super) store: Arc<Store>,
     /// The account that open files are counted under.
     pub(super) account: Account,
-    /// The kernel threads that must look up again what they open, and the places.
+    /// The kernel threads that must look up again the file that they open, with its place.
     pub(super) outdated: Arc<Mutex<HashMap<u32, At>>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
@@ -145,8 +145,8 @@ impl Namespace {
         self
     }
 
-    /// Bounds what is open, for each account in a mount for all users. Large contents are held in
-    /// files without a name in a folder.
+    /// Bounds the memory and disk space of open files; in a mount for all users, for each account.
+    /// Large contents are held in nameless files in a folder.
     #[must_use]
     pub fn bounded(mut self, is_for_all: bool, folder: Option<PathBuf>) -> Self {
         let store = Store::new(Shares::of_process(is_for_all), folder);

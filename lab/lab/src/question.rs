@@ -33,9 +33,9 @@ pub enum MethodQuestion {
     Find(MethodFind),
     /// Compares all files with each other. The rows are [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
-    /// Asks for what groups are made of. The rows are [`MethodRow::File`] for every file, by path;
-    /// then for sif the collated sets ([`MethodRow::Sets`]), for other methods the pairs within the
-    /// limits ([`MethodRow::Pair`]).
+    /// Asks for the data from which groups are made. The rows are [`MethodRow::File`] for every
+    /// file, by path; then for sif the collated sets ([`MethodRow::Sets`]), for other methods the
+    /// pairs within the limits ([`MethodRow::Pair`]).
     Groups(MethodLimits),
     /// Asks for clusters out of core. The rows are [`MethodRow::File`] for every file, by path; the
     /// commonest ignored shingles ([`MethodRow::Common`]), the files with equal sketches

@@ -47,7 +47,7 @@ impl Random {
 
 /// The text after `times` edits, or after as many as it has words if that is less.
 ///
-/// A word is what is between white space.
+/// A word is the text between white space.
 ///
 /// ```
 /// use resemble_methods::changes::{Edit, Spread, edited};

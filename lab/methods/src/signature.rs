@@ -1,4 +1,4 @@
-//! Signatures: what methods keep of a content.
+//! Signatures: the features that methods keep of a content.
 
 use crate::chunked::ChunkCounts;
 use crate::feature::Feature;

@@ -250,7 +250,7 @@ pub(super) fn bad_label(label: &str) -> CliError {
     ))
 }
 
-/// A sentence about what was written.
+/// Returns a sentence about the written catalogue.
 fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     let mut place = human_size(bytes);
     if totals.bytes > 0 {

@@ -74,7 +74,7 @@ struct LostSearch<'a> {
 }
 
 list_body! {
-    /// The places where the content is or was, the latest first.
+    /// Where the content is or was, the latest first.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[derive(Debug, Default)]
     pub(in crate::commands) struct Places {

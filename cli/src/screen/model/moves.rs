@@ -201,7 +201,7 @@ impl Screen {
         Some((path(self.reference(group))?, path(self.cursor.at)?))
     }
 
-    /// Asks for what two files have in common. Of equal files that is everything.
+    /// Asks for the common parts of two files. If they are equal, that is all of them.
     pub(super) fn ask_evidence(&mut self) -> Effect {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return Effect::Nothing;

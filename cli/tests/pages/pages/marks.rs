@@ -90,7 +90,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
             .all(|byte| (b' '..=b'~').contains(byte) || *byte == b'\n')
     );
 
-    // Byte for byte what the command writes for the same choice.
+    // The same bytes as the command writes for the same choice.
     for kind in ["trash", "hardlink"] {
         browser.eval(&format!(
             "(() => {{ const how = document.querySelector('dialog select'); how.value = '{kind}'; \
@@ -187,7 +187,7 @@ fn one_copy_always_stays() {
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 
-/// A pattern of a name matches in the page what it matches on the command line.
+/// A pattern for names matches the same names in the page as on the command line.
 #[test]
 fn patterns_are_those_of_keep() {
     let Some(mut browser) = Browser::start() else {

@@ -99,7 +99,7 @@ fn what_stays_costs_next_to_nothing() {
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
 }
 
-/// A delta has the samples of its base, whatever the new catalogue has.
+/// A delta is sampled like its base, whatever the samples of the new catalogue.
 #[test]
 fn samples_are_those_of_the_base() {
     let mut scene = Scene::new();

@@ -342,7 +342,7 @@ fn kin_comes_before_what_resembles_more() {
     assert_ne!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
     drivers.kin = vec![(0, 1), (2, 3)];
     let members = drivers.stars().members();
-    // A content without kin joins what it resembles.
+    // A content without kin joins the contents that it resembles.
     assert_eq!(members, [(0, 0), (0, 1), (2, 2), (2, 3), (2, 4)]);
 }
 

@@ -376,7 +376,7 @@ impl Digester {
             && (!self.texts.samples() || shingled.or(self.shingler.is_text()) == Some(true))
     }
 
-    /// Samples the windows of encoded data, or of what may still turn out to be.
+    /// Samples the windows of a content that is encoded data, or may still turn out to be.
     fn sample_joined(&mut self, block: &[u8]) {
         let known = self.shingled.map(|shingled| shingled.is_encoded);
         let is_encoded = known.or(self.shingler.is_encoded()).unwrap_or(true);

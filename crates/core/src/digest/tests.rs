@@ -316,8 +316,8 @@ fn windows_of_equal_bytes_are_never_sampled() {
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);
 }
 
-/// Samples of real digests nest: what two files share, their samples share at the greater level,
-/// whatever their sizes.
+/// Samples of real digests nest. The samples of what two files share are in the samples of both, at
+/// the greater level, whatever their sizes.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();

@@ -87,8 +87,8 @@ pub fn weight(contents: u32, limit: u32) -> f64 {
 pub struct Rarity {
     /// ω: the mean weight of the shared pieces, by bytes; 1 if nothing is shared.
     pub weight: f64,
-    /// The number of contents that have the discounted pieces: the median, weighted by what each
-    /// piece loses. 0 if nothing is discounted.
+    /// The number of contents that have a discounted piece: the median over these pieces, each
+    /// weighted by its discount. 0 if nothing is discounted.
     pub contents: u32,
 }
 
@@ -145,7 +145,7 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
     pieces
 }
 
-/// Computes the rarity of pieces of equal weight, with a table of what each loses.
+/// Computes the rarity of pieces of equal weight, with a table of their discounts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,

@@ -383,7 +383,8 @@ impl CommonText {
     }
 }
 
-/// Returns what is shared of the smaller of two contents; of equal sizes, the lesser.
+/// Returns the shared bytes of the smaller of two contents. If their sizes are equal, returns the
+/// lesser number.
 fn in_smaller(sizes: (ByteLen, ByteLen), shared: (u64, u64)) -> u64 {
     match sizes.0.cmp(&sizes.1) {
         Ordering::Less => shared.0,

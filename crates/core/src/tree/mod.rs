@@ -1,4 +1,4 @@
-//! Directories that resemble each other, whatever their names and their layout.
+//! Finds directories that resemble each other, whatever their names and their layout.
 //!
 //! A directory is the set of the files below it, each with a content and its bytes. The containment
 //! of a in b is the share of the bytes of a's files that files of b have. A file counts with all

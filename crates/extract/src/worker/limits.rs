@@ -177,7 +177,7 @@ mod tests {
         std::env::var_os(CHILD).is_some()
     }
 
-    /// Tries what a reader must not do; returns what succeeded.
+    /// Tries everything that a reader must not do, and returns which attempts succeeded.
     fn attempts(tcp: SocketAddr, unix: &Path) -> Vec<(&'static str, bool)> {
         let folder = unix.parent().unwrap();
         let made = folder.join("made");

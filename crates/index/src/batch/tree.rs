@@ -237,7 +237,7 @@ impl Batch<'_, '_> {
         Ok(list)
     }
 
-    /// Writes an entry over whatever row is there.
+    /// Writes an entry, and replaces any row with its key.
     pub(super) fn put_entry(
         &mut self,
         dir: DirId,

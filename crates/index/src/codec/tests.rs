@@ -1,4 +1,4 @@
-//! Arbitrary rows: whatever decodes is encoded back to an equal value.
+//! Arbitrary rows: a value that was decoded is equal after it is encoded and decoded again.
 
 use resemble_core::date::{DateSource, DocumentDate};
 use resemble_core::{

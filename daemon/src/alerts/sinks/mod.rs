@@ -1,7 +1,7 @@
 //! Delivers alerts from the log to sinks: one thread, with a pace for each sink.
 //!
-//! `resemble_notify` decides what is delivered, and when. This module has the thread, and the sinks
-//! that only a daemon has. A sink that fails or hangs delays no other.
+//! `resemble_notify` decides which alerts are delivered, and when. This module has the thread, and
+//! the sinks that only a daemon has. A sink that fails or hangs delays no other.
 
 use std::path::Path;
 use std::sync::Arc;

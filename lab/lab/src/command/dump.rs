@@ -1,4 +1,4 @@
-//! `dump` and `export`: what the method keeps of each file.
+//! `dump` and `export`: the signatures that the method keeps of files.
 
 use std::path::Path;
 

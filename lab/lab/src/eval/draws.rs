@@ -101,8 +101,9 @@ impl fmt::Display for Draws {
     }
 }
 
-/// Compares a figure with another under the same seeds: the mean difference, and what has which
-/// sign under how many seeds. So a sign that turns is seen.
+/// Compares a figure with another one for the same seeds. Returns a sentence with the mean
+/// difference, and with the number of seeds for which it is positive, negative or zero. So a sign
+/// that depends on the seed is visible.
 pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     let difference = a.1.minus(b.1);
     let (more, less) = (difference.above(0.0), difference.below(0.0));

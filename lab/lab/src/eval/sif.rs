@@ -162,7 +162,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
     )
 }
 
-/// The table of the edited files, and what it says.
+/// Returns the table of the edited files, and a sentence about it.
 fn edited_files(
     files: &[EditedFile],
     among: &[&Text],

@@ -9,7 +9,7 @@ use resemble_methods::{MethodParams, MethodSignature, Signer};
 use resemble_relate::{AskError, anchor_of, unreadable};
 use resemble_scan::read::bytes::{Bytes, Next};
 
-/// The signature of a file and what identifies the bytes that it was made of.
+/// The signature of a file, and the identity of the bytes that it was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedFile {
     /// The signature.

@@ -1,4 +1,5 @@
-//! Counts what a document has in common with all others, by a walk through the lists of its values.
+//! Counts the chunks that a document has in common with each other one, by a walk through the lists
+//! of its values.
 
 use crate::arrays::layout::{ArrayError, Arrays, Documents};
 

@@ -194,7 +194,7 @@ impl Digester {
         self.sampler = Sampler::at_level(&self.windows, level(false, 0));
     }
 
-    /// Restores the usual sampling of what was sampled densely so far.
+    /// Reduces the dense samples taken so far to the usual sample.
     pub(super) fn sample_as_before(&mut self) {
         let of_any_text = self.posted.of_any_text();
         let usual = |wide: &mut Sampler, params: &SamplingParams| {

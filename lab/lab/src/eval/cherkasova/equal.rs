@@ -12,7 +12,7 @@ use crate::error::LabError;
 /// The number of entries that an average document has by each method.
 const ENTRIES: f64 = 100.0;
 
-/// An edit and how it is spread: the figure's letter, and what it is.
+/// An edit and its distribution, with the letter of the figure and a description.
 const EDITS: [(&str, Edit, Spread, &str); 4] = [
     (
         "a",

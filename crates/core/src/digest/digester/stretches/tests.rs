@@ -87,7 +87,7 @@ fn revise(
     }
 }
 
-/// Returns the whole digest, whatever it was made from.
+/// Returns the complete digest, whether it was made whole or from edits.
 fn whole(made: ComposedDigest, was: &Digest) -> Option<Box<Digest>> {
     match made {
         ComposedDigest::Whole(digest) => Some(digest),
