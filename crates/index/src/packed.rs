@@ -32,7 +32,7 @@ pub fn pack(chunks: &ChunkList, signature: &Signature, out: &mut Vec<u8>) {
     let Ok(()) = done;
 }
 
-/// Reads what [`pack`] wrote; `None` if the bytes are invalid.
+/// Reads bytes that [`pack`] wrote; `None` if they are invalid.
 pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;

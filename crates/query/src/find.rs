@@ -250,7 +250,7 @@ impl<'a> Payload<'a> {
         payload
     }
 
-    /// Reduces it to what the index keeps of a content of this kind.
+    /// Reduces it to the data that the index keeps of a content of this kind.
     fn kept(self, kind: ContentKind, params: &Params) -> Self {
         if kind == ContentKind::Text {
             let kept = self.signature.thinned(&params.shingles);

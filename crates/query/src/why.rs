@@ -268,7 +268,7 @@ pub fn compare_with_parts(
     }
 }
 
-/// Returns what is compared with members if a file has none: its text, or its bytes.
+/// Returns the content that is compared with members if a file has none: its text, or its bytes.
 fn single(extracted: &Extracted) -> Vec<HeldContent> {
     let bytes = extracted
         .text()

@@ -430,7 +430,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of a scope for what lies below this path.
+    /// The rules of a scope for paths below this one.
     pub fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
         Ok(Self {
             base: base.to_owned(),

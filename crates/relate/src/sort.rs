@@ -23,7 +23,7 @@ pub trait Record: Copy + Ord + Send {
     const BYTES: usize;
     /// Writes itself; `out` has [`Self::BYTES`].
     fn put(&self, out: &mut [u8]);
-    /// Reads what [`Self::put`] wrote.
+    /// Reads the bytes that [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
     /// Merges the following record into this one if both form one; returns whether it did. By
@@ -40,7 +40,7 @@ pub fn put_words(words: &[u32], out: &mut [u8]) {
     }
 }
 
-/// Reads what [`put_words`] wrote; 0 for missing numbers.
+/// Reads the bytes that [`put_words`] wrote; 0 for missing numbers.
 pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
     let words = bytes.as_chunks().0;
     std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))

@@ -29,7 +29,7 @@ pub(crate) struct ReportHeader {
     pub about: String,
     /// The answer in a sentence, and whether it is positive.
     pub verdict: Option<(bool, String)>,
-    /// The totals: each figure with what it counts.
+    /// The totals: each figure with a name for what it counts.
     pub figures: Vec<(String, String)>,
     /// The limits of the report, one sentence each.
     pub warnings: Vec<String>,

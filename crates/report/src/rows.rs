@@ -146,7 +146,7 @@ pub(crate) fn newest_mark(by: Option<&StatedDate>) -> String {
     })
 }
 
-/// The remark about a version whose date contradicts what it holds.
+/// The remark about a version whose date contradicts its content.
 pub(crate) const OLDER_THAN_HELD: &str = "older by its date than a version that it holds whole";
 
 /// Returns the date that a document states: the property and the day.

@@ -333,8 +333,8 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // Only the times changed: the content in flight is our own claim of the last
-                // attempt.
+                // Only the times changed, so the content is in flight because the last attempt here
+                // claimed it.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
                 }

@@ -43,7 +43,8 @@ pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     }
 }
 
-/// Interprets an error of a library: our own reason that it passed on, or a damaged file.
+/// Interprets an error of a library. It is either a reason of ours that the library passed on, or
+/// means that the file is damaged.
 pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = next {

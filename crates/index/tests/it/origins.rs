@@ -156,7 +156,8 @@ impl AccessCheck for Looker {
     }
 }
 
-/// A restricted caller gets the same answer whatever the index knows of others: nothing.
+/// A restricted caller always gets the same answer, nothing, whatever the index knows of other
+/// files.
 #[test]
 fn a_caller_learns_nothing_not_even_by_silence() {
     let alone = memory();

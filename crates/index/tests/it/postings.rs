@@ -314,7 +314,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     // The note that it is not counted survives.
     drop(index);
     let index = open(&path, 1000);
-    // A small batch counts what the large one left.
+    // A small batch counts the keys that the large one did not count.
     index
         .apply(vec![read("/one", 1 << 40, digest(1 << 40, &[3], &[1]))])
         .unwrap();

@@ -1,4 +1,4 @@
-//! A restricted view is an index of what its caller may see, and of nothing else.
+//! A restricted view behaves like an index of only those files that its caller may see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,7 +1,7 @@
 //! `covered`: checks whether a directory can be deleted.
 //!
-//! The user is about to delete, so every doubt counts against it: what is not proven is not
-//! covered.
+//! The user is about to delete files, so every doubt counts: a file that is not proven to be
+//! covered is not.
 //!
 //! 1. **The directory is listed now** (`entries`), not taken from the index, so a new file counts.
 //!    Every path must be covered. Anything that is not a regular file, or cannot be read or

@@ -124,8 +124,8 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns by how many bytes less and more of each directory may be in the other, according to
-    /// the estimates. `None`: unknown.
+    /// Returns for each directory how many bytes fewer, and how many more, may be in the other,
+    /// according to the estimates. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;

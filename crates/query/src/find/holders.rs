@@ -98,7 +98,8 @@ impl SearchedContent {
 }
 
 /// Returns the places with a chunk or a sample of the file, sorted by path. Each has the ranges of
-/// common chunks. `roots` is the default scope. `all`: every place, whatever the index has of it.
+/// common chunks. `roots` is the default scope. With `all`, returns every place, no matter what the
+/// index has of it.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],

@@ -35,7 +35,7 @@ mod members;
 pub(super) struct Budget(pub(super) ByteLen);
 
 impl Budget {
-    /// The budget of a question of a person who waits: some tenths of a second.
+    /// The budget of a question for which a person waits: some tenths of a second.
     pub(super) const QUESTION: Self = Self(ByteLen(256 << 20));
     /// The budget of a listing, which every `ls` requests: some hundredths of a second.
     pub(super) const LISTING: Self = Self(ByteLen(16 << 20));
@@ -52,7 +52,7 @@ impl Budget {
     }
 }
 
-/// Threads that measure for one question, since others wait for answers, too.
+/// The number of threads that measure for one question. Other questions wait for answers, too.
 pub(super) const THREADS: usize = 2;
 
 /// Returns whether reading these files takes long enough for a second thread: several times the 50
@@ -343,8 +343,8 @@ impl<'a> Prover<'a> {
         Ok(self.here(read.ok().flatten()))
     }
 
-    /// Returns what was read of a file, if it is the indexed content. Otherwise the answer must not
-    /// be cached: the file may differ again without a change of the index.
+    /// Returns the content that was read from a file, if it is the indexed one. Otherwise the
+    /// answer must not be cached: the file may differ again without a change of the index.
     fn here<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.snapshot.note_outside();

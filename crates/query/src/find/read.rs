@@ -212,8 +212,8 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// Bytes of a pipe kept in memory at most: 256 MiB. A longer content is not taken apart.
     const MOST: usize = 256 << 20;
-    /// Bytes of a content that are sent with a question, at most. With them its comparison with
-    /// files can be proven.
+    /// The maximum number of bytes of a content that are sent with a question. With them, its
+    /// comparison with files can be proven.
     pub const FEW: usize = 4 << 20;
 
     /// Returns an empty stream.

@@ -203,7 +203,7 @@ fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b
     found
 }
 
-/// Returns what two gaps share in order.
+/// Returns the runs that two gaps share in order.
 fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<CommonRun> {
     let is_long = |range: &Range<u64>| range.start + LEAST_RUN as u64 <= range.end;
     if !is_long(of_a) || !is_long(of_b) {

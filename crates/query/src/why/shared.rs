@@ -96,7 +96,7 @@ pub struct Shared {
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` below every threshold.
     pub relation: Option<Relation>,
-    /// They have no relation because most of what they share is a short piece, repeated.
+    /// They have no relation, because most of their common part is a short piece that is repeated.
     pub is_repetition: bool,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),

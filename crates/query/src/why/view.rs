@@ -19,7 +19,7 @@ pub struct ViewOptions {
     pub rows: usize,
     /// The maximum number of rows of a stretch without anything equal in order.
     pub gap: usize,
-    /// Characters of a span beyond which its middle is left out.
+    /// The length of a span, in characters, beyond which its middle is left out.
     pub line: usize,
     /// Bytes per row if the files are not text.
     pub hex: usize,

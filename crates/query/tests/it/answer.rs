@@ -1,5 +1,4 @@
-//! The single entry point: it returns what the questions return, and it ends when the receiver
-//! stops.
+//! The single entry point returns the same as the questions, and ends when the receiver stops.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;

@@ -328,7 +328,8 @@ fn the_question_decides_which_files_and_rows() {
         ..DirsRequest::default()
     };
     assert_eq!(ask(&scene, request).rows[0].bytes_a, 6000);
-    // For one directory: it is a, whatever its name, and no directory above it takes its rows.
+    // If the question is about one directory, that one is `a`, whatever its name. No directory
+    // above it takes its rows.
     let of = |dir: &str| Some(scene.path(dir).as_path().into());
     let request = DirsRequest {
         of: of("two/src"),

@@ -1,4 +1,4 @@
-//! The index of a command: what it scans and caches, and how it works without a cache.
+//! The index of a command: which files it scans and caches, and how it works without a cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -132,8 +132,8 @@ impl Observer for Remover {
     }
 }
 
-/// Files that vanish between being found and being opened are reported; what was read before is
-/// known.
+/// Files that vanish after they were found and before they are opened are reported. Content that
+/// was read earlier stays known.
 #[test]
 fn what_vanishes_meanwhile_is_said() {
     let temp = tempfile::tempdir().expect("a folder");

@@ -339,8 +339,8 @@ fn texts_in_other_encodings_have_the_same_figures() {
     }
 }
 
-/// A row depends on what two files have in common, and on who else has that. It does not depend on
-/// how much text unrelated files share.
+/// A row depends on the common text of two files, and on how many other files have that text. It
+/// does not depend on how much text unrelated files share.
 #[test]
 fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;

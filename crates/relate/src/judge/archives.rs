@@ -27,7 +27,7 @@ use crate::renditions::{MOST_MEMBERS, WholeDigest, same_words};
 /// An archive: its wholes, and its first members without chunks.
 pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 
-/// The members of one side, with what of each the other side has.
+/// The members of one side, each with the share of it that the other side has.
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,

@@ -37,7 +37,7 @@ pub struct Match {
     pub numbers: Option<u64>,
     /// Larger discounted share, if requested.
     pub rare: Option<Score>,
-    /// Rarity of what they share; `None` if nothing of it is common.
+    /// The rarity of their shared pieces; `None` if none of these is common text.
     pub rarity: Option<Rarity>,
     /// True if they share a passage, even if it is a small part of both.
     pub has_passage: bool,

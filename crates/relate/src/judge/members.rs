@@ -1,7 +1,7 @@
 //! Estimates an archive or a mail and a single content, if one of them cannot be read.
 //!
-//! The measures of such a pair are what all members share with the content. They are estimated from
-//! each member's own estimate:
+//! The measures of such a pair count the parts that all members together share with the content.
+//! They are estimated from each member's own estimate:
 //!
 //! * At least as much of the content is in the archive as in any member. The estimate is that of
 //!   the best member. The upper end is the sum over all members.

@@ -184,8 +184,8 @@ impl PostingBlock {
         })
     }
 
-    /// Runs [`Self::nominees`]; `later` tallies what a content shares with the later ones of a
-    /// list.
+    /// Runs [`Self::nominees`]; `later` counts the pieces that a content shares with later contents
+    /// of a list.
     fn nominees_by<S: Send, E: Send + From<Stopped>>(
         &self,
         later: impl Fn(usize, &ListRest, &[u32], &mut Tally, PostingKind) + Sync,

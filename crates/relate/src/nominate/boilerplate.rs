@@ -1,4 +1,4 @@
-//! Decides what is boilerplate in the index, or among the files of a question.
+//! Decides which pieces are boilerplate in the index, or among the files of a question.
 
 use std::collections::HashMap;
 

@@ -62,8 +62,8 @@ impl SubjectCopies {
         self.0.iter().map(|copy| copy.0)
     }
 
-    /// Returns the `most` of these copies with the largest second value: what they share with the
-    /// subject.
+    /// Returns the `most` copies that share most with the subject, which is the second value of
+    /// each.
     pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
         if of.len() > most {
             of.sort_by_cached_key(|&(copy, common)| (Reverse(common), self.digest(copy)));

@@ -122,7 +122,7 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            // Of what nobody has counted no number is known, so it stays that.
+            // For a piece that was not counted no number is known, so it stays unknown.
             let others = match all {
                 u32::MAX => all,
                 _ => all.saturating_sub(copies),
@@ -185,7 +185,7 @@ impl Counts {
         }
     }
 
-    /// Returns how rare the shared pieces of a pair are; `None` if none of them is common.
+    /// Returns how rare the shared pieces of a pair are. `None` if none of them is common text.
     pub fn rarity(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
         if self.chunks.is_empty() && self.fingerprints.is_empty() {
             return None;
@@ -312,7 +312,7 @@ pub struct FoundBy<'a> {
     pub besides: &'a [Fingerprint],
 }
 
-/// Selects what is recorded of the nominees in addition to the number of common pieces.
+/// Selects the data that is recorded about nominees in addition to the number of common pieces.
 #[derive(Debug, Default)]
 pub struct NominationSettings {
     /// Also nominate contents that share only a passage, by the samples of at least this level.
@@ -419,7 +419,7 @@ pub fn nominate(
     })
 }
 
-/// Merges what was found into one nominee per content; every list ascends by content.
+/// Merges the findings into one nominee per content. Every list ascends by content.
 fn merged(
     hits: [Vec<(ContentId, u32)>; 3],
     passages: &[(ContentId, Passage)],

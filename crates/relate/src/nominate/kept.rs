@@ -32,7 +32,7 @@ pub struct StoredSketch {
 }
 
 impl StoredSketch {
-    /// Reads what the index stores of a content.
+    /// Reads the data that the index stores of a content.
     pub fn of(snapshot: &Snapshot, row: &ContentRow) -> Result<Self, ReadError> {
         let signature = snapshot.signature(row.id)?;
         Self::with_signature(snapshot, row, signature)

@@ -45,7 +45,8 @@ impl SubjectWindows {
         self.met.extend(met);
     }
 
-    /// Returns what each content shares with the subject, by content, and clears it.
+    /// Returns the counts of what each content shares with the subject, by content, and clears
+    /// them.
     pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();

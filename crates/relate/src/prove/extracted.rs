@@ -1,4 +1,4 @@
-//! Extracts the contents of a file: its bytes, its text, and what is packed in it.
+//! Extracts the contents of a file: its bytes, its text, and its unpacked content.
 //!
 //! A question about two documents compares their texts, so both are extracted and kept. Files of
 //! more than [`LARGEST_READ`] bytes are left out. Compressed files are treated in the same way. An
@@ -56,7 +56,7 @@ impl Extracted {
         self.packed.as_deref().unwrap_or(&self.own)
     }
 
-    /// Returns its text, or else what is packed in it.
+    /// Returns its text, or else its unpacked content.
     pub const fn stand_in(&self) -> Option<&Vec<u8>> {
         match &self.text {
             Some(text) => Some(text),
@@ -126,7 +126,7 @@ impl<'p> OpenedMember<'p> {
         Ok(may.then_some(Self { archive, names }))
     }
 
-    /// Returns what identifies the extracted bytes: the file, its size and times, and the names in
+    /// Returns the identity of the extracted bytes: the file, its size and times, and the names in
     /// it. The file's name is included, since it decides how parts are extracted.
     pub fn origin(&self) -> Vec<u8> {
         let mut origin = Vec::new();

@@ -58,7 +58,7 @@ pub type MeasuredPair = Option<(proof::Proven, (ByteLen, ByteLen))>;
 
 /// Measures of pairs that another program computed.
 pub trait KnownMeasures: fmt::Debug + Sync {
-    /// Returns what two contents share in this unit, if it was measured.
+    /// Returns the measures of two contents in this unit, if they were measured.
     fn known(
         &self,
         a: ContentId,
@@ -84,7 +84,7 @@ enum ReadyContent {
     /// A text, and its size without templates.
     Words(Box<ComparedText>, ByteLen),
     Bytes(ComparedBytes),
-    /// Not readable now, or different from what the index has.
+    /// The content cannot be read now, or differs from the one in the index.
     Unreadable(SoftError),
 }
 
@@ -121,7 +121,7 @@ impl<'a> PairProver<'a> {
     }
 
     /// Measures two contents that are not identical; `None` if one of them cannot be read now or
-    /// differs from what the index has.
+    /// differs from the one in the index.
     pub fn measure(
         &self,
         a: &ContentRow,

@@ -20,7 +20,7 @@ pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 
 /// Reads at most [`LARGEST_READ`] bytes of a regular file, with the precautions of indexing.
 ///
-/// If the file is shortened meanwhile, what was read is returned.
+/// If the file is shortened meanwhile, the bytes that were read are returned.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     bytes_within(path, 0..LARGEST_READ.0)
 }

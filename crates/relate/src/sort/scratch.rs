@@ -59,7 +59,7 @@ impl Scratch {
             .map_err(|error| failed(&self.dir, error))
     }
 
-    /// Returns the error for bytes that are not what was written.
+    /// Returns the error for bytes that differ from those that were written.
     pub fn damaged(&self) -> AskError {
         failed(
             &self.dir,

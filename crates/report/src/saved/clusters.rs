@@ -64,8 +64,8 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
     has_others
 }
 
-/// Returns what is kept of the cluster: clusters in which every member is linked to the centre.
-/// `sets` are all sets of identical files.
+/// Returns the part of the cluster that is kept: clusters in which every member is linked to the
+/// centre. `sets` are all sets of identical files.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,

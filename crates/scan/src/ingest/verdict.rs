@@ -1,4 +1,4 @@
-//! Decides from its stat what to do about an indexed file.
+//! Decides from the stat of an indexed file whether it must be read.
 
 use resemble_index::{FileRow, FileStat, FileState};
 

@@ -43,7 +43,7 @@ pub(super) enum Halfway {
     Hashed(Box<ContentHasher>, u64),
     /// It is chunked.
     Digested(Box<Digester>),
-    /// It is compared with what it was, and chunked where it differs.
+    /// It is compared with its earlier content, and chunked where it differs.
     Edited(Box<Digester>),
 }
 

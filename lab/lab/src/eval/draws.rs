@@ -134,8 +134,8 @@ pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     text
 }
 
-/// The text with its byte values renamed. The same stretches are common to renamed texts, but
-/// their fingerprints are others: a new draw for each method that samples by fingerprints. Seed 0
+/// The text with its byte values renamed. Renamed texts have the same stretches in common, but with
+/// different fingerprints. That is a new draw for each method that samples by fingerprints. Seed 0
 /// changes nothing.
 pub(super) fn renamed(seed: u64, text: &[u8]) -> Vec<u8> {
     if seed == 0 {

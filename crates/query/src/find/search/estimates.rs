@@ -72,7 +72,7 @@ impl Boilerplate for Either<'_> {
 }
 
 impl Search<'_> {
-    /// Estimates what the subject and a nominee share.
+    /// Estimates the shared part of the subject and a nominee.
     pub(super) fn compare(
         &self,
         compared: &PreparedRendition<'_>,

@@ -488,7 +488,7 @@ fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
 #[test]
 fn wrong_pairs_make_no_answer() {
     let mut scene = made(7);
-    // A common sentence makes no candidate.
+    // A sentence in common does not make two files candidates.
     for at in 0..12 {
         let sentence = sentences(9000 + at, 1);
         for side in 0..2 {
