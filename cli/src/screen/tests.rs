@@ -291,7 +291,7 @@ fn files_in_a_folder_stay() {
         .files()
         .map(|file| all.files[file].path.lossy())
         .collect();
-    // Both of the folder stay; of the set that has nothing there, all.
+    // Both files of the set in the folder stay. All files of the set that has none there stay, too.
     assert_eq!(names, ["/h/old/a.flac"]);
 }
 

@@ -62,7 +62,8 @@ impl ChunkList {
         }
     }
 
-    /// Counts the runs that both lists begin with, and of the others those that both end with.
+    /// Counts the equal runs at the beginning of both lists, and among the rest the equal runs at
+    /// the end.
     pub fn common_ends(&self, other: &Self) -> (usize, usize) {
         let same = |(a, b): &(&ChunkRun, &ChunkRun)| a == b;
         let start = self.0.iter().zip(&other.0).take_while(same).count();

@@ -185,7 +185,7 @@ fn the_defaults_are_those_of_the_page() {
     assert!(defaults > 15, "{with_all}");
     let shown = |text: &str| format!("{:?}", read(text));
     assert_eq!(shown(&with_all), shown(root));
-    // One that is not its default does.
+    // A key that is set to another value changes something.
     let other = with_all.replace("reconcile = 3600", "reconcile = 3601");
     assert_ne!(shown(&other), shown(root));
 }

@@ -2,18 +2,18 @@
 //!
 //! The level of a signature grows with the size of its content, so only small contents keep samples
 //! of a low level. Take a header of 1,800 files, half of them small. Some of its samples are in
-//! 1,800 signatures; others, as common in the files, are in 900. By these counts the others would
-//! not be boilerplate, and would nominate all pairs of small files.
+//! 1,800 signatures. Others are equally common in the files, but are in only 900 signatures. By
+//! these counts the others would not be boilerplate, and would nominate all pairs of small files.
 //!
-//! So a sample is counted among the contents that would have kept it. It is taken to be as common
-//! among the rest. `MOST` bounds that factor.
+//! So a sample is counted among the contents that would have kept it. It is assumed to be equally
+//! common among the rest. `MOST` bounds that factor.
 
 use resemble_core::Fingerprint;
 
 use crate::nominate::families::Families;
 
-/// Most times that a count is multiplied. If few contents are small, their samples say little about
-/// the others.
+/// The maximum factor by which a count is multiplied. If few contents are small, their samples say
+/// little about the others.
 const MOST: u64 = 16;
 
 /// Number of levels; every level is smaller.

@@ -39,7 +39,7 @@ pub(super) struct Area {
     opened: HashMap<PathBuf, Opened>,
     /// Folders of roots that are files, the most recently used one last.
     folders: VecDeque<Arc<Anchor>>,
-    /// Folders opened since no file was under way.
+    /// The folders opened since there was last no file under way.
     in_use: usize,
     /// The exclusions by the patterns of each root.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
