@@ -367,7 +367,7 @@ impl Coalescer {
         if let Some(waiting) = self.waiting.get_mut(path) {
             waiting.cost = cost;
             self.costly |= !cost.is_zero();
-            // With a lower cost it may be due sooner.
+            // If the cost is lower, the file may be due sooner.
             let due = self.timing.due_at(waiting);
             self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
         }

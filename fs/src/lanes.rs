@@ -4,8 +4,8 @@
 //! read whole files (seconds). So four running texts delay only the fifth text.
 //!
 //! In a pool the accounts take turns, however many jobs one account has queued. In a mount for all
-//! users an account gets at most as many threads as are left for the others, plus one. Of four
-//! threads one account gets two, and the next account finds one free.
+//! users an account gets at most as many threads as are left for the others, plus one. If there are
+//! four threads, one account gets two, and the next account finds one free.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -388,7 +388,7 @@ mod tests {
         ];
         want.sort();
         assert_eq!(got, want);
-        // With another percent the names differ: no digits.
+        // If the percentages differ, so do the names, and no digits are needed.
         let got = names(vec![neighbour(a, 0.5), neighbour(b, 0.6)]);
         assert_eq!(got, [b"050%_x.txt", b"060%_x.txt"]);
         // A dot file has no extension.

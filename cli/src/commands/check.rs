@@ -192,7 +192,7 @@ impl NearCopyQuestion<'_> {
         }
         let real = row.found.path.as_path();
         let (file, _) = way(real);
-        // Of two that are staged the later one is the copy.
+        // If both are staged, the later one is the copy.
         let is_there = if is_copy {
             self.checked.number_of(real) < Some(number)
         } else {

@@ -6,8 +6,8 @@
 //!    as it is, and one line reports that.
 //! 3. Each step is recorded ([`record`]). `--undo` reverts just these, and removes a file only if
 //!    it is unchanged.
-//! 4. With a systemd of the user the daemon is a user unit. Without one (a container, another init)
-//!    it is started in the background. A line says that it will not survive a reboot.
+//! 4. If the user has a systemd, the daemon is a user unit. If not (a container, another init), it
+//!    is started in the background, and a line says that it will not survive a reboot.
 //! 5. **The system's daemon does not belong to the user**: it watches shared folders, and takes no
 //!    orders from them.
 //! 6. Where no view can be mounted the daemon runs without one, and a line names the missing part.

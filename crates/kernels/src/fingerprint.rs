@@ -6,9 +6,9 @@
 /// [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 32 bits below those, so its
 /// own leading zeros continue the count: see [`Fingerprint::level`].
 ///
-/// Only 32, because every bit takes a hundredth of the postings. Of the ten million fingerprints of
-/// a kernel tree one in fifty is another's by accident. What that nominates is proven, or has no
-/// second fingerprint in common.
+/// A fingerprint has only 32 bits, because every bit takes a hundredth of the postings. In a kernel
+/// tree with ten million fingerprints, one in fifty equals another one by accident. A pair
+/// nominated by accident is proven to share nothing, or has no second fingerprint in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 

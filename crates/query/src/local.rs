@@ -314,7 +314,7 @@ impl LocalIndex {
 
     /// Records that the index has been brought in line with these trees.
     fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
-        /// Trees kept at most. A dropped one is read once more.
+        /// The maximum number of trees that are kept. A dropped tree is read once more.
         const MOST: usize = 256;
         let mut known = known_trees(&self.snapshot_without_lists()?);
         let before = known.len();

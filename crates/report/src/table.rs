@@ -110,13 +110,14 @@ pub enum Align {
 /// A column of a kind of row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name in tables, which is that of the JSON. Without one it is in worksheets only.
+    /// Its name in tables, which is that of the JSON. A column without a name is only in
+    /// worksheets.
     pub name: Option<&'static str>,
     /// True if it was added later. Such columns come last and are in CSV only: TSV has no header
     /// row, so its readers rely on the number of columns.
     pub later: bool,
-    /// Its title in worksheets, and its width there in characters. Without one it is in tables
-    /// only.
+    /// Its title in worksheets, and its width there in characters. A column without a title is only
+    /// in tables.
     pub title: Option<(&'static str, u16)>,
     /// The alignment of its values.
     pub align: Align,

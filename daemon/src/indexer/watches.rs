@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(watches.arm(&mut source, &a, true), Armed::Anew);
         assert!(!watches.has(&a, identity));
         assert!(script.watched().contains(&a));
-        // With an event it is removed, and watched at the next listing.
+        // If there is an event, the watch is removed, and added again at the next listing.
         script.tell(&a, Marks::GONE);
         watches.dropped(&a);
         assert_eq!(watches.len(), 0);

@@ -13,7 +13,7 @@ use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_f
 
 /// Number of times that each of two questions is asked in a round.
 const ASKED: usize = 400;
-/// The most that a round may differ from one half. By chance one in 500 rounds exceeds it (the
+/// The maximum difference of a round from one half. By chance, one in 500 rounds exceeds it (the
 /// standard error is 0.02).
 const BOUND: f64 = 0.062;
 /// The maximum number of rounds: a failed one is repeated, because the machine does other work,

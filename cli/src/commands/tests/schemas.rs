@@ -192,7 +192,7 @@ fn never_null(field: &mut Value) {
     }
 }
 
-/// All schemas, by file: what prints it, and the schema.
+/// Returns all schemas by file, each with the command that prints it.
 fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let compare = [("entries", "entry"), ("trees", "tree"), ("others", "other")];
     let covered = [

@@ -75,8 +75,8 @@ impl Grain {
         stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
     }
 
-    /// Returns the most that seams leave covered. With half of the windows left it is all. With
-    /// fewer it is more than chance leaves, in the same ratio.
+    /// Returns the maximum share that seams leave covered. If half of the windows are left, that is
+    /// everything. If fewer are left, it is more than chance would leave, in the same ratio.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));

@@ -210,10 +210,10 @@ mod tests {
     fn neither_near_copies_nor_versions_nor_few_have_a_frame() {
         assert!(frame(|_, sample| sample < 36).is_empty());
         assert!(frame(|n, sample| n < 11 && sample < 20).is_empty());
-        // Each has different two thirds of a text.
+        // Each content has a different two thirds of a text.
         let scattered = |n: u32, sample| (u64::from(n) * 7 + sample * 11) % 19 < 12;
         assert!(frame(|n, sample| sample < 28 && scattered(n, sample)).is_empty());
-        // Each starts one sample later than the one before.
+        // Each content starts one sample later than the one before.
         assert!(frame(|n, sample| sample < 29 && sample >= u64::from(n)).is_empty());
     }
 }

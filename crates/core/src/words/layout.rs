@@ -34,16 +34,16 @@ use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
 /// The bytes at the start of a file that decide the layout.
 pub(crate) const DECIDED: usize = 64 << 10;
 
-/// The bytes that show whether there is anything to decide.
+/// The bytes at the start that show whether the layout needs to be decided at all.
 pub(crate) const GLANCE: usize = 4 << 10;
 
 /// The minimum number of rows of a table, and of lines that are examined.
 const LEAST_ROWS: usize = 8;
 
-/// The letters that the uncommon words of a distinctive row have together.
+/// The minimum number of letters that the uncommon words of a distinctive row have together.
 const TELLING: u32 = 7;
 
-/// The maximum number of letters that count of one word; a word that is no plain number counts
+/// The maximum number of letters of a word that count. A word that is not a plain number counts
 /// `MORE` more.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;

@@ -104,7 +104,7 @@ impl Batch<'_, '_> {
             return Ok(None);
         };
         let row = self.file(file)?;
-        // With other bytes it may be another file with the same inode number.
+        // If its bytes differ, it may be another file with the same inode number.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {

@@ -248,8 +248,8 @@ impl MemoryCache {
     /// The maximum number of comparisons kept.
     const MOST: usize = 8;
 
-    /// Bytes of all comparisons at most. The drafts of `groups` fit for a million texts in families
-    /// of eight, with 1.7 drafts per text.
+    /// The maximum number of bytes of all comparisons. The drafts of `groups` fit for a million
+    /// texts in families of eight, with 1.7 drafts per text.
     pub const MOST_BYTES: usize = 64 << 20;
 }
 

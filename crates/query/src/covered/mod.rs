@@ -88,7 +88,7 @@ pub struct Verdicts {
     errors: Vec<SoftError>,
     /// The uncovered files, as indices into the listing.
     lost: Vec<usize>,
-    /// The memory for the search for their near copies, at most.
+    /// The maximum memory for the search for their near copies.
     memory: Option<u64>,
 }
 

@@ -210,7 +210,8 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Bytes of a pipe kept in memory at most: 256 MiB. A longer content is not taken apart.
+    /// The maximum number of bytes of a pipe that are kept in memory: 256 MiB. A longer content is
+    /// not taken apart.
     const MOST: usize = 256 << 20;
     /// The maximum number of bytes of a content that are sent with a question. With them, its
     /// comparison with files can be proven.

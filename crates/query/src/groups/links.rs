@@ -366,9 +366,9 @@ impl Links {
     /// Returns the components by kinship: links at least half as close as the closest link of one
     /// of their ends (`closest`, by place).
     ///
-    /// The bound is relative. Of twenty versions of a program each has little that not all of them
-    /// have. Drivers of one framework share that with their closest build, and almost nothing with
-    /// each other.
+    /// The bound is relative. Each of twenty versions of a program has little that is not in all of
+    /// them. Drivers of one framework share such rare parts with their closest build, and almost
+    /// none with each other.
     fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
         if closest.iter().all(|&closest| closest == 0.0) {
             return Ok(Vec::new());

@@ -19,7 +19,8 @@ use crate::why::layout::{Layout, Stripe};
 use crate::why::lines::{Lines, count_lines};
 use crate::why::view::{Fold, Folded, Line, Rest, Row, RowSide, Span, ViewOptions, grouped};
 
-/// Rows of a gap on either side that are aligned at most; longer gaps are paired from the top.
+/// The maximum number of rows on either side of a gap that are aligned. The rows of longer gaps are
+/// paired from the top.
 const ALIGNED: usize = 400;
 
 /// A stretch of at most this many rows is not folded.

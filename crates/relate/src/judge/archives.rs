@@ -123,8 +123,9 @@ impl KindShare {
         self.shared = self.shared.beside(share);
     }
 
-    /// Its ends. Of texts words count, and how many of all words a member has is known by samples
-    /// alone. Of what has no sample in common some may be: with 95 % at most three samples of all.
+    /// Returns the shared bytes, with the ends of their interval. In words the ends are wider,
+    /// because only samples show how many of its words a member shares. Members without a common
+    /// sample may still share something: at 95 %, at most three of all their samples.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;

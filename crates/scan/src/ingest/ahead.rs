@@ -36,7 +36,7 @@ use crate::walk::Anchor;
 /// Threads that wait for the disk; they need almost no processor time.
 const THREADS: usize = 16;
 
-/// Bytes prefetched per file at most; the kernel reads further ones ahead by itself.
+/// The maximum number of bytes prefetched per file. The kernel reads further ones ahead by itself.
 const MOST: u64 = 8 << 20;
 
 /// Cached files in a row that end the prefetching.

@@ -102,8 +102,8 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Counts the size of a new content. Of an edited one, the index writes only what its base does
-    /// not have, if that is known.
+    /// Counts the size of a new content. For an edited content, counts only the bytes that its base
+    /// does not have, if these are known, because the index writes no others.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;

@@ -14,7 +14,8 @@ use super::report::{Amount, IngestError};
 use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, LARGE, ReadFailure, age};
 
-/// Files of a directory that are checked again one by one at most; more are found by listing it.
+/// The maximum number of files of a directory that are checked again one by one. If there are more,
+/// the directory is listed.
 const FEW: usize = 16;
 
 impl Run<'_> {

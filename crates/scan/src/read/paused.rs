@@ -16,7 +16,7 @@ use super::ReadFailure;
 use super::known::{Edges, edges};
 use crate::walk::Stat;
 
-/// Stored readings at most. A further one replaces the oldest.
+/// The maximum number of stored readings. A further one replaces the oldest.
 const MOST: usize = 8;
 
 /// A reading that is not resumed within this time is dropped: its file may be gone.

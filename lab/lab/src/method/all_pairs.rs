@@ -82,7 +82,8 @@ pub fn all_pairs(
     let work =
         |b: usize, (counts, candidates, found): &mut (Vec<u32>, Vec<u32>, Vec<ScoredPair>)| {
             for &list in lists.of_signature(b) {
-                // With the signatures before this one only, so that each pair is counted once.
+                // Compares only with the signatures before this one, so that each pair is counted
+                // once.
                 for &a in lists
                     .members(list)
                     .iter()

@@ -79,7 +79,8 @@ fn check(
         for path in tree.keys() {
             let rows = own[side].get(path).map_or(0, Vec::len);
             prop_assert!(rows <= 1, "{path} has {rows} rows of its own");
-            // Without one it is a container, or the file of a row marked as a copy.
+            // A file without a row of its own is a container, or is named in a row that is marked
+            // as a copy.
             prop_assert!(
                 rows == 1 || beside[side].contains_key(path),
                 "{path} is in no row"
