@@ -47,7 +47,7 @@ impl Bus {
     }
 }
 
-/// A service for notifications, which sends title and body of each into the channel.
+/// A notification service that sends the title and the body of each notification into the channel.
 struct Service(Sender<(String, String)>);
 
 #[zbus::interface(name = "org.freedesktop.Notifications")]

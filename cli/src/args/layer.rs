@@ -64,8 +64,8 @@ impl TextLayer {
     }
 }
 
-/// Rewrites `--text off` to `--text=off`. The value is optional: the following word is the value
-/// only if it is a valid one, which DIR in `--text DIR` is not.
+/// Rewrites `--text off` to `--text=off`. The value is optional, so `--text DIR` has no value. The
+/// following word is a value only if it is valid.
 pub(super) fn with_values(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut are_options = true;

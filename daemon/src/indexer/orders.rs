@@ -183,7 +183,8 @@ impl Indexer {
         }
     }
 
-    /// Changes the roots, but only if that can be recorded: the next start would undo it otherwise.
+    /// Changes the roots, but only if the change can be recorded. Otherwise the next start would
+    /// undo it.
     fn change_roots(
         &mut self,
         roots: Vec<Root>,

@@ -310,7 +310,7 @@ impl Connection {
         }
     }
 
-    /// Sends the alerts after a number; with `follow` also new ones.
+    /// Sends the alerts after a number, and with `follow` new ones as well.
     async fn alerts(
         &mut self,
         context: &Context,

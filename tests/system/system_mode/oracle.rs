@@ -228,7 +228,7 @@ fn walked(at: &Path, rel: &Path, found: &mut BTreeSet<PathBuf>) {
         let entry = entry.expect("an entry");
         let below = rel.join(entry.file_name());
         let name = entry.file_name();
-        // A file is a folder that holds it.
+        // In this view, a file is a folder that holds the file itself.
         if fs::symlink_metadata(entry.path().join(&name)).is_ok_and(|meta| meta.is_file()) {
             found.insert(below);
         } else {

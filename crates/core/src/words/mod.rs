@@ -525,7 +525,7 @@ fn is_utf8(bytes: &[u8]) -> bool {
 }
 
 /// Samples the words of a whole content without NUL. Returns the signature, if it is text, and its
-/// extra fingerprints.
+/// extra fingerprints ([`crate::Digest::besides`]).
 pub fn sample(bytes: &[u8], params: &SamplingParams) -> (Option<Signature>, Vec<Fingerprint>) {
     let sample = |mut shingler: Shingler| {
         let sampler = Sampler::new(&params.of_any_text());

@@ -354,7 +354,7 @@ mod tests {
             assert_eq!(asked(&recent, &inner, path).1, 1);
         }
         assert!(recent.kept.lock().bytes() <= ROOM);
-        // The last one is there, the first one is gone.
+        // The last one is still stored, the first one is not.
         assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
         assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);
     }
