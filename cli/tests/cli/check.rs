@@ -261,6 +261,17 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 
+/// Both repeat 128 bytes, which is less than a relation needs.
+#[test]
+fn data_that_repeat_a_short_pattern_are_no_near_copies() {
+    let env = environment();
+    let pattern: Vec<u8> = (128..=255).collect();
+    env.write("a/q", pattern.repeat(160));
+    env.write("b/r", pattern.repeat(240));
+    let checked = env.run(["check", "a/q", "--in", "b", "--min", "30%"]);
+    assert_eq!(checked.exits(0).text(), "");
+}
+
 #[test]
 fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     let Some(it) = Repository::with(&[("a.txt", &text(1)), (".gitignore", "built\n")]) else {
