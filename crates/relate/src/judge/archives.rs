@@ -15,13 +15,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use resemble_core::similarity::{self, Interval, Unit, too_small};
-use resemble_core::{ByteLen, Digest, Fingerprint, Measures};
-use resemble_proto::message::Layer;
+use resemble_core::similarity::{Unit, too_small};
+use resemble_core::{ByteLen, Digest, Fingerprint};
 
 use crate::judge::estimate::shown_in;
 use crate::judge::matched::Match;
-use crate::judge::members::{ShownShare, is_text};
+use crate::judge::members::{ShownShare, is_text, sample_error, shown_match};
 use crate::renditions::{MOST_MEMBERS, WholeDigest, same_words};
 
 /// An archive: its wholes, and its first members without chunks.
@@ -130,7 +129,7 @@ impl KindShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
         let error = if in_words {
-            2.0 / f64::max(self.samples as f64, 1.0).sqrt()
+            sample_error(self.samples as f64)
         } else {
             0.0
         };
@@ -158,33 +157,17 @@ pub fn shown_of_archives(
     }
     let (mut in_a, mut in_b) = (JudgedSide::of(a), JudgedSide::of(b));
     let shared_bytes = judge_members(asked, &mut in_a, &mut in_b);
-    let (of_a, of_b) = (in_a.share(asked), in_b.share(asked));
-    let alike = resemblance(asked, &in_a, &in_b);
-    let ((a_in_b, a_ends), (b_in_a, b_ends)) = (of_a.finish(), of_b.finish());
-    let (resemblance, ends) = alike.finish();
-    let measures = Measures {
-        a_in_b: Some(a_in_b),
-        b_in_a: Some(b_in_a),
-        resemblance: Some(resemblance),
-        shared_bytes,
-    };
-    let interval = Interval {
-        a_in_b: Some(a_ends),
-        b_in_a: Some(b_ends),
-        resemblance: Some(ends),
-    };
-    let sizes = (ByteLen(in_a.size() as u64), ByteLen(in_b.size() as u64));
-    let relation = |of| similarity::relation(false, sizes.0, sizes.1, &of, least);
-    let relation = relation(interval.least(&measures)).and(relation(measures));
+    let shares = [
+        in_a.share(asked),
+        in_b.share(asked),
+        resemblance(asked, &in_a, &in_b),
+    ];
     let unit = match asked {
         Unit::Words if a.0[1].is_none() && b.0[1].is_none() => Unit::Words,
         _ => Unit::Bytes,
     };
-    Some(Match {
-        unit,
-        interval: Some(Box::new(interval)),
-        ..Match::new(relation, Layer::Text, measures, sizes)
-    })
+    let sizes = (ByteLen(in_a.size() as u64), ByteLen(in_b.size() as u64));
+    Some(shown_match(sizes, shares, shared_bytes, (unit, least)))
 }
 
 /// Finds the share of each member that the other side has. Returns the bytes of equal members.
@@ -261,7 +244,7 @@ fn joined(a: &HashMap<Fingerprint, u8>, b: &HashMap<Fingerprint, u8>) -> ShownSh
         let shared = shared.min(both / 2.0);
         shared / (both - shared).max(1.0)
     };
-    let error = 2.0 / f64::max(samples, 1.0).sqrt();
+    let error = sample_error(samples);
     ShownShare {
         likely: share(shared),
         low: share(shared * (1.0 - error).max(0.0)),

@@ -71,7 +71,7 @@ impl ShownShare {
         }
     }
 
-    pub(super) fn finish(self) -> (Score, (Score, Score)) {
+    fn finish(self) -> (Score, (Score, Score)) {
         let below = |share: f64| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
         (below(self.likely), (below(self.low), below(self.high)))
     }
@@ -90,7 +90,7 @@ impl PieceCount {
         let samples = content.signature.fingerprints.len() as f64;
         Self {
             pieces: samples * 2f64.powi(i32::from(content.signature.level)),
-            error: 2.0 / samples.max(1.0).sqrt(),
+            error: sample_error(samples),
         }
     }
 
@@ -198,6 +198,40 @@ impl SharingMembers {
     }
 }
 
+/// Returns two standard errors of a count by this many samples, as a share of it.
+pub(super) fn sample_error(samples: f64) -> f64 {
+    2.0 / samples.max(1.0).sqrt()
+}
+
+/// Returns the match of two files of these sizes by three estimated shares: of a in b, of b in a,
+/// and the resemblance. It has a relation only if the lower ends have one.
+pub(super) fn shown_match(
+    sizes: (ByteLen, ByteLen),
+    shares: [ShownShare; 3],
+    shared_bytes: ByteLen,
+    (unit, least): (Unit, ByteLen),
+) -> Match {
+    let [a_in_b, b_in_a, resemblance] = shares.map(ShownShare::finish);
+    let measures = Measures {
+        a_in_b: Some(a_in_b.0),
+        b_in_a: Some(b_in_a.0),
+        resemblance: Some(resemblance.0),
+        shared_bytes,
+    };
+    let interval = Interval {
+        a_in_b: Some(a_in_b.1),
+        b_in_a: Some(b_in_a.1),
+        resemblance: Some(resemblance.1),
+    };
+    let relation = |of| similarity::relation(false, sizes.0, sizes.1, &of, least);
+    let relation = relation(interval.least(&measures)).and(relation(measures));
+    Match {
+        unit,
+        interval: Some(Box::new(interval)),
+        ..Match::new(relation, Layer::Text, measures, sizes)
+    }
+}
+
 pub(super) fn is_text(content: &Digest) -> bool {
     content.kind == ContentKind::Text
 }
@@ -252,30 +286,21 @@ pub fn shown_of_members<E>(
         weight * shared / (both - shared).max(1.0)
     };
 
-    let (a_in_b, a_ends) = of_archive.map(|shared| shared / all.max(1.0)).finish();
-    let (b_in_a, b_ends) = of_single.finish();
-    let (resemblance, ends) = of_both.map(joined).finish();
-    let measures = Measures {
-        a_in_b: Some(a_in_b),
-        b_in_a: Some(b_in_a),
-        resemblance: Some(resemblance),
-        shared_bytes: sharing.shared_bytes,
-    };
-    let interval = Interval {
-        a_in_b: Some(a_ends),
-        b_in_a: Some(b_ends),
-        resemblance: Some(ends),
-    };
-    let sizes = (ByteLen(all as u64), single.size);
-    let relation = |of| similarity::relation(false, sizes.0, sizes.1, &of, least);
-    let relation = relation(interval.least(&measures)).and(relation(measures));
+    let shares = [
+        of_archive.map(|shared| shared / all.max(1.0)),
+        of_single,
+        of_both.map(joined),
+    ];
     let unit = match asked {
         Unit::Words if is_text(single) && wholes[1].is_none() => Unit::Words,
         _ => Unit::Bytes,
     };
-    Ok(Some(Match {
-        unit,
-        interval: Some(Box::new(interval)),
-        ..Match::new(relation, Layer::Text, measures, sizes)
-    }))
+    let sizes = (ByteLen(all as u64), single.size);
+    let shared_bytes = sharing.shared_bytes;
+    Ok(Some(shown_match(
+        sizes,
+        shares,
+        shared_bytes,
+        (unit, least),
+    )))
 }
