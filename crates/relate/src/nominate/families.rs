@@ -95,8 +95,9 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// The contents of each name that more than `few` have, the most common name first.
-fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<(u64, u32)>> {
+/// Returns the places of each name that more than `few` contents have, of the most common name
+/// first, and of the least one among those as common.
+fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named
         .flat_map(|(names, place)| names.0.map(|name| (name, place)))
@@ -105,8 +106,10 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<(u64, u32)>> {
     named.sort_unstable();
     let common = named.chunk_by(|a, b| a.0 == b.0);
     let common = common.filter(|of_name| of_name.len() > few as usize);
-    let mut common: Vec<Vec<(u64, u32)>> = common.map(<[_]>::to_vec).collect();
-    common.sort_by_key(|of_name| (Reverse(of_name.len()), of_name[0].0));
+    let places = |of_name: &[(u64, u32)]| of_name.iter().map(|&(_, place)| place).collect();
+    let mut common: Vec<Vec<u32>> = common.map(places).collect();
+    // A stable sort: the names ascend already.
+    common.sort_by_key(|of_name| Reverse(of_name.len()));
     common
 }
 
@@ -132,9 +135,8 @@ impl Families {
     ) -> Result<Self, C::Error> {
         let mut is_member = vec![false; names.len()];
         let mut found: Vec<Family> = Vec::new();
-        for of_name in common_names(names, few) {
-            let free = of_name.iter().map(|&(_, place)| place);
-            let free: Vec<u32> = free.filter(|&place| !is_member[place as usize]).collect();
+        for mut free in common_names(names, few) {
+            free.retain(|&place| !is_member[place as usize]);
             // Few contents are compared with each other.
             if free.len() <= few as usize {
                 continue;
