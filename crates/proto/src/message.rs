@@ -55,7 +55,7 @@ pub use compare::{
 };
 pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use departed::{DepartedRequest, DepartedRow};
-pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
+pub use digest::{BadDigest, BadParams, WireDigest, WireKind, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{
     DatedBy, Discount, EstimateInterval, FileDates, Layer, MeasureUnit, Newer, PairFigures,

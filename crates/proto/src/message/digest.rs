@@ -135,10 +135,15 @@ pub struct WireDigest {
 /// [`ContentKind`] on the wire.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ContentKind", rename_all = "kebab-case")]
-enum WireKind {
+#[derive(Debug)]
+pub enum WireKind {
+    /// See [`ContentKind::Empty`].
     Empty,
+    /// See [`ContentKind::Text`].
     Text,
+    /// See [`ContentKind::Data`].
     Data,
+    /// See [`ContentKind::Binary`].
     Binary,
 }
 

@@ -24,6 +24,7 @@ use resemble_core::sample::Signature;
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, Digest, Params};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
 use resemble_methods::MethodSignature;
+use resemble_proto::message::WireKind;
 use resemble_proto::path::PathText;
 use serde::{Deserialize, Serialize};
 
@@ -49,19 +50,11 @@ struct ExportHead {
 struct ExportedFile {
     path: PathText,
     size: u64,
-    kind: ExportedKind,
+    #[serde(with = "WireKind")]
+    kind: ContentKind,
     digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sketch: Option<String>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ExportedKind {
-    Empty,
-    Text,
-    Data,
-    Binary,
 }
 
 /// The first line of an export.
@@ -78,12 +71,6 @@ pub(super) fn file(
     (size, kind, digest): (u64, ContentKind, ContentDigest),
     signature: Option<&MethodSignature>,
 ) -> String {
-    let kind = match kind {
-        ContentKind::Empty => ExportedKind::Empty,
-        ContentKind::Text => ExportedKind::Text,
-        ContentKind::Data => ExportedKind::Data,
-        ContentKind::Binary => ExportedKind::Binary,
-    };
     line(&ExportedFile {
         path: PathText::from(path),
         size,
@@ -236,12 +223,7 @@ fn loaded(
     let digest = Digest {
         content: ContentDigest(content),
         size: ByteLen(file.size),
-        kind: match file.kind {
-            ExportedKind::Empty => ContentKind::Empty,
-            ExportedKind::Text => ContentKind::Text,
-            ExportedKind::Data => ContentKind::Data,
-            ExportedKind::Binary => ContentKind::Binary,
-        },
+        kind: file.kind,
         chunks: ChunkList::default(),
         signature: Signature {
             level: 0,
