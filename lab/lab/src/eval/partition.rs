@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use resemble_core::cluster::UnionFind;
-use resemble_relate::sort::{Merge, Record, Sorter};
+use resemble_relate::sort::{Merge, Record, Sorter, put_words, take_words};
 
 use crate::error::LabError;
 
@@ -26,18 +26,16 @@ impl Record for ChunkEntry {
     const BYTES: usize = 12;
 
     fn put(&self, out: &mut [u8]) {
-        let (chunk, file) = out.split_at_mut(8);
-        chunk.copy_from_slice(&self.chunk.to_le_bytes());
-        file.copy_from_slice(&self.file.to_le_bytes());
+        put_words(
+            &[self.chunk as u32, (self.chunk >> 32) as u32, self.file],
+            out,
+        );
     }
 
     fn take(bytes: &[u8]) -> Self {
-        let chunk = bytes.first_chunk().copied().unwrap_or_default();
-        let file = bytes.last_chunk().copied().unwrap_or_default();
-        Self {
-            chunk: u64::from_le_bytes(chunk),
-            file: u32::from_le_bytes(file),
-        }
+        let [low, high, file] = take_words(bytes);
+        let chunk = u64::from(high) << 32 | u64::from(low);
+        Self { chunk, file }
     }
 }
 
