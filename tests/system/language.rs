@@ -1,5 +1,6 @@
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::layering::files_in;
 
 /// Words that are too vague for comments and pages, each as consecutive words of a line.
 const NOT_USED: [&[&str]; 8] = [
@@ -12,21 +13,6 @@ const NOT_USED: [&[&str]; 8] = [
     &["is", "none"],
     &["all", "the", "same"],
 ];
-
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
-            files(&path, found);
-        } else if path
-            .extension()
-            .is_some_and(|end| end == "rs" || end == "md")
-        {
-            found.push(path);
-        }
-    }
-}
 
 /// The prose of a line: a comment in code, or a line of a page, without quoted parts.
 fn prose(line: &str, is_code: bool) -> String {
@@ -48,13 +34,11 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn the_words_that_are_not_used_are_not_used() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut all = Vec::new();
-    files(&workspace, &mut all);
+    let mut all = files_in(&workspace, &["rs", "md"]);
     assert!(all.len() > 500, "the sources were found");
-    all.retain(|path| !path.ends_with("docs/cli-reference.md"));
+    all.retain(|(path, _)| !path.ends_with("docs/cli-reference.md"));
     let mut found = Vec::new();
-    for path in all {
-        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    for (path, text) in all {
         let is_code = path.extension().is_some_and(|end| end == "rs");
         let mut is_quoted = false;
         for (number, line) in (1..).zip(text.lines()) {

@@ -50,15 +50,24 @@ fn sources(krate: &str) -> Vec<(PathBuf, String)> {
 
 /// All sources in a folder.
 fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
+    files_in(folder, &["rs"])
+}
+
+/// All files in a folder that end so, but for what is built or hidden, with their texts.
+pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("an entry").path();
-            if path.is_dir() && !path.ends_with("target") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = fs::read_to_string(&path).expect("a source");
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let end = path.extension().and_then(|end| end.to_str());
+            if path.is_dir() {
+                if name != "target" && !name.starts_with('.') {
+                    folders.push(path);
+                }
+            } else if end.is_some_and(|end| ends.contains(&end)) {
+                let text = fs::read_to_string(&path).expect("a text");
                 found.push((path, text));
             }
         }
