@@ -199,7 +199,7 @@ class Asked:
                 ][:1]
         slow.sort()
         self.notes.append(
-            f"`ls .similar` of {len(names)} files, first time: p50 {slow[len(slow) // 2] * 1000:.1f} ms, p99 {slow[len(slow) * 99 // 100] * 1000:.1f} ms; entries whose percent is not the report's: {wrong}"
+            f"`.similar` of {len(names)} files: p50 {slow[len(slow) // 2] * 1000:.1f} ms, p99 {slow[len(slow) * 99 // 100] * 1000:.1f} ms; other percents: {wrong}"
         )
         return rows
 

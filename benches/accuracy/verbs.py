@@ -196,8 +196,6 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
     if kinds:
         out += [
             "",
-            "Kinds that a verb does not find whole (share of the pairs that has a row):",
-            "",
             "| kind | pairs | " + " | ".join(shown) + " |",
             "|---" * (len(shown) + 2) + "|",
         ]
