@@ -10,12 +10,11 @@ mod subjects;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use resemble_core::{Params, Relation, Score};
+use resemble_core::Params;
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
     DatedBy, FindOptions, FindRow, MeasureUnit, Newer, Scope, SoftError, Whole,
 };
-use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::find::{Stream, read_with_parts};
@@ -199,10 +198,7 @@ impl NearCopyQuestion<'_> {
         } else {
             !self.checked.is_own(number, file)
         };
-        // A great share without a relation is a pattern or a phrase, repeated.
-        let partly = Fraction::from(Score::new(Relation::PARTLY));
-        let is_pattern = row.found.relation.is_none() && row.score >= partly;
-        if !is_there || is_pattern || row.score < self.args.min {
+        if !is_there || row.score < self.args.min {
             return None;
         }
         if let (Some(_), Some(ours)) = (&self.baseline, &self.checked.files[number].digest) {

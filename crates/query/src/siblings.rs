@@ -400,11 +400,7 @@ impl NominatedMembers {
         let (MemberSide::Alone(in_a, _), MemberSide::Alone(in_b, _)) = sides else {
             let pair = ((of_both.0, &one.ready), (of_both.1, &other.ready));
             let proven = siblings.opened.measure(pair, unit, min_shared);
-            return Ok(proven.map(|proven| Match {
-                is_estimate: false,
-                unit: proven.unit,
-                ..Match::new(proven.relation, Layer::Text, proven.measures, proven.sizes)
-            }));
+            return Ok(proven.map(|proven| proven.matched(Layer::Text)));
         };
         let rows = (&of_both.0.leaves[0], &of_both.1.leaves[0]);
         let sizes = (rows.0.size, rows.1.size);
@@ -425,16 +421,7 @@ impl NominatedMembers {
         };
         let pair = ((of_both.0, &one.ready), (of_both.1, &other.ready));
         let found = match siblings.opened.measure(pair, unit, min_shared) {
-            Some(proven) => Match {
-                is_estimate: false,
-                unit: proven.unit,
-                ..Match::new(
-                    proven.relation,
-                    layer(in_a, in_b),
-                    proven.measures,
-                    proven.sizes,
-                )
-            },
+            Some(proven) => proven.matched(layer(in_a, in_b)),
             None => estimated((kept_a, kept_b), siblings.terms, layer(in_a, in_b)),
         };
         let common = self

@@ -12,13 +12,13 @@ use std::sync::OnceLock;
 use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
 use resemble_core::similarity::proof::{Provable, ProvableMembers, unit_of};
-use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Fingerprint, Relation};
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Fingerprint};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{FindOptions, Layer, SoftError};
+use resemble_proto::message::{FindOptions, SoftError};
 use resemble_relate::judge::matched::Match;
 use resemble_relate::parallel::{ordered_on, threads};
 use resemble_relate::prove::cost::TAKEN_APART;
-use resemble_relate::prove::exact::{Proven, judged, provable};
+use resemble_relate::prove::exact::{judged, provable};
 use resemble_relate::prove::extracted::{Extracted, extract, extract_bytes};
 use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
 use resemble_relate::renditions::{Occurrence, Rendition, layer, names, shown};
@@ -195,10 +195,7 @@ impl<'a> Prover<'a> {
         let snapshot = self.snapshot;
         let found = snapshot.kept_measures(&subject.content, &row.digest, unit)?;
         let proven = judged(found, (subject.size, row.size), self.min_shared);
-        Some(matched(
-            proven,
-            layer(subject.rendition, occurrence.rendition),
-        ))
+        Some(proven.matched(layer(subject.rendition, occurrence.rendition)))
     }
 
     /// Measures a rendition of the subject and another content that was read.
@@ -220,7 +217,7 @@ impl<'a> Prover<'a> {
         let proven = judged(found, (own.size(), other.size()), self.min_shared);
         Match {
             numbers: numbers.map(|numbers| numbers.count),
-            ..matched(proven, layer(subject.rendition, occurrence.rendition))
+            ..proven.matched(layer(subject.rendition, occurrence.rendition))
         }
     }
 
@@ -396,19 +393,5 @@ impl<'a> Prover<'a> {
             .ok();
         let bytes = extracted.flatten().and_then(|all| all.rendition(rendition));
         self.here(bytes.filter(|bytes| content::digest(bytes) == *digest))
-    }
-}
-
-/// Returns a proof in the form of a match.
-fn matched(proven: Proven, layer: Layer) -> Match {
-    let layer = match proven.relation {
-        Some(Relation::SameText) => Layer::Text,
-        _ => layer,
-    };
-    Match {
-        is_estimate: false,
-        unit: proven.unit,
-        has_passage: proven.has_passage,
-        ..Match::new(proven.relation, layer, proven.measures, proven.sizes)
     }
 }

@@ -6,7 +6,7 @@ use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Layer, PairRelation, PairScore, PairsRequest};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::{enough_shared, estimate_in};
-use resemble_relate::judge::matched::{Match, of_part};
+use resemble_relate::judge::matched::{CommonPart, Match, of_part};
 use resemble_relate::nominate::evidence::{Counts, StoredSketch};
 use resemble_relate::nominate::members::shown_of_files;
 use resemble_relate::prove::archives::Archives;
@@ -174,7 +174,8 @@ impl<'a> Question<'a> {
         );
         let score = self.score(matched);
         let filter = &self.request.relation;
-        score.is_some_and(|score| self.request.min.accepts(score))
+        matched.common != CommonPart::Repetition
+            && score.is_some_and(|score| self.request.min.accepts(score))
             && PairRelation::accept_either(filter, matched.relation)
             && (equal
                 || (matched.read.is_some() && self.request.min_shared.is_none())
@@ -212,11 +213,7 @@ impl<'a> Question<'a> {
                 None => None,
             };
             if let Some(found) = found {
-                *matched = Match {
-                    is_estimate: false,
-                    unit: found.unit,
-                    ..Match::new(found.relation, Layer::Text, found.measures, found.sizes)
-                };
+                *matched = found.matched(Layer::Text);
             } else if let Some(shown) = shown_of_files(self.snapshot, *owners, unit, least)? {
                 *matched = shown;
             }

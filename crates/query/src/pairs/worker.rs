@@ -42,12 +42,10 @@ impl WorkerPairs {
         let below = |share| Score::new(share).min(Score::ALL_BUT_IDENTICAL);
         let is_rare = question.request.score == PairScore::Discounted;
         let matched = Match {
-            is_estimate: false,
-            unit: found.unit,
             read: Some((below(proof.containment()), below(proof.resemblance()))),
             rare: is_rare.then(|| Score::new(proof.kinship)),
             rarity,
-            ..Match::new(found.relation, layer, found.measures, sizes)
+            ..found.matched(layer)
         };
         self.meet(question, (a, b), &matched);
     }
@@ -66,11 +64,7 @@ impl WorkerPairs {
         let unit = question.request.unit.into();
         let matched = if let Some((proven, sizes)) = measured {
             let found = judged(proven, sizes, question.min_shared());
-            Match {
-                is_estimate: false,
-                unit: found.unit,
-                ..Match::new(found.relation, Layer::Bytes, found.measures, sizes)
-            }
+            found.matched(Layer::Bytes)
         } else {
             let sizes = (a.size, b.size);
             let Estimated { measures, interval } =

@@ -4,7 +4,7 @@ use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{LEAST_JUDGED, Unit};
 use resemble_core::{ByteLen, Measures, Relation, Score};
 
-use crate::judge::matched::Match;
+use crate::judge::matched::{CommonPart, Match};
 
 /// The maximum number of entries of one `.similar` listing.
 pub const LISTED: usize = 100;
@@ -38,6 +38,6 @@ pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
         && shared.0 as f64 >= most * smaller.0 as f64;
     found.has_rare_text
         && !found.is_estimate
-        && (found.has_passage || is_small_part)
+        && (found.common == CommonPart::Passage || is_small_part)
         && least.is_none_or(|least| shared >= least)
 }

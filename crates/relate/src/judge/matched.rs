@@ -11,6 +11,17 @@ use resemble_proto::message::{Discount, Layer};
 
 use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
+/// The form of what two contents have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommonPart {
+    /// Runs of any form.
+    Runs,
+    /// A passage, even if it is a small part of both.
+    Passage,
+    /// Mostly a few runs that are repeated, and no passage. No question lists such a pair.
+    Repetition,
+}
+
 /// The measures of a pair of renditions.
 #[derive(Clone, Debug)]
 pub struct Match {
@@ -39,8 +50,8 @@ pub struct Match {
     pub rare: Option<Score>,
     /// The rarity of their shared pieces; `None` if none of these is common text.
     pub rarity: Option<Rarity>,
-    /// True if they share a passage, even if it is a small part of both.
-    pub has_passage: bool,
+    /// Form of the common part.
+    pub common: CommonPart,
     /// True if samples show common rare text.
     pub has_rare_text: bool,
 }
@@ -66,7 +77,7 @@ impl Match {
             numbers: None,
             rare: None,
             rarity: None,
-            has_passage: false,
+            common: CommonPart::Runs,
             has_rare_text: false,
         }
     }

@@ -6,6 +6,9 @@
 use resemble_core::similarity::proof::{self, Provable};
 use resemble_core::similarity::{self, Templates, Unit};
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score};
+use resemble_proto::message::Layer;
+
+use crate::judge::matched::{CommonPart, Match};
 
 /// The result for two contents that are not identical.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +26,26 @@ pub struct Proven {
     /// They have no relation, because most of their common part consists of a few runs that are
     /// repeated.
     pub is_repetition: bool,
+}
+
+impl Proven {
+    /// Returns the pair as a match of renditions in this layer.
+    pub fn matched(&self, layer: Layer) -> Match {
+        let layer = match self.relation {
+            Some(Relation::SameText) => Layer::Text,
+            _ => layer,
+        };
+        Match {
+            is_estimate: false,
+            unit: self.unit,
+            common: match (self.has_passage, self.is_repetition) {
+                (true, _) => CommonPart::Passage,
+                (false, true) => CommonPart::Repetition,
+                (false, false) => CommonPart::Runs,
+            },
+            ..Match::new(self.relation, layer, self.measures, self.sizes)
+        }
+    }
 }
 
 /// Prepares a content of this kind for measuring, without templates.

@@ -9,7 +9,7 @@ use resemble_index::ReadError;
 use resemble_relate::AskError;
 use resemble_relate::judge::archives::shown_of_archives;
 use resemble_relate::judge::estimate::shown_whole;
-use resemble_relate::judge::matched::{Match, shown_wholes};
+use resemble_relate::judge::matched::{CommonPart, Match, shown_wholes};
 use resemble_relate::judge::members::shown_of_members;
 use resemble_relate::prove::archives::{Archives, OwnedFiles};
 use resemble_relate::prove::exact::Proven;
@@ -94,7 +94,7 @@ impl PartnerQuestion<'_> {
                 measures: matched.measures,
                 unit: matched.unit,
                 sizes: matched.sizes,
-                has_passage: matched.has_passage,
+                has_passage: matched.common == CommonPart::Passage,
                 is_repetition: false,
             };
             let interval = matched.interval.as_deref().copied();

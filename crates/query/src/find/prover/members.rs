@@ -18,7 +18,7 @@ use resemble_relate::prove::read::{LARGEST_READ, OpenFolders};
 use resemble_relate::renditions::{Occurrence, Place, WholeDigest, names, shown};
 use resemble_scan::parts::PartReader;
 
-use super::{Prover, matched};
+use super::Prover;
 use crate::find::{SentBytes, holders};
 
 impl Prover<'_> {
@@ -46,7 +46,7 @@ impl Prover<'_> {
             && let Some(found) = self.snapshot.kept_measures(&keys.0, &keys.1, unit)
         {
             let proven = judged(found, sizes, self.min_shared);
-            return Ok(Some(matched(proven, Layer::Text)));
+            return Ok(Some(proven.matched(Layer::Text)));
         }
         if !is_affordable {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Prover<'_> {
         let found = own.measure(&other, asked);
         self.snapshot.keep_measures(&keys.0, &keys.1, &found);
         let proven = judged(found, (own.size(), other.size()), self.min_shared);
-        Ok(Some(matched(proven, Layer::Text)))
+        Ok(Some(proven.matched(Layer::Text)))
     }
 
     /// Reads the subject's contents for a comparison with containers.

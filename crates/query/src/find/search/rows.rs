@@ -7,7 +7,7 @@ use resemble_proto::message::{FindOptions, PairRelation};
 use resemble_relate::AskError;
 use resemble_relate::judge::estimate::enough_shared;
 use resemble_relate::judge::listing::{is_listed, is_quotation};
-use resemble_relate::judge::matched::Match;
+use resemble_relate::judge::matched::{CommonPart, Match};
 use resemble_relate::renditions::{Place, names, shown};
 
 use super::{FoundRows, Search};
@@ -113,7 +113,9 @@ impl Search<'_> {
 /// Returns whether a result is a row of the answer. `min_shared` is the least number of common
 /// bytes.
 fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool {
-    if !PairRelation::accept(&options.relation, found.relation) {
+    if found.common == CommonPart::Repetition
+        || !PairRelation::accept(&options.relation, found.relation)
+    {
         return false;
     }
     let min = options.min;
