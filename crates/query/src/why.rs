@@ -63,13 +63,14 @@ pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Span, View, ViewOptions};
 
 use lines::Lines;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::estimate_in;
+use resemble_relate::judge::estimate::shown_in;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::parallel::both;
 use resemble_relate::prove::exact::{Proven, judged, prove_once};
 use resemble_relate::prove::extracted::{Extracted, extract, way};
 use resemble_relate::prove::members::{HeldContent, held_by};
 use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
+use resemble_relate::renditions::same_words;
 use tables::TableRows;
 
 /// Documents are shown by sentences instead of lines if that raises the share by at least this
@@ -303,14 +304,17 @@ pub fn compare(
     let (a, b) = (read_now(a, params)?, read_now(b, params)?);
     let identical = a.content == b.content;
     let sizes = (a.size, b.size);
-    let measures = if identical {
-        Measures::identical(a.size)
+    let estimate = || shown_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind)).measures;
+    let (relation, measures) = if identical {
+        (Some(Relation::Identical), Measures::identical(a.size))
+    } else if same_words(a.words, b.words) {
+        (Some(Relation::SameText), all_words(&estimate()))
     } else {
-        estimate_in(
-            unit,
-            (&a.sketch(), a.kind),
-            (&b.sketch(), b.kind),
-            &similarity::NoBoilerplate,
+        let measures = estimate();
+        let least = Relation::MIN_SHARED;
+        (
+            similarity::relation(false, a.size, b.size, &measures, least),
+            measures,
         )
     };
     let (of_a, of_b) = if identical {
@@ -329,11 +333,13 @@ pub fn compare(
         text: a.kind.has_lines() && b.kind.has_lines(),
         sizes,
         measures,
-        relation: similarity::relation(identical, a.size, b.size, &measures, Relation::MIN_SHARED),
+        relation,
         is_repetition: false,
     };
+    let mut shared = shared.placed(None);
+    shared.words = (unit_of(a.kind, b.kind, unit) == Unit::Words).then_some(measures);
     Ok(Comparison {
-        shared: shared.placed(None),
+        shared,
         bytes: None,
     })
 }

@@ -116,8 +116,11 @@ impl Shared {
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let (measures, unit) = self.told();
         let unit = MeasureUnit::from(unit).word();
+        // Files that are too large to read are estimated.
+        let is_estimate = self.ranges_of == RangesOf::Chunks && !self.identical;
+        let about = if is_estimate { "~" } else { "" };
         let percent = |score: Option<Score>, of: &str| match score {
-            Some(score) => format!("{}%{of}", score.percent(self.identical)),
+            Some(score) => format!("{about}{}%{of}", score.percent(self.identical)),
             None => "too small to judge".to_owned(),
         };
         let (only_a, only_b) = self.differing_bytes();

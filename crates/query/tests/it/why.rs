@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use resemble_core::printable::is_printable;
 use resemble_core::similarity::Unit;
 use resemble_core::similarity::{Templates, runs};
-use resemble_core::{Relation, Score};
+use resemble_core::{Params, Relation, Score};
 use resemble_query::why::{
     BlockKind, Comparison, Placing, RangesOf, Row, RowSide, Stretch, ViewOptions,
+    compare_with_parts,
 };
 use resemble_testutil::prose::lines as text;
 use resemble_testutil::random::{Random, noise};
@@ -521,4 +522,24 @@ fn why_says_that_one_text_is_saved_in_other_bytes() {
         let relation = "same-text: the words are the same, the bytes are not";
         assert_eq!(said(&found, "relation"), relation);
     }
+}
+
+/// Their figures are estimates, in the unit and with the relation of every other question.
+#[test]
+fn texts_that_are_too_large_to_read_have_the_relation_of_other_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [("a", "\n"), ("b", "\r\n")].map(|(name, end)| {
+        let path = folder.path().join(name);
+        let line = |number| format!("the {number}th line of a text that is very long{end}");
+        let lines: String = (0..1_500_000).map(line).collect();
+        assert!(lines.len() > 64 << 20);
+        std::fs::write(&path, lines).unwrap();
+        path
+    });
+    let terms = (&Params::default(), &Templates::default());
+    let found = compare_with_parts(&paths[0], &paths[1], terms, None).unwrap();
+    assert_eq!(found.shared.ranges_of, RangesOf::Chunks);
+    let relation = "same-text: the words are the same, the bytes are not";
+    assert_eq!(said(&found, "relation"), relation);
+    assert_eq!(said(&found, "a in b"), "~99% of its words");
 }
