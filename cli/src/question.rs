@@ -66,7 +66,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Returns a question about the files at or below those of these paths that exist.
+    /// Returns a question about all files at or below these paths. Paths that do not exist are left
+    /// out.
     pub fn among(paths: &[PathBuf]) -> Self {
         let (named, missing) = names::resolve(paths);
         Self {

@@ -58,7 +58,7 @@ impl Ack {
         self.digests.contains(&Digest(digest))
     }
 
-    /// Returns whether the mark is about these two, which may be equal for a pair.
+    /// Returns whether the mark is about exactly these two contents. The two may be equal.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())

@@ -1,10 +1,10 @@
 //! Limits the freed memory that the C library's allocator keeps.
 //!
-//! By default it opens an arena for each thread. Once a block of up to 32 MiB was freed, it serves
-//! such blocks from the arenas. Memory that readers allocate and the writer frees is then spread
-//! over all arenas, with holes in between. Four arenas, and mappings for blocks of at least 4 MiB,
-//! reduce the peak of a first scan by a tenth. The speed is the same. With three, readers wait for
-//! the arena in which the writer frees. With one, `groups` loses a third of its speed
+//! By default the allocator opens an arena for each thread. Once a block of up to 32 MiB was freed,
+//! it serves such blocks from the arenas. Memory that readers allocate and the writer frees is then
+//! spread over all arenas, with holes in between. Four arenas, and mappings for blocks of at least
+//! 4 MiB, reduce the peak of a first scan by a tenth. The speed is the same. With three, readers
+//! wait for the arena in which the writer frees. With one, `groups` loses a third of its speed
 //! (docs/decisions/0012-tried-for-speed.md).
 
 /// Number of threads that mostly allocate without waiting for each other: the first one, the
@@ -15,7 +15,7 @@ const ARENAS: i32 = 4;
 const MAPPED_FROM: i32 = 4 << 20;
 
 /// Most free memory at the end of the heap. (Setting one limit stops the allocator from adapting
-/// any. Its initial 128 KiB would cause constant system calls.)
+/// any other. Its initial 128 KiB would cause constant system calls.)
 const KEPT_FREE: i32 = 32 << 20;
 
 /// Sets the limits, before the first thread starts. They override those of the environment

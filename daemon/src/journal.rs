@@ -146,7 +146,7 @@ pub(crate) mod tests {
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The filter names no single crate, so that the messages of a new one are shown as well.
+    /// The filter names no single crate of ours, so messages of a new crate are shown as well.
     #[test]
     fn every_crate_of_ours_is_heard_and_libraries_only_when_something_is_wrong() {
         let lines = heard_by(own_at("info"), || {

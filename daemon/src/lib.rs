@@ -274,7 +274,7 @@ impl Daemon {
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
-        // Not twice: a message of the daemon would be in the journal, too.
+        // Alerts are not printed as well: a message of the daemon would be in the journal, too.
         let prints = !config.has_journal();
         handle.alerts = Some(spawn("resembled-alerts", move || {
             alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
@@ -333,7 +333,7 @@ fn open_with_roots(
     let index = open_index(config, path, options)?;
     roots::restore(&index, roots_file);
     let roots = all_roots(config, &index);
-    // Opening does not read all records of the roots: their damage shows here.
+    // Opening the index does not read all records of the roots. Damage in them shows here.
     let Some(damage) = index.damage() else {
         return Ok((index, roots?));
     };
@@ -393,7 +393,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Ends the thread that delivers alerts: undelivered ones are in the log.
+    /// Ends the thread that delivers alerts. Undelivered alerts stay in the log.
     fn end_delivery(&mut self) {
         if let Some((thread, ends)) = self.delivery.take() {
             drop(ends);
@@ -512,7 +512,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
     let mut all: Vec<Root> = of_file
         .chain(of_line)
         .map(|root| {
-            // A kept root stays kept, even if it is named here, too.
+            // A root of `watch add` stays one, even if the configuration names it, too.
             let origin = if is_kept(root) {
                 WatchOrigin::Kept
             } else {

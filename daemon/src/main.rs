@@ -72,7 +72,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Ok::<_, ConfigError>(config)
     };
     let config = load()?;
-    // Before there is a second thread.
+    // This must precede the start of a second thread.
     let entered = match &config.system {
         Some(system) => Some(system::enter(&config, system)?),
         None => None,

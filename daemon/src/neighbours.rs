@@ -6,10 +6,10 @@
 //!
 //! Listings are cached, because the search for related files takes most of the time once measures
 //! are stored. `ls`, completion and file managers also open one folder several times. While the
-//! clock is unchanged, a listing is returned without any access to the index. After that it stays
-//! valid until a commit changes a record that its search read ([`Footprint`]). A search may read
-//! more than a footprint holds, or fail to read a file. Its listing is then valid for one clock
-//! only.
+//! index has no newer commit, a listing is returned without any access to the index. After a commit
+//! it stays valid until a commit changes a record that its search read ([`Footprint`]). A search
+//! may read more than a footprint holds, or fail to read a file. Its listing is then valid for one
+//! clock only.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -70,7 +70,7 @@ struct KeptListing {
 }
 
 impl KeptListing {
-    /// Returns whether it is still valid in this snapshot.
+    /// Returns whether the listing is still valid in this snapshot.
     fn is_right(&mut self, snapshot: &Snapshot) -> bool {
         let (then, now) = (&self.templates, snapshot.templates());
         let same_templates = Arc::ptr_eq(then, now) || (then.is_empty() && now.is_empty());
@@ -90,7 +90,7 @@ impl KeptListing {
 }
 
 impl KeptListings {
-    /// The most bytes; above them, all listings are dropped.
+    /// The maximum number of bytes. Above it, all listings are dropped.
     const MOST: usize = 16 << 20;
 
     /// Returns the listing of a path, if it is known to be valid at this clock.

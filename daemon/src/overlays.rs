@@ -87,7 +87,7 @@ pub enum UnmountError {
     /// No overlay is mounted at this place.
     #[error("no overlay of this daemon is mounted at {}", .0.display())]
     NotHere(PathBuf),
-    /// Several are mounted, and none was named.
+    /// Several overlays are mounted, and the request names none.
     #[error("{0} overlays are mounted: name the mount point")]
     Which(usize),
     /// The system refused.
@@ -446,7 +446,7 @@ mod tests {
     }
 
     /// The first of two mounts once collected the mount points before the second added its own. It
-    /// sent them to the indexer after the second, and so undid the second exclusion.
+    /// sent them to the indexer after the second mount did. So the second exclusion was lost.
     #[test]
     fn two_mounts_at_a_time_are_both_left_out() {
         let (overlays, orders) = overlays(&["/srv"]);

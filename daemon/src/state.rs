@@ -36,7 +36,7 @@ pub struct Root {
     pub options: RootOptions,
     /// Source of the root.
     pub origin: WatchOrigin,
-    /// State of the root; never `Degraded`, which follows from its troubles.
+    /// State of the root. It is never `Degraded`: that follows from the troubles of the root.
     pub state: RootState,
 }
 
@@ -45,7 +45,7 @@ pub struct Root {
 pub enum Topic {
     /// The index cannot be written or read.
     Index,
-    /// There are no events at all.
+    /// No source of events works.
     Events,
     /// Files and directories with a transient failure.
     Passing,
@@ -124,7 +124,8 @@ enum Slot {
     Last(Option<Snapshot>),
 }
 
-/// The reopened index; or the failure, and the last commit if that can be read.
+/// The reopened index. If it cannot be opened: the failure, and the last commit if that can be
+/// read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
 /// A gate that opens once.
@@ -149,7 +150,8 @@ pub enum NoSnapshot {
 impl Shared {
     /// Starts with only the index.
     pub fn new(index: Arc<Index>) -> Self {
-        // Later starts begin with a greater number, so that equal clocks mean equal answers.
+        // Later starts begin with a greater number. So equal clocks mean equal answers even across
+        // restarts.
         let start = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or(Duration::ZERO);

@@ -83,8 +83,8 @@ fn archives(archive: &Path, files: &Path) {
     write(files, "stranger.zip", pack(&texts(50..60), &others(50..52)));
 }
 
-/// The figures of the archive and each file, by the name of the file, whichever of both comes first
-/// in the row; sorted.
+/// Returns the figures of the archive with each other file, sorted by the name of that file. In a
+/// row the archive may be the first or the second file.
 fn figures(answer: &Value) -> Vec<(String, Vec<Value>)> {
     let mut found = Vec::new();
     collect(answer, &mut found);

@@ -96,7 +96,7 @@ impl Pager {
                 self.hand_on(&held);
                 self.held = held;
             }
-            // `finish` then prints the held output.
+            // If the pager did not start, `finish` prints the held output.
             Err(_) => self.closed = true,
         }
     }

@@ -4,8 +4,9 @@
 //!     cargo run --release -p resemble-core --example calibration -- [--rows] CORPUS…
 //!
 //! A corpus is a folder with `files/` and perhaps a `truth.tsv` that names kinds of change (a, b,
-//! kind, …). It examines the pairs that have two samples or a chunk in common in an index: those of
-//! the truth by kind, a sample of the others, and all by the number of common samples.
+//! kind, …). A pair is examined if its files have two samples or a chunk in common. The results are
+//! given for the pairs of the truth by kind, for a sample of the other pairs, and for all pairs by
+//! the number of common samples.
 #![allow(clippy::print_stdout, missing_docs)]
 
 mod folder;
@@ -19,7 +20,7 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// The maximum number of pairs of a corpus that are examined without being in the truth.
+/// The maximum number of examined pairs of a corpus that are not in the truth.
 const OTHERS: usize = 20_000;
 
 struct File {
@@ -46,7 +47,7 @@ struct Errors {
     below: usize,
     above: usize,
     width: f64,
-    /// Counts those whose truth is neither nothing nor all.
+    /// Counts the pairs whose true share is between nothing and all.
     inner: usize,
     inner_held: usize,
 }

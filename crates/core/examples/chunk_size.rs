@@ -96,8 +96,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the related pairs whose bytes have something in common. Kinds that change every line are
-/// for the comparison of words.
+/// Returns the related pairs whose bytes have something in common. Kinds of change that affect
+/// every line are left out: they are for the comparison of words.
 fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     let table = std::fs::read_to_string(corpus.join("truth.tsv"))?;
     let mut pairs = Vec::new();

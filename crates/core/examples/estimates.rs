@@ -60,7 +60,7 @@ fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     [&data[..at], &words(random, len), &data[at + len..]].concat()
 }
 
-/// Puts a piece of this share of the file among other bytes, as many as the file has.
+/// Puts a piece of this share of the file among other bytes. The result is as long as the file.
 fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);

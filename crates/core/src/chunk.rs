@@ -117,7 +117,7 @@ pub(crate) struct ChunkerStanding {
 impl Chunker {
     /// Makes a chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
-        // Samples are not needed here, so the level allows as few as possible.
+        // A chunker needs no samples, so the level allows as few as possible.
         Self::with(Scanner::new(params.backup_divisor, 63), params)
     }
 
@@ -283,7 +283,7 @@ impl Chunker {
         let (hole, end) = (self.position(), self.position() + count);
         self.scan_some_zeros(count.min(Params::WINDOW as u64), sink, sample);
         while self.position() < end && (self.start() < hole || self.picker.has_backup()) {
-            // The current chunk, or the hole, ends within these bytes.
+            // The current chunk ends within this many bytes, or the hole does.
             let most = self.start() + u64::from(self.params.max) - self.position();
             self.scan_some_zeros(most.min(end - self.position()), sink, sample);
         }

@@ -2,7 +2,7 @@
 //!
 //! Two builds of one program have the same instructions at other addresses. If a function grows,
 //! every call, jump or reference across it has another distance in its four bytes. Every window of
-//! 64 bytes has several of them, so hardly one survives.
+//! 64 bytes has several such distances, so hardly any window stays the same.
 //!
 //! # Method
 //!
@@ -66,7 +66,7 @@ struct CallFilter {
     code: Vec<Range<u64>>,
     /// The position of the first held byte.
     at: u64,
-    /// Bytes that wait for those after them.
+    /// Bytes that are held until those after them arrive.
     held: Vec<u8>,
     /// The number of held bytes that belong to a distance.
     zero: usize,

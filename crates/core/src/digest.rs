@@ -207,8 +207,8 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one, without the chunks that both have.
-/// A log of gigabytes with a new line has millions of them, and so has an image with a changed
-/// block.
+/// A log of gigabytes with a new line has millions of such chunks, and so has an image with a
+/// changed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.

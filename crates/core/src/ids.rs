@@ -131,8 +131,8 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// A share between 0 and 1: a containment or a resemblance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(
-    /// The bits of the fraction plus one; their order is that of fractions from 0 on. So an
-    /// optional score takes no more memory than a score: there are millions.
+    /// The bits of the fraction plus one. They have the order of the fractions. So an optional
+    /// score takes no more memory than a score, of which there are millions.
     NonZeroU64,
 );
 
@@ -144,7 +144,7 @@ impl Score {
     /// The greatest score of contents that are not identical; only identical ones have 1.
     pub const ALL_BUT_IDENTICAL: Self = Self::of(0.999_999);
 
-    /// Makes a score of a fraction that is neither negative nor `-0`.
+    /// Makes a score of a fraction. The fraction must be neither negative nor `-0`.
     const fn of(fraction: f64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(fraction.to_bits()))
     }

@@ -1,8 +1,8 @@
 //! Two texts that differ only in numbers.
 //!
-//! Two invoices, two reports of two months, two log lines: the words are the same and the amounts,
-//! dates and ordinals are not. A share says little about such a pair; the fact that only numbers
-//! differ says nearly all.
+//! Examples are two invoices, the reports of two months, or two log lines. The words are the same;
+//! the amounts, dates and ordinals differ. For such a pair, the fact that only numbers differ is
+//! more useful than a share.
 //!
 //! A text is read as words and numbers in order. Separators and case are ignored. **A word** is a
 //! run of letters. **A number** is a run of digits, with single signs between digits belonging to

@@ -9,7 +9,7 @@ use resemble_kernels::shingles;
 
 use crate::ids::{ByteLen, Fingerprint};
 
-/// The minimum size of a file that is judged. A smaller one has too few windows, and its estimate
+/// The minimum size of a file that is judged. A smaller file has too few windows, and its estimate
 /// of 0 or 100 % would mislead.
 pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 
@@ -91,8 +91,8 @@ pub struct SamplingParams {
     /// The maximum number of distinct fingerprints of a file at `least_level`; a file with more has
     /// a greater level.
     pub few: u32,
-    /// The maximum number of distinct fingerprints of a file. Beyond it, the level rises by one
-    /// (the rate halves) until they fit. 0: nothing is sampled, and the sampled pieces are not
+    /// The maximum number of distinct fingerprints of a file. If there are more, the level rises by
+    /// one (the rate halves) until they fit. 0: nothing is sampled, and the sampled pieces are not
     /// computed.
     pub cap: u32,
 }

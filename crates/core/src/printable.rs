@@ -1,9 +1,9 @@
 //! Decides which characters of untrusted text can be shown.
 //!
 //! Names and contents of files are untrusted. An escape sequence repaints the screen, and a
-//! character without a glyph is invisible. One that changes the direction of writing shows
-//! `exe.txt` for `txt.exe`. All output of such text uses this check, so that terminal, page,
-//! workbook and overlay escape the same characters.
+//! character without a glyph is invisible. A character that changes the direction of writing can
+//! make `txt.exe` look like `exe.txt`. All output of such text uses this check, so that terminal,
+//! page, workbook and overlay escape the same characters.
 
 /// Returns whether a character is visible, not a control character, and does not change the
 /// direction of writing.

@@ -1,8 +1,9 @@
 //! A bounded cache of recently used values.
 //!
 //! The least recently used values are dropped first, approximately. There are two generations. A
-//! requested value moves to the younger one; when that has half of the room, the older one is
-//! dropped. This needs no list of uses, and is exact enough for values that can be made again.
+//! requested value moves to the younger generation. When the younger one fills half of the room,
+//! the older one is dropped. This needs no list of uses, and is exact enough for values that can be
+//! made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -114,10 +114,10 @@ impl Signature {
 
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
 ///
-/// Holds at most `cap` fingerprints at any time. Whenever one more arrives, the level rises and
-/// those below it are dropped. A dropped fingerprint is never needed again: the number of distinct
-/// fingerprints at a level only grows with the file. So the result is that of choosing the level
-/// for the whole file. It does not depend on how the file was cut into pieces.
+/// Holds at most `cap` fingerprints at any time. If there would be one more, the level rises and
+/// the fingerprints below it are dropped. A dropped fingerprint is never needed again: the number
+/// of distinct fingerprints at a level only grows with the file. So the result is that of choosing
+/// the level for the whole file. It does not depend on how the file was cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
@@ -154,7 +154,7 @@ impl Sampler {
         sampler
     }
 
-    /// Forgets everything pushed and samples by these rules from now on; keeps the memory.
+    /// Forgets the pushed fingerprints and samples by these rules from now on. Keeps the memory.
     pub(crate) fn begin(&mut self, params: &SamplingParams) {
         self.params = *params;
         self.reset();
@@ -302,7 +302,7 @@ impl Sampler {
         }
     }
 
-    /// Forgets everything pushed; keeps the memory.
+    /// Forgets the pushed fingerprints; keeps the memory.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
             // After a large file the set is made small again, because clearing a large set costs

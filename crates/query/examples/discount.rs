@@ -4,8 +4,8 @@
 //! takes every EVERY-th content and all partners related to it by the raw score. Each pair is
 //! judged by its bytes: the comments at the heads of both files are removed, and the rests are
 //! compared exactly. A pair *has a common text* if a quarter of either rest lies in the other. It
-//! *shares a frame* if less than a twentieth does. The output is the part of both kinds that keeps
-//! a relation (25 %) after the discount, for several weightings.
+//! *shares a frame* if less than a twentieth does. The output is, for each of both kinds and for
+//! several weightings, the part of the pairs that keeps a relation (25 %) after the discount.
 
 #![allow(clippy::print_stdout)]
 
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             signature: &signature,
         };
         let (found, counts) = partners(&snapshot, &keys(&chunks, &signature))?;
-        // Among hundreds of partners by one frame, a few are representative.
+        // Among hundreds of partners with one frame, a few are representative.
         let step = found.len().div_ceil(40).max(1);
         for other in found
             .into_iter()

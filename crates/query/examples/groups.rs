@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         totals.files,
         totals.contents
     );
-    // The following work has its own peak.
+    // Resets the recorded peak of memory, so that the following work has a peak of its own.
     std::fs::write("/proc/self/clear_refs", "5")?;
     let begun = Instant::now();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

@@ -5,8 +5,8 @@
 //! same bytes. A new question needs one arm in [`answer`].
 //!
 //! Two answers about trees without an index are computed elsewhere. Reading two trees side by side
-//! takes half of the time ([`crate::local::LocalIndex::compare`]). Sets of identical files need few
-//! of them read ([`crate::local::LocalIndex::identical`]).
+//! takes half of the time ([`crate::local::LocalIndex::compare`]). Sets of identical files are
+//! found by reading few files ([`crate::local::LocalIndex::identical`]).
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -56,8 +56,8 @@ pub struct Context<'a> {
     pub scratch: &'a Path,
     /// The findings of earlier comparisons.
     pub findings: &'a dyn FindingsCache,
-    /// The cache of the pairs of a collection that may be links. It takes megabytes and belongs in
-    /// memory: it grew a cache file from 102 MB to 151 MB.
+    /// A cache for the pairs of a collection that may be links. These take megabytes, so the cache
+    /// should be in memory: they made a cache file grow from 102 MB to 151 MB.
     pub drafts: Option<&'a dyn FindingsCache>,
 }
 
@@ -295,8 +295,8 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
             }
-            // We read the named path for the caller, so it must have a content that the caller may
-            // read.
+            // The file at the named path is read for the caller, so it must have a content that the
+            // caller may read.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
             {
@@ -323,7 +323,7 @@ fn is_at(snapshot: &Snapshot, path: &Path, content: &ContentDigest) -> Result<bo
 
 /// Returns the renditions of a subject beyond its bytes, as they were sent.
 fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskError> {
-    /// Limit of renditions: one of each kind, and several nested packed contents.
+    /// The maximum number of renditions: one of each kind, and several nested packed contents.
     const MOST: usize = 16;
     if others.len() > MOST {
         let text = format!("more than {MOST} contents stand for the file");
@@ -375,8 +375,8 @@ fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     None
 }
 
-/// Writes a dump piece by piece, as that of a large tree exceeds memory. The number of pieces is
-/// unknown until the end, so the header counts nothing.
+/// Writes a dump piece by piece, because that of a large tree does not fit into memory. The number
+/// of pieces is unknown until the end, so the header has no count.
 fn dump(
     context: &Context<'_>,
     roots: &[PathText],

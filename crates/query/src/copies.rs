@@ -16,8 +16,8 @@ use resemble_relate::nominate::families::{
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::scope::ScopedFile;
 
-/// Returns the families of contents by their indexed data. Where that is not enough, the contents
-/// decide, if they may be read.
+/// Returns the families of contents by their indexed data. If the data does not decide, the
+/// contents do, if they may be read.
 pub(crate) fn families(
     kept: &[StoredSketch],
     snapshot: &Snapshot,
@@ -34,7 +34,7 @@ pub(crate) fn families(
     })
 }
 
-/// Does the same; `are_near` decides about the contents at two places.
+/// Like [`families`], but `are_near` decides about the contents at two places.
 pub(crate) fn families_by(
     kept: &[StoredSketch],
     stop: &StopFlag,
@@ -66,8 +66,8 @@ pub(crate) fn leave_to_leaders(
     }
 }
 
-/// Returns the pairs of large families: each member and the leader, and neighbours in the order of
-/// paths; the lesser place first.
+/// Returns the pairs that connect large families: each member with its leader, and neighbours in
+/// the order of paths. The lesser place is first.
 pub(crate) fn held_together(
     large: &[(u32, Vec<u32>)],
 ) -> impl Iterator<Item = (usize, usize)> + '_ {

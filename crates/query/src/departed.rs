@@ -47,8 +47,8 @@ pub(crate) fn departed(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Returns the new path of a renamed file whose bytes have changed since. The known bytes are
-/// looked up in [`places`].
+/// Returns the present path of a renamed entry, if it is known. A file whose bytes are unchanged is
+/// left out, because [`places`] finds it.
 fn renamed(snapshot: &Snapshot, departed: &Departed) -> Result<Option<PathBuf>, AskError> {
     let Some(to) = &departed.to else {
         return Ok(None);

@@ -64,8 +64,8 @@ type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> 
 /// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit`
 /// breaks.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
-    // In path order, the entries below a root directly follow it; in raw-byte order other roots may
-    // come between.
+    // In path order, the entries below a root directly follow it. In the order of raw bytes, other
+    // roots may come between.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     roots.sort();
     roots.dedup_by(|next, kept| next.starts_with(kept));

@@ -5,8 +5,8 @@
 //!    bytes. Other files and standard input arrive as a digest.
 //! 2. **Nomination** by posting lists (`evidence`).
 //! 3. **A cheap bound.** A nominee is dropped if its common pieces cannot reach the threshold under
-//!    any distribution of edits. Its signature need not be read. Thousands share a phrase, few
-//!    share a file.
+//!    any distribution of edits. Its signature need not be read. Thousands of files share a phrase;
+//!    few share most of a file.
 //! 4. **Estimates** from both full signatures determine the order in which nominees are measured.
 //! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. Pairs
 //!    beyond the budget of the question keep their estimate.
@@ -61,23 +61,23 @@ pub struct Similar {
     pub path: PathBuf,
     /// The names that lead to the member; empty: the file itself.
     pub names: Vec<u8>,
-    /// Both as one path: `mail.eml!report.zip!a.txt`.
+    /// The path and the names as one path: `mail.eml!report.zip!a.txt`.
     pub shown: PathBuf,
     /// The content of the member; `None`: the file itself.
     pub member: Option<ContentId>,
-    /// The relation; `None` below every threshold.
+    /// The relation; `None` if the pair is below every threshold.
     pub relation: Option<Relation>,
     /// The layer of the measures.
     pub layer: Layer,
     /// The unit of the measures.
     pub unit: Unit,
-    /// True if the measures are estimates, false if they are those of the contents.
+    /// True if the measures are estimates, false if they were made on the contents.
     pub is_estimate: bool,
     /// The measures; a is the subject.
     pub measures: Measures,
-    /// The score without common text. A listing has none.
+    /// The score after the discount for common text. A listing has none.
     pub discount: Discount,
-    /// The rarity of the shared pieces; `None`: none of them is common.
+    /// The rarity of the shared pieces; `None` if none of them is common.
     pub rarity: Option<Rarity>,
     /// The range of the measures in 19 cases of 20, if they are estimates of two contents.
     pub interval: Option<Interval>,
@@ -90,7 +90,7 @@ pub struct Similar {
 }
 
 impl Similar {
-    /// Returns the least possible measures, by which it is ranked and named.
+    /// Returns the least possible measures. They determine its rank and the name of its relation.
     pub fn least(&self) -> Measures {
         let interval = self.interval;
         interval.map_or(self.measures, |interval| interval.least(&self.measures))
@@ -250,7 +250,7 @@ impl<'a> Payload<'a> {
         payload
     }
 
-    /// Reduces it to the data that the index keeps of a content of this kind.
+    /// Reduces it to the data that the index stores of a content of this kind.
     fn kept(self, kind: ContentKind, params: &Params) -> Self {
         if kind == ContentKind::Text {
             let kept = self.signature.thinned(&params.shingles);

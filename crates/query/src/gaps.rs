@@ -1,9 +1,9 @@
 //! Gaps of an answer: names that could not be checked, and names that a root leaves out.
 //!
-//! The index stores both by place ([`resemble_index::Gap`]). So the daemon and the command find
-//! them in the same way for every question: every gap at or below the requested places. A pattern
-//! of `--exclude` removes gaps. A pattern of `--include` does not, since the contents of a
-//! directory in a gap are unknown.
+//! The index stores both kinds by their paths ([`resemble_index::Gap`]). So the daemon and the
+//! command find them in the same way for every question: every gap at or below the requested
+//! places. A pattern of `--exclude` removes gaps. A pattern of `--include` does not, since the
+//! contents of a directory in a gap are unknown.
 
 use std::collections::BTreeMap;
 use std::io;

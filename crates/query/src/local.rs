@@ -1,7 +1,7 @@
 //! The command line's own index: the paths of earlier questions, cached.
 //!
-//! Every named path is checked again before an answer, so the answer is as right as a daemon's. The
-//! cache saves reading files whose `stat` has not changed. It affects only time:
+//! Every named path is checked again before an answer, so the answer is as reliable as a daemon's.
+//! The cache saves reading files whose `stat` has not changed. It affects only time:
 //!
 //! 1. A cache in use by another command, or on a full disk, is not used. The index is made in
 //!    memory for this one question.
@@ -132,7 +132,7 @@ impl LocalIndex {
         self.outgrown
     }
 
-    /// Returns once the reason why the cache is not used, or was replaced.
+    /// Returns the reason why the cache is not used, or was replaced; only at the first call.
     pub const fn take_note(&mut self) -> Option<String> {
         self.note.take()
     }
@@ -189,7 +189,8 @@ impl LocalIndex {
         Ok(report)
     }
 
-    /// Scans live files first. Their contents belong to them, and catalogues add theirs.
+    /// Scans live files first, so that their contents are stored as live ones. Catalogues then add
+    /// theirs.
     fn look(
         &mut self,
         live: &[PathBuf],
@@ -276,8 +277,8 @@ impl LocalIndex {
         self.ingest = Ingest::new(Arc::new(opened.index), options);
     }
 
-    /// Returns whether the index was brought in line with all of these paths before. It is also
-    /// used if only a catalogue has one of them.
+    /// Returns whether the index was brought in line with all of these paths before. Paths that
+    /// only a catalogue has count as well.
     ///
     /// The alternatives are [`Self::compare`] and [`Self::identical`]. The answers are the same;
     /// only the time differs.
@@ -404,7 +405,8 @@ impl LocalIndex {
     /// Removes catalogues from the cache, stores measurements in it, and closes it. Compacts it
     /// after many writes. No snapshot may be alive.
     ///
-    /// Everything else is durable before this. A failure only costs time at the next question.
+    /// Everything else was made durable before this. A failure here only costs time at the next
+    /// question.
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;

@@ -75,7 +75,7 @@ pub fn pairs_to<R>(
     let (mut kept, wanted, stated) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
-    // If the shingles of a template are not known, the beginning of its last chunk remains in all
+    // If the shingles of a template are not known, the beginning of its last chunk stays in all
     // payloads. Only the samples show which part of that belongs to the template.
     let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
@@ -125,7 +125,7 @@ pub fn pairs_to<R>(
     let mut further = WorkerPairs::default();
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
-        // The rest of a text that was read is no sample of it.
+        // The block has only some samples of a text that was read. An unmeasured one needs all.
         let whole = |place: usize| {
             let kept = &block.kept[place];
             if measured.is_some() || !were_read[place] {

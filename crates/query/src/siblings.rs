@@ -1,8 +1,9 @@
 //! Members of one container that resemble each other: form letters in a mailbox, two versions of a
 //! document in an archive.
 //!
-//! Questions about all pairs compare a container by all its content, and never compare a file with
-//! itself. Similar members of one container are found here instead, one container at a time:
+//! Questions about all pairs compare a container by all its content. They never compare two members
+//! of the same file. Similar members of one container are found here instead, one container at a
+//! time:
 //!
 //! 1. **Members.** The direct members of a container are compared with each other, each by its
 //!    usual content: a mail with attachments by all that it holds. The members of an archive within
@@ -12,8 +13,8 @@
 //! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
 //!    that cannot be read keep their estimates.
 //!
-//! No pair is reported twice: neither in two containers, nor if both members are also files of the
-//! question.
+//! No pair is reported twice. This holds if the pair occurs in two containers, and if both members
+//! are also files of the question.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ pub(crate) struct SiblingPair {
 }
 
 impl SiblingPair {
-    /// Returns whether either member's listing shows the other.
+    /// Returns whether a listing of either member would show the other.
     pub(crate) fn is_listed(&self) -> bool {
         is_listed_by_either(&self.found)
     }

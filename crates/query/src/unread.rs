@@ -24,13 +24,13 @@ use resemble_relate::renditions::{INTO, locate};
 use resemble_relate::scope::Rules;
 use resemble_scan::parts::PartReader;
 
-/// The most reasons that are named for one document.
+/// The maximum number of reasons that are named for one document.
 const REASONS: usize = 3;
 
-/// The most bytes of a member's name in a reason.
+/// The maximum number of bytes of a member's name in a reason.
 const NAME: usize = 400;
 
-/// The most documents that are named in one answer.
+/// The maximum number of documents that are named in one answer.
 const DOCUMENTS: usize = 1000;
 
 /// Returns the documents of a request's scope that could not be read in full. A comparison names
@@ -104,7 +104,7 @@ fn within(
     let mut contents = snapshot.contents_with_skipped()?;
     let mut more = 0;
     if scope.within.is_empty() {
-        // The scope is everything, so only the first are looked up; `status` counts all.
+        // The scope is everything, so only the first documents are looked up; `status` counts all.
         more = contents.len().saturating_sub(DOCUMENTS);
         contents.truncate(DOCUMENTS);
     }
@@ -178,7 +178,7 @@ pub fn error(path: &Path, mut skipped: Vec<SkippedPart>) -> Option<SoftError> {
 }
 
 /// Takes the file at a path apart and returns the parts of it that could not be read. If the path
-/// leads to a member, only the member's parts count. `name` is the path in the message.
+/// leads to a member, only the member's parts are returned. `name` is the path in the message.
 pub fn of_path(path: &Path, name: &Path, part_reader: &dyn PartReader) -> Option<SoftError> {
     let (file, member) = way(path);
     let skipped = OpenedFile::of(file).ok()?.skipped(part_reader).ok()?;

@@ -146,8 +146,8 @@ impl Comparison {
         comparison
     }
 
-    /// Marks the comparison as one of representations: equal ones do not mean equal files. If
-    /// `is_made` and there are few words, it has no result.
+    /// Marks the comparison as one of representations: if they are equal, the files may still
+    /// differ. If `is_made` and there are few words, it has no result.
     fn of_stand_ins(mut self, is_made: bool) -> Self {
         let shared = &mut self.shared;
         shared.layer = Layer::Text;
@@ -269,7 +269,8 @@ pub fn compare_with_parts(
     }
 }
 
-/// Returns the content that is compared with members if a file has none: its text, or its bytes.
+/// Returns the content that is compared with members if a file has no members: its text, or its
+/// bytes.
 fn single(extracted: &Extracted) -> Vec<HeldContent> {
     let bytes = extracted
         .text()
@@ -410,7 +411,7 @@ fn whole(size: ByteLen) -> Vec<CommonRun> {
 /// The common runs of both files before they are placed.
 struct FoundRuns {
     of_a: Vec<CommonRun>,
-    /// Runs of b in a; their `a` is in b.
+    /// Runs of b in a. In each of them the field `a` is a range of b.
     of_b: Vec<CommonRun>,
     ranges_of: RangesOf,
     identical: bool,

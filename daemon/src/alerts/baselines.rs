@@ -34,8 +34,8 @@ pub struct Baseline {
     pub neighbours: Arc<[ContentId]>,
     /// Number of components of the deepest existing directory above it.
     pub depth: usize,
-    /// True if a person has seen it together with a copy: then the end of that relation deserves an
-    /// alert.
+    /// True if a person has seen the file together with a copy. If the two differ later, that
+    /// deserves an alert.
     pub is_seen: bool,
 }
 
@@ -184,7 +184,8 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Records a changed file and its previous content. The first change of a burst counts.
+    /// Records a changed file and its previous content. Later changes of the file in the same burst
+    /// are ignored.
     pub fn add(&mut self, path: &Path, was: Option<ContentId>, now: Instant) {
         while self
             .order

@@ -13,8 +13,8 @@
 //!    is an alert of its own when the time is over. If too many files wait at once, they are
 //!    counted in the same way. So nothing is lost silently.
 //!
-//! A file's baseline is kept while the file waits or is held. The numbers of files and of baselines
-//! are bounded.
+//! A file's baseline is stored while the file waits or is held. The numbers of files and of
+//! baselines are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -42,9 +42,9 @@ pub const RATE: u32 = 30;
 pub const RATE_TIME: Duration = Duration::from_secs(60);
 /// Pause between two checks of the held findings.
 const LOOK: Duration = Duration::from_secs(1);
-/// Above this number of held findings the pause is always kept.
+/// Only with more held findings than this does a check wait for the end of the pause.
 const MANY: usize = 500;
-/// The pause grows by one `LOOK` for each such number of held findings.
+/// The pause grows by one `LOOK` for each this many held findings.
 const VERY_MANY: usize = 5000;
 /// Time for which a reported tree is not reported again.
 const REPORTED: Duration = Duration::from_secs(600);
@@ -58,7 +58,7 @@ const MOST_HELD: usize = 50_000;
 pub enum Verdict {
     /// It resembles nothing new.
     Nothing,
-    /// It is a document whose text is not known yet, and no copy of another file.
+    /// The file is a document whose text is not known yet, and it is no copy of another file.
     NotYet(ContentId),
     /// It resembles something new because of a git operation, which deserves no alert.
     Quiet,
@@ -142,8 +142,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns how long it waits for its tree. A file that is written all the time waits less,
-    /// because no file of a copied tree is.
+    /// Returns the time until which it waits for its tree. A file that is written all the time
+    /// waits less, because no file of a tree that is being copied is written like that.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
@@ -228,7 +228,7 @@ impl Batching {
         self.waiting.insert(path, waiting);
     }
 
-    /// Returns the time to ask again; it may be too early.
+    /// Returns the time at which to ask for due files and alerts again. It may be too early.
     pub fn deadline(&self) -> Option<Instant> {
         let waiting = self.order.first().map(|(at, _)| *at);
         let held = self.look.filter(|_| !self.held.is_empty());

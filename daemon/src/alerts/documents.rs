@@ -1,7 +1,7 @@
 //! Changed documents whose texts are not known yet.
 //!
-//! A document is judged by its text, which may take an hour to be extracted. Its baseline is kept
-//! that long, and so is its burst, which may be over by then.
+//! A document is judged by its text, whose extraction may take an hour. Until then its baseline and
+//! its burst are stored, even if the burst has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ impl Documents {
         taken.map(|(_, due)| due).collect()
     }
 
-    /// Removes and returns a document if it waits: it has changed again.
+    /// Removes and returns a waiting document that has changed again.
     pub(super) fn take(&mut self, path: &Path) -> Option<Due> {
         self.bursts.remove(path);
         self.waiting.remove(path).map(|(_, due)| due)

@@ -29,7 +29,7 @@ pub struct AlertLog {
     path: PathBuf,
     rows: VecDeque<AlertRow>,
     lines: usize,
-    /// The file lacks alerts, or ends in the middle of one: it is to be written anew.
+    /// True if the file lacks alerts or ends in the middle of one. It must be written anew.
     is_behind: bool,
     /// The greatest number that was given out.
     last: watch::Sender<u64>,
@@ -113,12 +113,12 @@ impl AlertLog {
         }
         self.last.send_replace(row.seq);
         if let Some(bell) = &self.bell {
-            // If it has been rung and not heard, that is enough.
+            // If the channel is full, a signal is pending already.
             let _rung = bell.try_send(());
         }
     }
 
-    /// Something comes out of this channel after every new alert.
+    /// Returns a channel that receives a message after every new alert.
     pub fn bell(&mut self) -> Receiver<()> {
         let (bell, heard) = crossbeam_channel::bounded(1);
         self.bell = Some(bell);
@@ -130,13 +130,13 @@ impl AlertLog {
         *self.last.borrow()
     }
 
-    /// The kept alerts with greater numbers than this, oldest first.
+    /// Returns the stored alerts with numbers greater than this, oldest first.
     pub fn after(&self, number: u64) -> Vec<AlertRow> {
         let first = self.rows.partition_point(|row| row.seq <= number);
         self.rows.range(first..).cloned().collect()
     }
 
-    /// Says whenever there is a new alert.
+    /// Returns a channel that reports each new alert.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }
@@ -148,7 +148,7 @@ impl AlertLog {
         self.rows.push_back(row);
     }
 
-    /// Writes the newest alert, which is kept already.
+    /// Writes the newest alert, which is in memory already.
     fn write(&mut self, row: &AlertRow) -> io::Result<()> {
         let written = if self.is_behind || self.lines >= MOST_LINES {
             self.write_anew()
@@ -283,8 +283,8 @@ mod tests {
         assert_eq!(log.after(0).len(), 1);
     }
 
-    /// A line may be cut at any byte: the next alert does not end up in it, and its number is not
-    /// reused.
+    /// A line may be cut at any byte. The next alert is written to a line of its own, and the
+    /// number of the cut one is not reused.
     #[test]
     fn half_an_alert_costs_no_other_alert_and_no_number() {
         let dir = tempfile::tempdir().unwrap();

@@ -22,8 +22,8 @@ use super::partners::{self, ChangedFile, LEAST_SIZE};
 /// If there are more new bytes than this, the whole file is compared.
 const MOST: ByteLen = ByteLen(4 << 20);
 
-/// At more places the whole file is compared. One piece takes 0.03 s, next to 1.7 s for a whole
-/// file of a gigabyte.
+/// At more places than this the whole file is compared. One piece takes 0.03 s, a whole file of a
+/// gigabyte 1.7 s.
 const MOST_PIECES: usize = 48;
 
 /// Returns whether the change of a file may be news. It is not if the only change is new bytes that
@@ -158,14 +158,14 @@ mod tests {
             edits[1].1 = &other;
             assert!(written(&edits, &beside), "{places:?}");
         }
-        // Each place gets half of it, after more text that no file has.
+        // Each place gets half of the other text, after more text that no file has.
         let halves = other.split_at(other.len() / 2);
         let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
         assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
         // At very many places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
-        // One place gets half of it, another gets more text that no file has.
+        // One place gets half of the other text, another gets more text that no file has.
         let rest = other.split_at(other.len() / 2).1;
         assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
     }

@@ -50,7 +50,8 @@ use crate::acks::Acks;
 const MOST_PARTNERS: usize = 16;
 /// The most files with an equal content that are compared with each file.
 const MOST_HOLDERS: usize = 64;
-/// At this many changes at once, files that arrived together are not compared with each other.
+/// If at least this many files change at once, files that arrived together are not compared with
+/// each other.
 const IN_NUMBERS: usize = 20;
 /// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
@@ -160,7 +161,7 @@ impl Novelty {
             if (self.documents.as_ref()).is_some_and(|documents| documents.has(content)) {
                 return Ok(Verdict::NotYet(content));
             }
-            // Files that it contains byte for byte are first: somebody saved or sent them.
+            // Files that the archive contains byte for byte are first: somebody saved or sent them.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
             let least = self.rules.least_share(path);
@@ -201,7 +202,7 @@ impl Novelty {
         let is_fresh = !self.holders.contains_key(&content);
         let mut found = self.identical_known(file, content, path)?;
         if found.is_empty() && !is_fresh {
-            // All known files with the content are gone; by now others may have it.
+            // All listed files with the content are gone. Other files may have it by now.
             self.holders.remove(&content);
             found = self.identical_known(file, content, path)?;
         }

@@ -63,7 +63,7 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>) -> Result<bool, AskError> {
     Ok(false)
 }
 
-/// Returns whether it is a text without other renditions.
+/// Returns whether a content is a text without other renditions.
 fn is_plain(row: &ContentRow) -> bool {
     row.kind == ContentKind::Text && row.parts == 0 && !row.skipped
 }
@@ -199,7 +199,7 @@ pub(super) mod tests {
     fn a_line_that_nobody_has_is_no_news_and_one_of_another_file_may_be() {
         for words in [300, 1500] {
             let (mine, other) = (text(1, words), text(2, words));
-            // The two resemble each other before and after.
+            // The two files resemble each other before and after the change.
             let copy = mine.replace('\n', " \n") + &text(3, 40);
             let files = [("mine", &mine[..]), ("copy", &copy), ("other", &other)];
             let own_line = format!("{mine}{}", text(4, 12));

@@ -63,7 +63,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
         state.hint(Path::new("/r/small"), at(now, Marks::WRITTEN), Kind::File);
     };
     write(&mut state, 0);
-    // Others do not wait for it.
+    // The small file does not wait for the image.
     assert_eq!(entries(&state.due(after(start, 500))), ["/r/small"]);
     let waits = state.long_waits();
     assert_eq!(waits.len(), 1);
@@ -72,7 +72,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
     assert!(state.due(after(start, 4999)).is_empty());
     assert_eq!(entries(&state.due(after(start, 5000))), ["/r/image"]);
     assert_eq!(state.long_waits(), []);
-    // Written all the time it is read now and then, a twentieth of the time.
+    // If it is written all the time, it is read now and then, in a twentieth of the time.
     let mut read = Vec::new();
     for millis in (10_000..500_000).step_by(1000) {
         write(&mut state, millis);
@@ -81,10 +81,10 @@ fn what_takes_long_to_read_waits_in_proportion() {
         }
     }
     assert_eq!(read, [210_000, 411_000]);
-    // A barrier does not wait.
+    // A barrier reads the image at once.
     write(&mut state, 500_000);
     assert_eq!(entries(&state.drain_all()), ["/r/image", "/r/small"]);
-    // And a file that got cheap, because its end is known, waits no longer.
+    // A file whose reading is cheap by now, because only its end is new, waits no longer.
     write(&mut state, 600_000);
     state.set_cost(image, Duration::ZERO);
     let due = state.due(after(start, 600_500));
@@ -157,8 +157,8 @@ fn the_save_dance_is_one_rename_and_one_read() {
 
 #[test]
 fn the_whole_dance_in_one_batch_is_one_read_too() {
-    // The temporary file was made and renamed between two takes: its writing is heard of under the
-    // old name, where nothing is left.
+    // The temporary file was made and renamed between two takes. Its write is reported under the
+    // old name, where no file is left.
     let now = Instant::now();
     let mut state = Coalescer::new(Timing::default());
     let rename = Rename {
@@ -365,8 +365,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Each written file is read. It is never read before it rested for half a second (or ten
-    /// seconds passed), and never later than one wake-up at its deadline.
+    /// Each written file is read: after half a second without a write, or ten seconds after the
+    /// first write. It is never read earlier, and never later than one wake-up after that.
     #[test]
     fn every_change_is_read_once_and_in_time(steps in prop::collection::vec(step(), 1..200)) {
         let start = Instant::now();

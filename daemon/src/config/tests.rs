@@ -92,7 +92,7 @@ fn the_view_is_mounted_in_the_runtime_folder_unless_somebody_says_otherwise() {
     let mut place = Place::new();
     let config = place.load(&["@docs"]).unwrap();
     assert_eq!((config.mount, config.must_mount), (None, false));
-    // Without a runtime folder it is mounted among the temporary files, if it is asked for.
+    // Without a runtime folder the view is mounted among the temporary files, but only on request.
     place.env.tmpdir = Some(place.path("mail"));
     place.env.uid = rustix::process::geteuid().as_raw();
     let config = place.load(&["--link", "@home/Similar", "@docs"]).unwrap();

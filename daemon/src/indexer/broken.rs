@@ -23,7 +23,7 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // A rebuilt index can be written to at once, but not again and again.
+            // A rebuilt index can be written to at once. If it breaks again, the pause applies.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
@@ -44,8 +44,8 @@ impl Indexer {
         false
     }
 
-    /// Sets a damaged index aside, so that it is rebuilt: it is derived data. Everything in it is
-    /// new then, so nothing is news. Returns whether that was done.
+    /// Sets a damaged index aside, so that it is rebuilt from the files. Everything in the new
+    /// index is new, so nothing raises an alert. Returns whether that was done.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
             return false;

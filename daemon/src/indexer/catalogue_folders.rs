@@ -2,8 +2,8 @@
 //! "/srv/catalogues/*.cat"`.
 //!
 //! Each file that matches the pattern is imported under its own name without the extension. It is
-//! imported again when it is replaced, and forgotten when it is gone. So the machines of a fleet
-//! need not be known to the daemon that answers for them: they put their files there. Choices:
+//! imported again when it is replaced, and forgotten when it is gone. The daemon need not know the
+//! machines whose catalogues it has: they put their files into the folder. Choices:
 //!
 //! 1. **Catalogues are copied**, as by `resemble catalogue add`. An unreachable folder, such as one
 //!    on an unmounted disk, removes nothing.
@@ -39,7 +39,7 @@ use crate::watch::Marks;
 /// Time without changes before a file is imported. A truncated one is refused, and read again when
 /// it has changed. So this only saves reads of files that arrive piece by piece.
 const SETTLED: Duration = Duration::from_millis(250);
-/// Marks of a file that was moved here, without any others but attributes.
+/// The marks of a file that was moved here: no others except a change of attributes.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// Time without changes before an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ impl Offered {
     }
 }
 
-/// The files to import, by label, and the failures of the others.
+/// The files to import, by label, and the errors of files that cannot be imported.
 #[derive(Default)]
 struct Offer {
     files: BTreeMap<String, Offered>,

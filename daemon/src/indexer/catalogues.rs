@@ -71,7 +71,7 @@ impl Indexer {
                 }
             }
         }
-        // Nothing is written where nothing is new: the disk may be full.
+        // Nothing is written unless the record changes: the disk may be full.
         if known != before
             && let Err(error) = remember(&index, &known)
         {
@@ -96,8 +96,8 @@ impl Indexer {
         self.keep_catalogue(file, label).map_err(refused)
     }
 
-    /// Keeps a copy of a catalogue, and puts it into the index. If that fails, the one before is
-    /// kept.
+    /// Stores a copy of a catalogue, and puts it into the index. If that fails, the previous
+    /// catalogue stays.
     pub(super) fn keep_catalogue(
         &mut self,
         file: &Path,
@@ -117,7 +117,7 @@ impl Indexer {
         let root = catalogued::of_label(label);
         let attached = attach(&index, label, &root, catalogue, &mut known);
         if let Err(error) = attached.and_then(|()| received.keep()) {
-            // The one before it is in the index still, or comes back from its file.
+            // The previous catalogue is still in the index, or is loaded from its file.
             self.attach_catalogues();
             return Err(error.of(file));
         }

@@ -154,7 +154,7 @@ pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,
-    /// Documents to wait for, once the cookie is back and all changes before it are read.
+    /// Documents to wait for, once the cookie has arrived and all earlier changes are read.
     documents: Option<u64>,
     /// Failures before one more attempt. A document that fails while the barrier waits for it may
     /// have been started before the barrier.
@@ -344,7 +344,7 @@ impl Indexer {
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();
-            // Clients that waited for the scan ask now, so compacting has to wait.
+            // Clients that waited for the scan ask their questions now, so compacting has to wait.
             self.next_measures = Instant::now() + MEASURES;
         }
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use resemble_mounts::{Mount, mount_number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The mount at a path: the last of several, which covers the others.
+/// The mount that is visible at a path: the last of several mounted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covering {
     id: u64,

@@ -33,11 +33,11 @@ pub(super) struct Watching<'a> {
 /// The mounts and unmounts while a reconcile ran.
 #[derive(Debug, Default)]
 pub(super) struct Meanwhile {
-    /// True if there was any, anywhere.
+    /// True if anything was mounted or unmounted, at any path.
     pub(super) is_other: bool,
     /// The mount points that changed.
     pub(super) points: Vec<PathBuf>,
-    /// Directories that were being listed then; what was found in them is uncertain.
+    /// Directories that were being listed at that time. What was found in them is uncertain.
     pub(super) listed: Vec<PathBuf>,
     /// The last directory.
     last: Option<PathBuf>,

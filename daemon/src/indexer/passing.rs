@@ -104,7 +104,7 @@ mod tests {
         let began = Instant::now();
         let (mut passing, path) = (Passing::default(), Path::new("/t/a"));
         passing.met(path, EMFILE, began);
-        // It failed again by chance, before its time: the pause is kept.
+        // The path failed again for another cause, before its next try: the pause does not grow.
         passing.met(path, EMFILE, began + Duration::from_millis(500));
         let mut now = began;
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(passing.first(), Some((path, EMFILE)));
             now = at;
         }
-        // A barrier does not wait for the pause; this time it succeeds.
+        // A barrier does not wait for the pause. This time the try succeeds.
         assert_eq!(passing.due(now, true), [path]);
         passing.tried();
         assert!(passing.is_empty());

@@ -1,10 +1,10 @@
 //! Stores the list of roots from run to run.
 //!
 //! A record of the index lists every root of the last run. Roots of `watch add` are watched again;
-//! the others show the next run what it no longer needs. The record states whether the first scan
-//! of a root was finished. Only then a changed file deserves an alert. It also lists the roots that
-//! `watch remove` took away. The configuration does not restore these; `watch add` does. A file has
-//! a copy: an index can be rebuilt from the tree, but these requests cannot.
+//! the others show the next run which entries it can remove. The record states whether the first
+//! scan of a root was finished. Only then a changed file deserves an alert. It also lists the roots
+//! that `watch remove` took away. The configuration does not restore these; `watch add` does. A
+//! file has a copy: an index can be rebuilt from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
         found.push(path);
         return;
     }
-    // A present root is below: its siblings are removed.
+    // A present root is below this directory, so only the root's siblings are removed.
     for (name, _) in snapshot.list(&path).unwrap_or_default() {
         outside(snapshot, path.join(name), roots, found);
     }

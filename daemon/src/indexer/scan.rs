@@ -23,7 +23,7 @@ impl Indexer {
             self.slow.retain(|target| !roots::is_under(target, &root));
             let began = Instant::now();
             let identity = look_at_root(&root);
-            // In a first scan everything is new, so nothing is news.
+            // In a first scan every file is new, so none raises an alert.
             let news = self.complete.contains(&root);
             self.shared.set_scan(Some(&root));
             let Some(report) = self.scan(Target::subtree(root.clone()), news) else {

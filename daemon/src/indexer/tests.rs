@@ -406,7 +406,7 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
 fn without_watches_changes_are_found_by_polling_and_status_says_so() {
     let (_dir, root) = tree();
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
-    // One watch is for the parent and one for the root; none is left for the rest.
+    // One watch is for the parent and one for the root. No watch is left for other directories.
     let running = start_on(index, &[&root], 2);
     running.sync();
     let troubles = running.shared.troubles();
@@ -588,8 +588,8 @@ fn a_disk_in_the_place_of_another_is_watched() {
     assert!(!running.script.watched().contains(&place.join("folder")));
 }
 
-/// A disk hid a folder for a moment during a full comparison. No event reports that, nor a file
-/// that had appeared in the folder before.
+/// A disk hid a folder for a moment during a full comparison. No event reports the mount, or the
+/// file that appeared in the folder before.
 #[test]
 fn what_a_mount_hid_while_all_was_looked_at_is_found() {
     let tree = TempTree::new();

@@ -69,11 +69,11 @@ pub(crate) enum Polled {
 /// The result of watching a directory before it is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Armed {
-    /// It was watched before and still is.
+    /// The directory was watched before and still is.
     Kept,
     /// It is watched, or polled, from now on.
     Anew,
-    /// It did not exist. If the listing finds it after all, it has no watch.
+    /// The directory did not exist. If the listing finds it after all, it has no watch.
     Gone,
 }
 
@@ -141,9 +141,9 @@ impl Watches {
         Armed::Anew
     }
 
-    /// Watches directories that will be listed, in one request, except doubtful ones. Each had its
-    /// inode a moment ago; [`Self::arm`] checks that again. Returns whether all are watched, by the
-    /// table.
+    /// Watches directories that will be listed, in one request, except those whose state in the
+    /// source is uncertain. Each had its inode a moment ago; [`Self::arm`] checks that again.
+    /// Returns whether all are watched according to the table.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
@@ -236,7 +236,7 @@ impl Watches {
         }
     }
 
-    /// Returns whether there are too many suspects, so that a new start is cheaper.
+    /// Returns whether there are so many suspects that a restart of the source is cheaper.
     pub(crate) fn is_stale(&self) -> bool {
         self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
     }
@@ -439,9 +439,9 @@ mod tests {
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
-    /// At the limit some directories of a joint request are watched, but none is in the table. One
-    /// moved with its parent, without an event. The source took another directory at its old path
-    /// for it, so that one was neither watched nor polled.
+    /// At the limit of watches, a joint request watches some of its directories, but none is in the
+    /// table. One directory moved with its parent, without an event. The source then took the new
+    /// directory at the old path for the old one, so the new one was neither watched nor polled.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -462,8 +462,8 @@ mod tests {
         assert!(is_heard(&mut source, &dir.join("file")));
     }
 
-    /// Its old place was found empty after its new one was watched, and the watch was removed with
-    /// it.
+    /// The new place was watched before the old one was found empty. The watch of the old place was
+    /// then removed, and with it that of the new place.
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();
@@ -510,7 +510,7 @@ mod tests {
             watches.arm(&mut source, folder, true);
         }
         watches.dropped(&dir.path().join("d"));
-        // The source does not know yet.
+        // The source has not yet read the event.
         watches.clear_suspects(&mut source);
         assert_eq!(watches.suspect.len(), 100);
         script.tell(&dir.path().join("d"), Marks::GONE);

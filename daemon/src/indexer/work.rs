@@ -268,8 +268,8 @@ impl Indexer {
         }
     }
 
-    /// Adds files that went on changing while they were read: a barrier does not wait for a later
-    /// check.
+    /// Adds all files that were being changed while they were read. A barrier cannot wait until
+    /// their later check is due.
     fn add_moving(&mut self, targets: &mut Vec<Target>) {
         self.recheck.retain(|path, (_, cause)| {
             let is_moving = *cause == Cause::Modified;

@@ -22,8 +22,8 @@ struct IndexedFile {
     digest: ContentDigest,
 }
 
-/// Marks two files; without `b` a file and each that it resembles, as one group if that is asked.
-/// One row for each mark.
+/// Marks two files as seen together. Without `b` it marks a file with each file that it resembles;
+/// with `group` these are one mark. Returns one row for each mark.
 pub(super) fn mark(
     context: &Context,
     a: &PathText,
@@ -93,7 +93,8 @@ fn known(snapshot: &Snapshot, path: &Path) -> Result<IndexedFile, Failure> {
     })
 }
 
-/// The files that one resembles enough for an alert: those with its content, then others.
+/// Returns the files that resemble one enough for an alert: first those with its content, then
+/// others.
 fn alike(
     context: &Context,
     snapshot: &Snapshot,

@@ -26,8 +26,7 @@ pub(super) struct Asker {
     pub(super) is_in_control: bool,
 }
 
-/// Returns the peer, if it may ask. Others are rejected at once: that takes no memory, and nothing
-/// waits for it.
+/// Returns the peer, if it may ask. Other peers are rejected at once, without any memory or wait.
 pub(super) fn admitted(
     stream: &UnixStream,
     uid: u32,
@@ -89,8 +88,8 @@ impl Asker {
         self.is_in_control
     }
 
-    /// Returns whether answers about these paths (none: about everything) are up to date. Also
-    /// returns the number of files that wait to be read, if the peer may know it.
+    /// Returns whether answers about these paths are up to date; without paths, about everything.
+    /// Also returns the number of files that wait to be read, if the peer may know it.
     pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
             return context.shared.freshness(within, None);

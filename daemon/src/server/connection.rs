@@ -117,7 +117,7 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // The progress reveals how much others have written.
+                // The progress reveals how much other users have written.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -267,8 +267,8 @@ impl Connection {
             if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
-            // Not released before: the question of a disconnected client occupies its slot until it
-            // has ended.
+            // The slot is not released earlier: the question of a disconnected client occupies it
+            // until it has ended.
             drop(turn);
         });
         let mut pace = progress::pace();

@@ -171,7 +171,7 @@ fn covers(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-// ---- orders: what is checked before the indexer is asked ---------------------------------------
+// ---- orders: checks before the indexer gets them ----------------------------------------------
 
 /// The root to add, checked and with its real path.
 pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptions, Failure> {
@@ -238,7 +238,7 @@ fn row_of(context: &Context, root: &Root) -> WatchRow {
     }
 }
 
-// ---- what they have in common ------------------------------------------------------------------
+// ---- helpers of several handlers ---------------------------------------------------------------
 
 fn templates(context: &Context) -> Result<&Store, TemplateError> {
     let store = context.shared.template_store();

@@ -1,8 +1,8 @@
 //! Keeps answers while nothing changes.
 //!
 //! Questions about whole trees are repeated. While the clock is unchanged, the answer is the same.
-//! Its stored lines are sent without any read of a file or a list. The facts of the moment are
-//! computed anew: whether the answer is fresh, and what it may lack.
+//! Its stored lines are sent without any read of a file or a list. Only whether the answer is
+//! fresh, and what it may lack, is determined again.
 //!
 //! Answers to callers who do not see everything are not kept. Neither are those of `covered`, which
 //! reads the present files. Answers about single files need no cache.
@@ -25,9 +25,9 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// Returns the entry for a request with its whole scope, about an index of these roots, at this
-    /// time. `None` if its answer is not kept. The clock is read here, before the index. If that
-    /// changes in between, the answer is at worst not found again.
+    /// Returns the entry for a completed request about an index of these roots, at the present
+    /// clock. `None` if answers of its kind are not stored. The clock is read here, before the
+    /// index. If it changes in between, the stored answer is not found again, at worst.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -53,7 +53,7 @@ impl<'a> AnswerPlace<'a> {
         })
     }
 
-    /// Returns what was kept: the header, the end and the lines of the answer.
+    /// Returns what was stored: the header, the end and the lines of the answer.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;
@@ -61,7 +61,7 @@ impl<'a> AnswerPlace<'a> {
         Some((header, sent, kept, begin))
     }
 
-    /// Keeps an answer while there is room.
+    /// Stores an answer while there is room.
     pub(super) fn put(&self, header: &Header, sent: End, lines: &[u8]) {
         if let Ok(mut kept) = serde_json::to_vec(&(header, sent)) {
             kept.push(b'\n');

@@ -60,7 +60,7 @@ pub struct Limits {
     pub write_time: Duration,
     /// The only user who may ask, unless the daemon serves all users.
     pub uid: u32,
-    /// Divisor of all slots: one client may take this part of them.
+    /// Divisor of all slots: one client may take one part in this many.
     pub share: usize,
 }
 

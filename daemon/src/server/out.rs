@@ -11,20 +11,20 @@ const PIECE: usize = 64 * 1024;
 /// The maximum number of pieces in transit at once.
 const ON_THE_WAY: usize = 4;
 
-/// The maximum number of bytes of an answer that is kept: two of these and their sources fit into
-/// the cache.
+/// The largest answer that is stored, in bytes. The cache has room for two such answers and for the
+/// data from which they were made.
 const MOST_COPIED: usize = MemoryCache::MOST_BYTES / 4;
 
 /// The client is gone, or the answer cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientGone;
 
-/// The end of the computing thread.
+/// The end of the channel that the computing thread writes to.
 #[derive(Debug)]
 pub(super) struct Out {
     pieces: mpsc::Sender<Vec<u8>>,
     gathered: Vec<u8>,
-    /// A copy of the lines, to be kept.
+    /// A copy of the lines, to be stored.
     copy: Option<Vec<u8>>,
 }
 
@@ -73,7 +73,7 @@ impl Out {
         }
     }
 
-    /// Copies the lines from here on, unless they are too many to be kept.
+    /// Copies the lines from here on, unless they are too many to be stored.
     pub(super) fn copy(&mut self) {
         self.copy = Some(Vec::new());
     }
@@ -122,6 +122,6 @@ impl Out {
 
 /// Returns the line with a failure for the client.
 pub(super) fn failed_line(failure: Failure) -> Vec<u8> {
-    // A kind and a sentence are always JSON and never too long.
+    // A failure is a kind and a sentence. It can always be written as JSON and is never too long.
     encode(&Reply::<()>::Failed(failure), MAX_ANSWER).unwrap_or_default()
 }

@@ -38,7 +38,7 @@ pub(super) fn of_question(steps: &Steps) -> Option<StepProgress> {
 /// The work that a barrier waits for.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
-    /// The step reported last, and the most files that waited in it.
+    /// The step reported last, and the greatest number of files that waited in it.
     waiting: (u64, u64),
     /// The number of the scan whose files are being counted, and the count.
     counted: Option<(u64, Arc<Tally>)>,

@@ -54,7 +54,7 @@ pub(super) fn answer(
     match answered {
         Ok(()) => {
             for error in lacking {
-                // A disconnected client also shows at the end.
+                // A disconnected client is also noticed at the end of the answer.
                 let _ = lines.error(error);
             }
             lines.end()
@@ -76,8 +76,8 @@ fn question_context<'a>(
     Ok(answer::Context {
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        // Documents are extracted only if their owner is the only possible caller. The file at a
-        // path may differ now from the one that this caller was allowed to see there.
+        // Documents are extracted only if the daemon has a single user. Otherwise the file at a
+        // path may no longer be the one that this caller was allowed to see.
         part_reader: shared
             .part_reader()
             .filter(|_| asker.sight().is_none())
@@ -125,8 +125,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             if let Subject::File(path) = &find.subject
                 && is_waiting(context, path.as_path())
             {
-                // The caller extracts it, because it may wait here for long. A caller who may not
-                // see the file gets the failure of a missing file.
+                // The caller extracts the document, because its extraction here may be far off. A
+                // caller who may not see the file gets the failure of a missing file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -164,8 +164,8 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
     Ok(request)
 }
 
-/// Refuses a question about paths that were not indexed: the caller may read them itself. Where
-/// every file counts, nothing may be left out, either.
+/// Refuses a question about paths that were not indexed: the caller may read them itself. Also
+/// refuses a question that must count every file if options leave out some.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
     let places = AskedPlaces::of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
@@ -192,8 +192,8 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
     Ok(())
 }
 
-/// Completes a scope. An empty one is about the whole index, which needs no list of its files.
-/// Patterns and a least size need one: they select among the files of the roots and the catalogues.
+/// Completes a scope. An empty scope is about the whole index and needs no list of paths. With
+/// patterns or a least size it gets that list: the roots and the catalogues.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -203,7 +203,7 @@ fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Completes a scope. An empty one is about all roots, including missing ones.
+/// Completes a scope. An empty scope is about all roots, including missing ones.
 fn in_roots(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     fill(scope, context.shared.roots());
@@ -227,7 +227,7 @@ fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
     roots.into_iter().map(|root| root.options.path)
 }
 
-/// Returns the paths that a request with its whole scope is about; empty for everything.
+/// Returns the paths that a completed request is about; empty if it is about everything.
 fn within(request: &Request) -> Vec<PathBuf> {
     let paths: Vec<&PathText> = match request {
         Request::Find(find) if find.options.scope.within.is_empty() => Vec::new(),
@@ -396,7 +396,7 @@ impl<'a> Lines<'a> {
         is_sent.then_some(()).ok_or(AskError::Cancelled)
     }
 
-    /// Keeps the lines after the header, if there is an entry for them.
+    /// Stores the lines after the header, if there is an entry for them.
     fn keep(&mut self, place: Option<&AnswerPlace<'_>>) {
         if let (Some(place), Some(lines)) = (place, self.out.take_copy()) {
             place.put(&self.head, self.sent, &lines);

@@ -116,7 +116,7 @@ impl Running {
         }
     }
 
-    /// Waits until a client is admitted, and then asks it for the status.
+    /// Waits until a client is admitted, and then asks the daemon for its status.
     fn status_when_let_in(&self) -> StatusAnswer {
         let began = Instant::now();
         loop {
@@ -130,10 +130,10 @@ impl Running {
     /// Sends bytes and returns the answer after the hello line.
     fn say(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // The server may refuse before all of it is written.
+        // The server may refuse the request before all of it is written.
         let _sent = stream.write_all(bytes);
         stream.shutdown(std::net::Shutdown::Write).ok();
-        // The end may be a reset: the server does not read what it has refused.
+        // The connection may end with a reset: the server does not read what it has refused.
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok();
         let answer = String::from_utf8(answer).unwrap();
@@ -174,7 +174,7 @@ fn questions_are_answered() {
     assert!(running.client().unwrap().alerts().unwrap().rows.is_empty());
 }
 
-/// In that state every other question advises to run `status`.
+/// If there is no index, every other question advises to run `status`.
 #[test]
 fn status_is_answered_without_an_index() {
     let running = start(|_| {});
@@ -261,7 +261,7 @@ fn a_question_takes_its_place_until_it_ends() {
     while running.status_when_let_in().questions == 0 {
         assert!(began.elapsed() < PATIENCE);
     }
-    // Before it reads the files it would end with its client.
+    // A question that does not read files yet would end with its client.
     hung.wait_until_asked();
     // A client that wants progress is informed that the first of the two files is being read.
     let mut lines = BufReader::new(asked.try_clone().unwrap()).lines();
@@ -526,7 +526,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     };
     assert_eq!(asked("a"), (true, 0));
     shared.set_pending(2);
-    // It is not known which files these are.
+    // It is not known which files wait.
     assert_eq!(asked("a"), (false, 2));
     let waiting = ["a/x", "ab/y"].map(|name| root.join(name));
     shared.set_waiting(Some(waiting.to_vec()));

@@ -1,6 +1,6 @@
 //! Divides limited resources fairly: no client can take all of a resource.
 //!
-//! In a daemon of one user each request may use the whole. In system mode an account has at most a
+//! In a daemon of one user each request may use all slots. In system mode an account has at most a
 //! quarter of the running answers and of the running questions.
 
 use std::collections::HashMap;

@@ -35,7 +35,7 @@ const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev/disk"];
 ///
 /// # Errors
 ///
-/// Names the one that cannot be installed, with the reason.
+/// Names the restriction that cannot be installed, with the reason.
 pub(super) fn put_up(read: &[PathBuf], write: &[&Path]) -> Result<(), String> {
     landlocked(read, write).map_err(|error| format!("Landlock ({LANDLOCK_TAKES}): {error}"))?;
     filtered().map_err(|error| format!("the filter of system calls: {error}"))
@@ -196,7 +196,8 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     {
         let same: Vec<i64> = rules.keys().copied().collect();
-        // The calls that have a number of their own there, among them `execve` and `ptrace`.
+        // The calls that have a number of their own in that interface, among them `execve` and
+        // `ptrace`.
         for call in same.into_iter().chain(512..=547) {
             rules.insert(call | OTHER_INTERFACE, Vec::new());
         }

@@ -112,7 +112,7 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     rustix::thread::set_no_new_privs(true).expect("no new privileges");
     put_up(&[tree.path("root")], &[&tree.path("state")]).expect("fences");
     assert_eq!(able(&tree), Vec::<&str>::new());
-    // Its purpose is still possible.
+    // The process can still do its work.
     assert_eq!(
         fs::read(tree.path("root/file")).expect("its root"),
         b"bytes"
@@ -125,5 +125,5 @@ fn the_indexer_reads_its_roots_writes_its_state_and_does_nothing_else() {
     // The restrictions apply to all threads.
     let threads = std::thread::spawn(move || able(&tree));
     assert_eq!(threads.join().expect("a thread"), Vec::<&str>::new());
-    // No file of the tree can be removed now, so the process ends before it tries.
+    // No file of the tree can be removed now, so the process ends before it removes the tree.
 }

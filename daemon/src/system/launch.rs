@@ -30,8 +30,8 @@ const CHECKER: &str = "--checker";
 /// First argument of a starter of readers. Started as root, it becomes the user named after
 /// [`WHILE_HELD`].
 const STARTER: &str = "--starter";
-/// Second argument of both, if they are to end when the other end of their standard output is
-/// closed. (The kernel would not let the daemon end them, since it is another user by then.)
+/// Second argument of a checker or starter that must end when the other end of its standard output
+/// is closed. (The kernel would not let the daemon end them, since it is another user by then.)
 const WHILE_HELD: &str = "--while-held";
 /// First argument of a mount helper; the mount point follows.
 const MOUNT_HELPER: &str = "--mount-helper";

@@ -90,7 +90,8 @@ impl Dirty {
         batch
     }
 
-    /// Turns half renames that have waited long enough at `now` (`None`: all) into removals.
+    /// Turns half renames into removals if they have waited long enough at `now`; with `None`, all
+    /// of them.
     fn end_halves(&mut self, now: Option<Instant>) {
         let hints = &mut self.batch.hints;
         self.halves.retain(|_, (path, at)| {

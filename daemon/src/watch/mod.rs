@@ -106,7 +106,8 @@ pub struct Cookie(pub u64);
 /// All events since the last [`Source::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The changed paths, including both halves of a rename: the tree shows what they are now.
+    /// The changed paths, including both halves of a rename. Their present state is read from the
+    /// tree.
     pub hints: BTreeMap<PathBuf, Hint>,
     /// Renames in the order they were made.
     pub renames: Vec<Rename>,

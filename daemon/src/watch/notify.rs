@@ -217,7 +217,7 @@ fn instance(
     let handler = {
         let (heard, ring, cookies) = (Arc::clone(heard), ring.clone(), cookies.to_path_buf());
         move |event: notify::Result<Event>| {
-            // The handler owns this end of the channel: it is dropped when the thread ends.
+            // The handler owns this end of the channel. The channel closes when the thread ends.
             let _open = &open;
             hear(&mut heard.lock(), &cookies, event, Instant::now());
             // If the channel is full, the bell has rung already.
@@ -482,7 +482,8 @@ mod tests {
         assert!(names.iter().all(|name| seen.contains(name)), "{seen:?}");
     }
 
-    /// Watches below a vanished folder are forgotten, but not those of names that only begin alike.
+    /// Watches below a vanished folder are forgotten. Those of names that only have the same
+    /// beginning stay.
     #[test]
     fn what_is_watched_still_is_known() {
         let dir = tempfile::tempdir().unwrap();

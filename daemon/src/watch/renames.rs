@@ -1,8 +1,8 @@
 //! Moves what is recorded for paths below a name when that name is renamed.
 //!
-//! An exchange of two names is reported as two renames, there and back, and so is an undone rename.
-//! The two cases cannot be distinguished. So after the second half the records stay at both ends:
-//! they only show where to check, and an extra check does no harm.
+//! An exchange of two names is reported as two renames, there and back. So is a rename that is
+//! undone. The two cases cannot be distinguished. So after the second rename the records stay at
+//! both names: they only show where to check, and an extra check does no harm.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ impl LastRenames {
     }
 }
 
-/// Exchanges what is recorded below the two names; if `is_back`, all of it is then below both.
-/// `merge` combines two values of one path.
+/// Exchanges the values recorded below the two names. If `is_back`, all values are then below both
+/// names. `merge` combines two values of one path.
 pub(crate) fn swap_below<T: Copy>(
     map: &mut BTreeMap<PathBuf, T>,
     Rename { from, to }: &Rename,

@@ -230,14 +230,14 @@ fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
     assert!(status.fresh, "{status:?}");
 }
 
-/// Seeded: the same steps each time, in an order that the threads decide.
+/// The steps of a seed are always the same; their order depends on the threads.
 fn storm(root: &Path, seed: u32, steps: u32) {
     let mut random = Random::new(seed.into());
     let mut random = |below| random.below(below);
     for step in 0..steps {
         let a = root.join(format!("{}/{}", random(4), random(6)));
         let b = root.join(format!("{}/{}", random(4), random(6)));
-        // Threads obstruct each other: a step may fail.
+        // A step may fail because another thread was faster.
         let _outcome = match random(10) {
             0 => fs::create_dir_all(a.join("sub/deep")),
             1 => fs::remove_dir_all(&a),

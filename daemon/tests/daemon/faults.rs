@@ -57,7 +57,7 @@ fn kills_at_any_moment_leave_an_index_that_converges() {
                 1000 + round * 20 + n,
             );
         }
-        // The kill comes after the first event, after the first commit or after the last.
+        // The kill comes after the first event, after the first commit or after the last commit.
         status_when(&daemon, |status| match round % 3 {
             0 => status.clock > before || status.roots.iter().any(|root| root.pending > 0),
             1 => status.clock > before,
@@ -105,7 +105,7 @@ fn lost_events_are_made_good() {
     let status = daemon.status();
     assert!(status.watch.overflows >= 1, "{status:?}");
     assert!(status.fresh);
-    // The watches are whole again.
+    // All watches work again.
     place.write("new9/new8/late", 5);
     place.write("new3-renamed/late", 6);
     daemon.assert_converged();
@@ -352,7 +352,7 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
         assert_eq!((status.watch.directories, status.fresh), (0, false));
         place.write("polled", 2);
         daemon.assert_converged();
-        // The canary: from here on there are watches.
+        // Once this file is indexed, there are watches.
         let pid = daemon.pid().as_raw_nonzero().to_string();
         let more = format!("echo 1000 > /proc/sys/user/{limit}");
         let raised = Command::new("nsenter")
@@ -397,7 +397,7 @@ fn unfinished_requests_take_neither_answers_nor_memory() {
     let connect = || UnixStream::connect(place.path("socket")).unwrap();
     let silent: Vec<UnixStream> = (0..2000).map(|_| connect()).collect();
     for _ in 0..10 {
-        // The answer takes milliseconds; that it comes at all is what counts.
+        // The answer takes milliseconds, but the test only needs it to arrive.
         assert!(place.connect().unwrap().status().unwrap().is_live());
     }
     let before = peak();

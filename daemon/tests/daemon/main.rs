@@ -1,4 +1,4 @@
-//! The real program: started, asked over its socket, disturbed, killed.
+//! Tests of the real program: it is started, asked over its socket, disturbed and killed.
 //!
 //! Each test has a folder of its own with tree, state and socket, and an empty environment. It
 //! waits for a barrier (`sync`), an answer or the end of a process, never for a fixed time.

@@ -1,7 +1,7 @@
 //! resembled(8), resembled.toml(5) and the completions of `resembled`, as packages ship them.
 //!
-//! They are made here and kept in `packaging/`, so that the program need not be able to make them;
-//! these tests say when they are old, and write them with `UPDATE_REFERENCE=1`.
+//! The pages are made here and stored in `packaging/`, so that the program need not be able to make
+//! them. These tests fail if a page is outdated, and write it with `UPDATE_REFERENCE=1`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ fn the_page_of_the_daemon_is_up_to_date() {
     let usage = "resembled [OPTIONS] [ROOT]...\nresembled --write-config [ROOT]...";
     let man = Man::new(Args::command().override_usage(usage))
         .section("8")
-        // Not an empty one, which would leave its place to the next.
+        // The date is a blank. An empty one would be replaced by the next field.
         .date(" ")
         .source(version())
         .manual("System Administration");
@@ -63,7 +63,7 @@ fn the_page_of_the_configuration_is_up_to_date() {
         .override_usage("~/.config/resemble/resembled.toml");
     let man = Man::new(command)
         .section("5")
-        // Not an empty one, which would leave its place to the next.
+        // The date is a blank. An empty one would be replaced by the next field.
         .date(" ")
         .source(version())
         .manual("File Formats");
@@ -123,7 +123,7 @@ fn read(text: &str) -> Result<Config, String> {
         ..Env::default()
     };
     let mut config = Config::load(&args, &env).map_err(|error| error.to_string())?;
-    // The folder is another one each time.
+    // The folder differs in each run.
     for root in &mut config.roots {
         root.path = "docs".into();
     }
@@ -137,7 +137,7 @@ fn named<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<String> {
     keys.into_iter().map(|key| key.name.to_owned()).collect()
 }
 
-/// The keys of each table are those that the daemon itself names when it is given another.
+/// The keys of each table are those that the daemon names in its error about an unknown key.
 #[test]
 fn every_key_is_on_the_page_and_no_other() {
     for (table, _, _) in TABLES {

@@ -81,8 +81,8 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     assert!(!point.exists(), "it was made by the daemon");
 }
 
-/// The report has as many rows as a listing has entries at most. `shown` has their number, `total`
-/// the number of all.
+/// The report has at most as many rows as a listing has entries. `shown` is their number, `total`
+/// the number of all neighbours.
 #[test]
 fn a_report_shows_no_more_than_a_listing() {
     if !fuse_works() {
@@ -126,8 +126,8 @@ fn a_report_shows_no_more_than_a_listing() {
     assert_eq!(report["parameters"]["top"], 100);
 }
 
-/// Not all of many near-copies are compared. Archives of the others must not be counted in addition
-/// to their members, and each member must be counted once.
+/// If there are many near copies, some are not compared. Their archives must not be counted in
+/// addition to their members, and each member must be counted once.
 #[test]
 fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
     if !fuse_works() {

@@ -101,7 +101,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         "{status:?}"
     );
 
-    // The state of the start: there is no trouble, and the root is back.
+    // After a return to the first configuration there is no trouble, and the root is back.
     configure(format!(
         "[[root]]\npath = \"{root}\"\n[[root]]\npath = \"{second}\"\n"
     ));

@@ -57,7 +57,7 @@ impl Place {
         self.command_in(&[], args)
     }
 
-    /// The same, started by another program, which is given it as its last arguments.
+    /// The same command, given as its last arguments to another program that starts it.
     fn command_in(&self, around: &[&str], args: &[&str]) -> Command {
         let program = [around, &[env!("CARGO_BIN_EXE_resembled")]].concat();
         let mut command = Command::new(program[0]);
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Runs it to its end: exit status and messages.
+    /// Runs the program to its end. Returns its exit status and messages.
     pub(crate) fn fails(&self, args: &[&str]) -> (ExitStatus, String) {
         let output = self.command(args).stderr(Stdio::piped()).output().unwrap();
         (output.status, String::from_utf8(output.stderr).unwrap())

@@ -61,8 +61,8 @@ pub const TOLERATED: f64 = 0.005;
 /// The desired number of entries of a signature: "n = 100", in sections 4.3 and 5 alike.
 pub const WANTED: u64 = 100;
 
-/// With fewer entries than this an estimate is noise: with `Sketch_10` "many cases" of edited files
-/// are 100 % similar (section 4.2).
+/// With fewer entries than this an estimate is noise. The paper says so in section 4.2: with
+/// `Sketch_10`, many edited files were reported as 100 % similar.
 pub const FEW: u64 = 10;
 
 /// Applies the paper's reasoning to a collection. It takes the sizes of its files in bytes, and the

@@ -119,7 +119,8 @@ impl SifScanner {
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
-            // Once a whole window was taken from `bytes`, the byte that leaves is there as well.
+            // Once the whole window comes from `bytes`, the byte that leaves the window is also
+            // read from there.
             let mut from_ring = width;
             while at < bytes.len() && (self.filled < width || from_ring > 0) {
                 let byte = bytes[at];

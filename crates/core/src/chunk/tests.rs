@@ -74,7 +74,7 @@ fn streamed(data: &[u8], params: &ChunkParams, splits: &[usize]) -> Vec<usize> {
     lens
 }
 
-/// The same on a given platform, with samples in every other piece.
+/// Like [`streamed`] on a given platform, with samples in every other piece.
 fn sampled(
     platform: RollingPlatform,
     data: &[u8],
@@ -178,7 +178,7 @@ proptest! {
         let mut at = 0;
         let mut hits = Vec::new();
         for (kind, step, main) in steps {
-            // Often exactly at Tmin, just before it, at Tmax, or just beyond it.
+            // Hits are often exactly at Tmin, just before it, at Tmax, or just beyond it.
             at += match kind { 0 => 70, 1 => 69, 2 => 300, 3 => 301, 4 => 1, _ => step };
             hits.push((at, main));
         }
@@ -273,7 +273,7 @@ fn a_cut_at_every_tmin_and_none_at_all() {
     assert_eq!(streamed(&never, &params, &[]), [params.max as usize; 10]);
 }
 
-/// Divisors that windows of zeros match: D' = 1 always does, D = 2 if H is odd.
+/// Tests divisors that windows of zeros match: D' = 1 always does, D = 2 if H is odd.
 #[test]
 fn holes_whose_window_matches() {
     for params in [

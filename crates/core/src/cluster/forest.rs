@@ -60,7 +60,8 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The link to it from the content before, from that content's side; `None` for the first.
+    /// The link to this step from the content before, seen from that content; `None` for the first
+    /// step.
     pub from: Option<Edge>,
 }
 

@@ -66,7 +66,8 @@ impl Sharing {
         if all <= 0.0 {
             return 0;
         }
-        // Rounded down as every printed share is, with the lift that keeps 0.7 from being 0.699999.
+        // The result is rounded down, as every printed share is. A small addition keeps 0.7 from
+        // being 0.699999.
         ((worth / all) * 1e6 + 1e-3).floor().clamp(0.0, 1e6) as u32
     }
 }

@@ -12,9 +12,9 @@
 //!    group is longer than two links for any data.
 //!
 //! All of it works on a [`Network`]: nodes are numbers, and links are read node by node. The links
-//! are not stored here, so a network may be on disk and larger than memory. Only a few words for
-//! each node are. Scores are whole millionths, sums are exact, and ties go to the lesser node. If
-//! nodes are numbered by content, the result depends only on the contents.
+//! are not stored here, so a network may be on disk and larger than memory. In memory are only a
+//! few words for each node. Scores are whole millionths, sums are exact, and ties go to the lesser
+//! node. If nodes are numbered by content, the result depends only on the contents.
 
 mod forest;
 mod kinship;
@@ -46,8 +46,8 @@ pub struct Tie {
     pub score: u32,
     /// Bytes that both have, proven.
     pub shared: u64,
-    /// True if both are of one kin: contents that share text that few others have. Links outside a
-    /// kin are weaker than any within.
+    /// True if both nodes are of one kin. A kin is a set of contents that share text which few
+    /// other contents have. Links outside a kin are weaker than any within.
     pub is_of_kin: bool,
 }
 
@@ -56,7 +56,7 @@ impl Tie {
     /// [`crate::Relation::MOSTLY`].
     pub const MOSTLY: u32 = (crate::Relation::MOSTLY * 1e6) as u32;
 
-    /// Returns the link from the other node's side.
+    /// Returns the same link, seen from the other node.
     #[must_use]
     pub fn swapped(&self, from: u32) -> Self {
         Self {

@@ -12,8 +12,8 @@ pub enum Shape {
     Contains,
     /// At least three files, all nearly equal to the centre.
     Versions,
-    /// The centre contains several others, and more than half of them, without being contained in
-    /// them.
+    /// The centre contains several other members, and more than half of all members. It is not
+    /// contained in them.
     Archive,
     /// Anything else.
     Family,

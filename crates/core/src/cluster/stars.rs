@@ -4,11 +4,11 @@
 //! at most. The stars are chosen so:
 //!
 //! 1. **The strongest links first**, in three rounds: links of contents that contain each other;
-//!    links where one contains the other; all. A page that shares its header with hundreds has many
-//!    weak links, and would have the largest sum. When its round begins, the true families exist
-//!    already. If there is kin, three rounds within kin come before. Two drivers of one framework
-//!    contain each other more than two builds of either do. But then each build has been grouped
-//!    with the other.
+//!    links where one contains the other; all links. A page that shares its header with hundreds
+//!    has many weak links, and would have the largest sum. When its round begins, the true families
+//!    exist already. If there is kin, three rounds within kin come before. Two drivers of one
+//!    framework contain each other more than two builds of either do. But then each build has been
+//!    grouped with the other.
 //! 2. **Within a round, greedily**: candidates are all contents that are free or a centre. The one
 //!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
 //!    of them. This repeats. Ties go to the larger content, then to the lesser node. Sums only
@@ -34,7 +34,8 @@ use super::{Network, Tie};
 /// The stars of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stars {
-    /// For each node the centre of its star, which is itself for a centre; [`FREE`] in no star.
+    /// For each node the centre of its star. A centre is its own. [`FREE`] if the node is in no
+    /// star.
     centers: Vec<u32>,
     /// Counts the nodes with links that are in no star.
     pub loose: u64,
@@ -44,8 +45,7 @@ pub struct Stars {
 const FREE: u32 = u32::MAX;
 
 impl Stars {
-    /// Returns the centre of a node's star, which is itself for a centre; `None` if it is in no
-    /// star.
+    /// Returns the centre of a node's star; a centre is its own. `None` if the node is in no star.
     pub fn center(&self, node: u32) -> Option<u32> {
         let center = self.centers[node as usize];
         (center != FREE).then_some(center)
@@ -237,7 +237,7 @@ impl<N: Network> Choice<'_, N> {
                     loose.push(node);
                 }
             }
-            // Each placed node may have made a centre that another one waits for.
+            // A node that was placed may have become a centre, which other nodes waited for.
             if loose.is_empty() || loose.len() == before {
                 return Ok(loose.len() as u64);
             }

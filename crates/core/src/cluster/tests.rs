@@ -348,7 +348,7 @@ fn kin_comes_before_what_resembles_more() {
 
 #[test]
 fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
-    // A path of four: whichever end is left over, all are placed in the end.
+    // A path of four nodes. Either end may be left over at first, but all nodes get a star.
     let path = Plain::new(
         4,
         &[(0, 1, 500_000, 0), (1, 2, 600_000, 0), (2, 3, 500_000, 0)],
@@ -356,7 +356,7 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     let stars = path.stars();
     assert_eq!(stars.loose, 0);
     assert!((0..4).all(|node| stars.center(node).is_some()));
-    // Three versions and a page that shares a little with one that is not their centre.
+    // Three versions, and a page that shares a little with one of them that is not their centre.
     let links = [
         (0, 1, 990_000, 990_000),
         (0, 2, 990_000, 990_000),

@@ -53,7 +53,7 @@ pub struct Digester {
     /// Windows of encoded data, without line ends.
     joined: Chunker,
     encoded: Sampler,
-    /// Samples of shingles, as many as have posting lists; the signature, if it is text.
+    /// Samples of shingles, as many as have posting lists. For a text they also make the signature.
     texts: Sampler,
     posted: SamplingParams,
     /// Extra samples of shingles in letters of several bytes.
@@ -62,7 +62,7 @@ pub struct Digester {
     plain: Shingler,
     tags: Sampler,
     code: CodeSampler,
-    /// Samples of machine code; the signature, if it is an executable.
+    /// Samples of machine code. For an executable they also make the signature.
     codes: Sampler,
     content: ContentHasher,
     kind: KindFinder,
@@ -119,8 +119,8 @@ const BLOCK: usize = 256 << 10;
 /// Bytes of a content that are scanned before the level of its samples may rise.
 const FIRST_PIECE: u64 = 4 << 10;
 
-/// Bytes of pending chunks that are enough for a batch: some 130 chunks of the usual size. It is
-/// half a block, so that a whole block never waits for the next one.
+/// The number of bytes of pending chunks at which a batch is hashed: some 130 chunks of the usual
+/// size. It is half a block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
 /// The maximum number of chunks whose bytes are collected without an allocation, because threads
@@ -194,7 +194,8 @@ impl Digester {
     fn take_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
-        // Behind the bytes that decide whether it is text, one zero ends a word as well as many do.
+        // After the bytes that decide whether it is text, one zero ends a word as well as many
+        // zeros do.
         let mut decides = count.clamp(1, Shingler::DECIDED as u64) as usize;
         while decides > 0 {
             let zeros = decides.min(1 << 10);
@@ -226,8 +227,8 @@ impl Digester {
             self.keep_zeros(count);
             return self.hash(&[], self.pending_len() >= BATCH);
         };
-        // No chunk ends between the hole's own chunks and the position, and those before them end
-        // where they start; so only a few chunks of zeros are ever kept.
+        // No chunk ends between the hole's own chunks and the position. The chunks before them end
+        // where they start. So only a few chunks of zeros are ever buffered.
         self.keep_zeros(hole.start - from);
         self.flush(&[]);
         self.push_hole(hole);

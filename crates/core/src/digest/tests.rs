@@ -151,7 +151,7 @@ proptest! {
         params in params(),
     ) {
         let mut digester = Digester::new(&params);
-        // One digester for all: no state of a file may be left when the next begins.
+        // One digester is used for all files: no state of a file may be left when the next begins.
         for parts in files {
             let bytes = whole(&parts);
             let expected = plainly(&bytes, &params);
@@ -375,7 +375,7 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
     let old = list(&[(1, 1), (2, 1), (3, 2), (4, 1)]);
     let cases: [(Pairs<u8>, Pairs<u64>); 7] = [
         (&[(1, 1), (2, 1), (3, 2), (4, 1)], &[]),
-        // Replaced in place, at both ends.
+        // Chunks that are replaced in place, at both ends.
         (&[(9, 1), (2, 1), (3, 2), (8, 1)], &[(0, 19), (57, 75)]),
         // Inserted chunks move everything after them; neighbours are one range.
         (
@@ -398,7 +398,8 @@ fn bytes_unlike_are_those_of_chunks_that_the_other_has_nowhere() {
     assert_eq!(pairs(all), [(0, old.total_len().0)]);
 }
 
-/// The same holds on both sides of the line between text and data, in pieces or whole.
+/// Markup has the same samples in pieces and as a whole, on both sides of the limit between text
+/// and data.
 #[test]
 fn markup_in_pieces_is_found_by_the_same_as_a_whole() {
     let params = Params::default();

@@ -77,7 +77,7 @@ pub struct ContentHasher {
     filled: u64,
     /// The blocks before.
     list: Option<BlockList>,
-    /// The same blocks as runs, if they are kept.
+    /// The same blocks as runs, if the hasher was asked to keep them.
     runs: Option<Vec<BlockRun>>,
     size: u64,
 }
@@ -85,11 +85,11 @@ pub struct ContentHasher {
 /// The digest of a block, and the number of consecutive equal blocks.
 pub(crate) type BlockRun = ([u8; 32], u64);
 
-/// The run-length list of the blocks so far, hashed as it grows.
+/// The run-length list of the blocks so far, which is hashed as it grows.
 #[derive(Clone, Debug)]
 struct BlockList {
     hasher: blake3::Hasher,
-    /// The run that may grow, not in `hasher` yet.
+    /// The run that may grow; it is not in `hasher` yet.
     block: [u8; 32],
     count: u64,
 }
@@ -197,7 +197,7 @@ impl ContentHasher {
         while count > 0 {
             self.close_full_block();
             if self.filled == 0 && count > BLOCK {
-                // All but the last, which may stay open as any other.
+                // All blocks but the last, which may stay open like any other.
                 let blocks = (count - 1) / BLOCK;
                 self.push_blocks(*ZERO_BLOCK, blocks);
                 self.size += blocks * BLOCK;

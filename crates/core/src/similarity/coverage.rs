@@ -88,7 +88,7 @@ impl Grain {
     pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
-        // An edit breaks a whole window, and with it all samples of it.
+        // An edit breaks a whole window, and with it all samples of that window.
         let runs = missing * following * (spacing / self.window).min(1.0);
         // Few runs are weak evidence: a file that is mostly shared was edited, any other has
         // blocks.
@@ -115,7 +115,8 @@ impl Grain {
 /// Runs of missing samples that any file may have: those at its ends.
 const ENDS: f64 = 2.0;
 
-/// Adds what is covered in common chunks, and beside them by this function of the share of windows.
+/// Adds the share covered in common chunks and the share covered beside them. `covered` returns the
+/// latter for a share of windows.
 fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     let chunks = chunks.min(windows);
     if chunks >= 1.0 {
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// Inserts between two pieces at random: a window has four such places inside.
+    /// Makes insertions between two pieces at random: a window has four such places inside.
     #[test]
     fn seams_leave_no_more_than_is_said() {
         let mut random = Random::new(8);

@@ -45,9 +45,10 @@
 //!   64     12      -    22          -    96        nearly a threshold, at some 120 contents
 //! ```
 //!
-//! Text of many versions has a df of tens, frames have one of hundreds; a steep fall separates them
-//! best. Beyond 6 the gain is small. The weight of one text would then jump with a few files more
-//! or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the table.
+//! Text of many versions is in tens of contents, frames are in hundreds; a steep fall separates
+//! them best. Beyond 6 the gain is small. The weight of one text would then jump with a few files
+//! more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints the
+//! table.
 
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -149,12 +150,13 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
-    /// The loss of a piece by the number of contents that have it, up to 65,536.
+    /// The part of its weight that a piece loses, by the number of contents that have it, up to
+    /// 65,536.
     losses: Vec<f64>,
 }
 
 impl Rarities {
-    /// Makes the table; pieces that more than `limit` contents have lose all.
+    /// Makes the table. Pieces that more than `limit` contents have lose their whole weight.
     pub(super) fn new(limit: u32) -> Self {
         let losses = (0..=limit.min(1 << 16)).map(|contents| 1.0 - weight(contents, limit));
         Self {
@@ -217,8 +219,8 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 
 impl Rarity {
     /// Returns the rarity of what is shared by the words of a content of this size. `lost` of the
-    /// share was found to be common text. The weight is never less than before. `None`: the rest is
-    /// too little to be distinguished from the surroundings of common text.
+    /// share was found to be common text. The weight is never less than before. `None` if the rest
+    /// is so little that it may be common text as well.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);

@@ -287,23 +287,24 @@ struct Repeated {
 enum RepetitionKind {
     /// Padding and tables, which other binaries have as well.
     Padding,
-    /// Repeated pieces. One counts as shared if one of this many places is, each as likely as any
-    /// place.
+    /// Repeated pieces. A repeated piece counts as shared if one of this many places is shared.
+    /// Every place is shared with the same probability.
     Places(f64),
 }
 
 impl Repeated {
-    /// The probability that padding is shared; otherwise it is shared as the rest is.
+    /// The probability that padding is shared. Otherwise it is shared like the other pieces.
     const PADDING: f64 = 0.9;
 
     /// A text repeats passages as well as single pieces. So repetitions are shared more than the
-    /// words. Let two texts share .05, .25, .5 and .75 of their words. The excess, as a part of the
-    /// rest, is .04, .17, .25 and .28 in T4 and T8. In T2 it is .1, .48, .66 and .6. This constant
-    /// gives .02, .13, .29 and .5.
+    /// words. Let two texts share .05, .25, .5 and .75 of their words. Their repetitions are shared
+    /// more often. The excess, as a part of the unshared rest, is .04, .17, .25 and .28 in tasks T4
+    /// and T8 of the accuracy test. In T2 it is .1, .48, .66 and .6. This constant gives .02, .13,
+    /// .29 and .5.
     const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
-    /// Data repeat the tags and frames of records in many places. For drawings the parts are .1 to
-    /// .2, .45 to .66, .6 and .84. This constant gives .1, .44, .75 and .94.
+    /// Data repeat the tags and frames of records in many places. For drawings the corresponding
+    /// parts are .1 to .2, .45 to .66, .6 and .84. This constant gives .1, .44, .75 and .94.
     const OF_WINDOWS: RepetitionKind = RepetitionKind::Places(3.0);
 
     /// A missing piece may be repeated in this many more places.
@@ -356,9 +357,9 @@ impl Repeated {
 }
 
 impl Side {
-    /// Estimates the share of its distinct windows. Without samples, chunks give the expectation:
-    /// their share, and up to half of the rest if their share is large. Most of what they miss is
-    /// then beside small edits.
+    /// Estimates the share of its distinct windows that is common. Without samples the estimate is
+    /// made from the chunks: their share, and up to half of the rest if their share is large. Most
+    /// of what chunks miss is then beside small edits.
     fn windows(&self) -> f64 {
         let c = self.chunks;
         let expected = c + (1.0 - c) * 0.5 * c.sqrt();

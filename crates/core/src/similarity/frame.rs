@@ -5,8 +5,8 @@
 //! content has all of a frame or nothing of it, and no other content shares its rest. Each version
 //! of a text has a different part of it, and near-copies have nothing else.
 //!
-//! So the samples of a content are judged by the contents that have them. A *neighbour* has an
-//! eighth of those that a dozen contents have.
+//! So the samples of a content are judged by the contents that have them. A content is a
+//! *neighbour* if it has an eighth of the samples that a dozen contents have.
 //!
 //! 1. Samples that nine of ten neighbours have are a frame. But next to no samples may be in more
 //!    than half of the neighbours and in fewer than nine of ten.
@@ -34,14 +34,14 @@ const NEIGHBOURLY: f64 = 0.125;
 /// The share of the neighbours that have a sample of a frame.
 const NEARLY_ALL: f64 = 0.9;
 
-/// A sample in more than this share of them and less than [`NEARLY_ALL`] is of no frame.
+/// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] is of no frame.
 const HALF: f64 = 0.5;
 
 /// A sample in more than this share of the first neighbours is in many.
 const MANY: f64 = 0.35;
 
-/// The maximum number of samples, for each of the frame, that are neither of it nor in few
-/// contents.
+/// The maximum number of samples that are neither in a frame nor in few contents, for each sample
+/// in the frame.
 const NEITHER: f64 = 0.2;
 
 /// The minimum share, and number, of samples in fewer than [`LEAST`] contents.
@@ -197,7 +197,7 @@ mod tests {
                 .len(),
             20
         );
-        // Inside it is a frame of fewer contents.
+        // Inside the frame is a smaller one of fewer contents.
         assert_eq!(
             frame(|n, sample| sample < 12 || sample < 20 && n < 14)
                 .0

@@ -9,8 +9,8 @@ pub(super) struct Pattern {
     pub(super) shared: u64,
     /// The number of runs of missing samples between two shared ones.
     pub(super) breaks: u64,
-    /// The same, including runs before the first and after the last shared sample; 0 if none is
-    /// shared.
+    /// The number of all runs of missing samples, including those before the first and after the
+    /// last shared sample; 0 if none is shared.
     pub(super) runs: u64,
 }
 

@@ -55,8 +55,9 @@ pub const PASSAGE: ByteLen = ByteLen(128);
 /// for each distinct common shingle. Where nothing is repeated, there are at most five.
 const REPEATED: u64 = 8;
 
-/// The bytes of a passage in such texts, where repeated words count next to nothing. The tables of
-/// two databases begin with the same statement, which is no quotation either.
+/// The minimum bytes of a passage in texts that repeat their common text. Repeated words count next
+/// to nothing there. The tables of two databases begin with the same statement, which is no
+/// quotation either.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
 /// Replaces the number of a template shingle.
@@ -73,7 +74,7 @@ pub struct ShingledText {
     /// four words has one.
     order: Vec<u32>,
     lengths: WordLengths,
-    /// The end of each of several texts: no shingle crosses an end.
+    /// The end of each text, if there are several: no shingle crosses an end.
     texts: Vec<TextEnd>,
 }
 
@@ -199,9 +200,9 @@ impl ShingledText {
         }
     }
 
-    /// Weighs each word by the nearest sample and returns the weighted share. The number of words
-    /// that a sample represents does not follow from the level alone. A header of 300 words has 38
-    /// samples on average, and may have 30 or 46.
+    /// Weighs each word by the nearest sample and returns the weighted share. The level alone does
+    /// not show how many words a sample represents. A header of 300 words has 38 samples on
+    /// average, and may have 30 or 46.
     ///
     /// `worth` returns the weight, 0..=1, of the words of each sample of this level, in any order.
     pub fn share_nearest(&self, level: u8, worth: impl Fn(Fingerprint) -> f64) -> f64 {
@@ -333,7 +334,7 @@ impl CommonText {
         };
         let longest = of_a.longest.min(of_b.longest);
         let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
-        // Once in one of them is enough.
+        // It is enough if one of the texts does not repeat the run.
         let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),
@@ -435,8 +436,8 @@ pub struct Proven {
     /// True for two texts with a [`PASSAGE`] in common, or a text and data with as many bytes in
     /// common.
     pub has_passage: bool,
-    /// All that they have in common is a short piece, repeated: counted once it is less than
-    /// [`Relation::MIN_SHARED`].
+    /// True if all that they have in common is a short piece that is repeated. Counted once, it is
+    /// less than [`Relation::MIN_SHARED`].
     pub is_pattern: bool,
 }
 

@@ -117,7 +117,7 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
                     b: (run.b + skip) as u64..(run.b + run.len) as u64,
                 });
                 reported = end;
-                // Windows that end within the reported bytes add nothing.
+                // Windows that end within the reported bytes add no bytes.
                 at = (at + 1).max(end + 1 - S::WIDTH);
             }
             _ => at += 1,
@@ -126,8 +126,8 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
     join(runs)
 }
 
-/// Joins runs that continue each other in both files. The second was found from the rest of the
-/// first.
+/// Joins runs that continue each other in both files. The second one was found from the unreported
+/// rest of the first.
 fn join(runs: Vec<CommonRun>) -> Vec<CommonRun> {
     let mut joined: Vec<CommonRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -199,8 +199,8 @@ pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     common_bytes(a, b).measures(a, b)
 }
 
-/// The maximum number of covered bytes for each distinct window in common, if nothing is repeated.
-/// Runs of 68 bytes or more do not exceed it.
+/// The maximum number of covered bytes for each distinct common window, if nothing is repeated.
+/// Runs of 68 bytes or more stay below it.
 const FOR_A_WINDOW: usize = 16;
 
 /// The common part of two byte strings, even if it is very small.
@@ -215,7 +215,7 @@ pub(super) struct CommonBytes {
 }
 
 impl CommonBytes {
-    /// Returns the measures of these two, which it was made of.
+    /// Returns the measures of these two byte strings, from which the common part was made.
     pub(super) fn measures(&self, a: &[u8], b: &[u8]) -> Measures {
         let (in_a, in_b) = self.covered;
         let in_smaller = match a.len().cmp(&b.len()) {

@@ -55,17 +55,17 @@ pub struct Template {
 
 /// Returns whether `having` of `among` is at least this share (0..=1).
 fn is_enough(having: usize, among: usize, share: f64) -> bool {
-    // A share on the command line is given in millionths at most.
+    // A share on the command line has at most six decimal digits.
     having > 0 && having as f64 >= share * among as f64 - 1e-6
 }
 
 impl Template {
     /// Returns the pieces that at least `share` (0..=1) of these contents have, and at least one.
     ///
-    /// A content cannot show a fingerprint below the level of its signature. So only the other
-    /// contents count for a fingerprint. It must occur in at least half of all contents, and in two
-    /// if there are two. So the dense samples of small contents are used if most contents are
-    /// small.
+    /// A content cannot show a fingerprint below the level of its signature. So for a fingerprint,
+    /// only the contents that can show it count. It must occur in at least half of all contents,
+    /// and in two if there are two. So the dense samples of small contents are used if most
+    /// contents are small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
         let mut chunks: BTreeMap<(ChunkHash, u32), usize> = BTreeMap::new();

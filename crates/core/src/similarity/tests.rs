@@ -186,7 +186,7 @@ proptest! {
                 prop_assert!(bound <= share.get() * size as f64 + 1e-6);
             }
         }
-        // From the other side it is the same pair.
+        // From the other side the pair has the same measures, exchanged.
         let other = estimate(&of_b.sketch(), &of_a.sketch(), &NoBoilerplate);
         prop_assert_eq!(m, other.swapped());
     }

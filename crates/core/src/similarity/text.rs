@@ -10,9 +10,9 @@
 //! # What is evidence
 //!
 //! Related texts share a run of text; unrelated texts share phrases, headings and frames. Two
-//! figures distinguish them, and neither does alone: the *length* of a run, and its *rarity* among
-//! the files in question. Both are measured in bytes of UTF-8. So a run of Han weighs as much as
-//! the same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
+//! figures together distinguish them: the *length* of a run, and its *rarity* among the files in
+//! question. Both are measured in bytes of UTF-8. So a run of Han weighs as much as the same run in
+//! another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
 
 use std::collections::HashSet;
 
@@ -31,24 +31,25 @@ pub use chains::Chains;
 pub use seen::SeenShingles;
 use slots::Slots;
 
-/// The bytes of rare text that a run must have. The more texts have the shingle of a byte, the less
-/// it counts ([`discount::weight`]).
+/// The bytes of rare text that a run must have. A byte counts less if more texts have its shingle
+/// ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
-/// A pair needs no rare run if one has this share of its words in the other. A pair with this
-/// resemblance needs no run, but more than a phrase in all.
+/// A pair needs no rare run if one text has this share of its words in the other. A pair with this
+/// resemblance needs no run, but more in common than a phrase.
 const ALIKE: f64 = 0.25;
 
 /// A pair needs no long run if one has this share of its words in the other. All runs together must
-/// then have this many bytes of rare text.
+/// A pair needs no long run if one text has this share of its words in the other. All runs together
+/// must then have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
 /// A chain that a text has this often is the frame of its records, and not rare text.
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
-/// frames. Short runs between two such texts are no evidence. Nor is a long run if all runs are
-/// less than `OF_RECORDS` of both.
+/// frames. Short runs between two such texts are no evidence. A long run is none either if all runs
+/// together are less than `OF_RECORDS` of both texts.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
@@ -60,7 +61,7 @@ pub struct ReadText {
     places: Vec<u32>,
     shingles: Vec<u64>,
     lengths: WordLengths,
-    /// Counts the shingles that were removed; each occurs once in all texts.
+    /// Counts the removed shingles. Each of them occurs only once in all texts.
     forgotten: u32,
     digest: Option<WordsDigest>,
     is_of_records: bool,
@@ -157,7 +158,7 @@ impl ReadText {
         let mut places = self.places;
         let mut all = numbers.iter();
         places.retain(|_| all.next().is_some_and(|&number| number > 0));
-        // The shingles that no other text has, though they were not removed.
+        // Some shingles that no other text has were not removed.
         let own = self.shingles.iter().zip(&numbers);
         let own = own.filter(|&(_, &number)| number == 0);
         let mut own: Vec<u64> = own.map(|(&shingle, _)| shingle).collect();
@@ -427,8 +428,8 @@ impl Table {
         proof
     }
 
-    /// Returns the comparison if it is evidence. `a` is walked only if the most that it can share
-    /// would be enough. It would not for two of three unrelated pairs.
+    /// Returns the comparison if it is evidence. `a` is walked only if its upper bounds are enough
+    /// for evidence. They are not for two of three unrelated pairs.
     pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_evidence() {
@@ -438,8 +439,8 @@ impl Table {
         proof.is_evidence().then_some(proof)
     }
 
-    /// Walks `b` and returns the proof with upper bounds for `a`. Sharing more never makes a pair
-    /// less evident.
+    /// Walks `b` and returns the proof with upper bounds for `a`. A pair that shares more is never
+    /// weaker evidence.
     fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);

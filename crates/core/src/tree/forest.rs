@@ -25,9 +25,9 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Makes the forest of these directories. Each is given by the place of its parent, which must
-    /// precede it in the list; a later one is ignored. Also returns the node of each, in the given
-    /// order; siblings keep that order.
+    /// Makes the forest of these directories. Each has the place of its parent, which must precede
+    /// it in the list; a parent that follows is ignored. Also returns the node of each directory,
+    /// in the given order; siblings keep that order.
     pub fn new(parents: &[Option<usize>]) -> (Self, Vec<Node>) {
         let parent = |at: usize| parents[at].filter(|&parent| parent < at);
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); parents.len()];

@@ -113,8 +113,9 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Makes the files of `forest`; `sizes` are those of the contents in bytes. Links between equal
-    /// contents are ignored, and those of contents in more than [`Limits::every`] directories.
+    /// Makes the holdings of `forest`. `sizes` are those of the contents in bytes. Two kinds of
+    /// links are ignored: those between equal contents, and those of contents in more than
+    /// [`Limits::every`] directories.
     pub fn new(
         forest: Forest,
         sizes: Vec<u64>,
@@ -215,7 +216,8 @@ impl Holdings {
         self.bytes[below.index()]
     }
 
-    /// Returns the bytes of those whose contents are in more than [`Limits::every`] directories.
+    /// Returns the bytes of the files whose contents are in more than [`Limits::every`]
+    /// directories.
     pub(super) fn frequent_bytes(&self, below: Node) -> u64 {
         self.frequent_bytes[below.index()]
     }
@@ -241,7 +243,8 @@ impl Holdings {
         holders.get(at).is_some_and(|&holder| holder < span.end)
     }
 
-    /// Returns whether every file below each of two directories has an equal below the other.
+    /// Returns whether every file below one of the directories has an equal file below the other,
+    /// and the reverse.
     pub fn identical(&self, a: Node, b: Node) -> bool {
         let covers = |a: Node, b: Node| {
             let entries = within(&self.entries, self.forest.span(a));

@@ -22,8 +22,8 @@
 //! pair are still exact: such contents are looked up for each pair that the others made.
 //!
 //! **Hard links.** A file with several names is in several directories and is still one file. It is
-//! entered once at each, and removed once where two of them meet. So every directory above has
-//! exactly one (the inclusion-exclusion of a path in a tree).
+//! added once in each of these directories, and subtracted once where two of them meet. So every
+//! directory above counts it exactly once (the inclusion-exclusion of a path in a tree).
 //!
 //! **Whole bytes.** Shares are in millionths. Each file's bytes are rounded down before they are
 //! added, so sums do not depend on their order.

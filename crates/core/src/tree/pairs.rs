@@ -43,8 +43,8 @@ impl Pair {
         self.shared_a.min(self.shared_b)
     }
 
-    /// Returns the same pair seen from b, for output only: computations need the `a` that is first
-    /// in the forest.
+    /// Returns the same pair seen from b. It is for output only: computations need the `a` that is
+    /// first in the forest.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self {
@@ -68,9 +68,10 @@ impl Pair {
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     node: u32,
-    /// Bytes shared by contents that few directories have; exact.
+    /// Bytes shared by contents that few directories have. This number is exact.
     sure: i64,
-    /// Bytes shared by other contents, counted for neighbours only; may be too few.
+    /// Bytes shared by other contents, which are counted for neighbours only. The number may be too
+    /// low.
     windowed: i64,
 }
 

@@ -20,7 +20,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let dirs = 1..14_usize;
     let contents = 1..8_u32;
     (dirs, contents).prop_flat_map(|(dirs, contents)| {
-        // A third of the directories are roots; the others are below any earlier one.
+        // A third of the directories are roots. Each of the others is below an earlier one.
         let parent = (0..3_u8, any::<prop::sample::Index>());
         let file = (
             0..contents,
@@ -182,8 +182,8 @@ impl Drawn {
                     .any(|lower| is_above(upper, lower) && is_loose(upper, lower))
             })
             .collect();
-        // The result for a pair depends on those above it, so start with pairs that have none
-        // above.
+        // Whether a pair stays depends on the pairs above it. So the pairs with none above are
+        // decided first.
         let mut stays: Vec<Option<bool>> = vec![None; tight.len()];
         while let Some(next) = (0..tight.len()).find(|&at| {
             let decided = |other: usize| stays[other].is_some();

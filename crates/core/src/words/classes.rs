@@ -21,7 +21,7 @@ pub(crate) enum Role {
     /// Is a word by itself, with the marks that follow it: a letter or digit of a script without
     /// blanks.
     Alone,
-    /// Is invisible and changes nothing: a soft hyphen, a mark of direction.
+    /// Is invisible and does not affect words: a soft hyphen, a mark of direction.
     Invisible,
 }
 
@@ -215,7 +215,7 @@ mod tests {
         {
             assert_eq!(class_of(upper).lower(), lower as u32, "{upper}");
         }
-        // Only one character has two in lower case, and they are these.
+        // Only this character has two characters in lower case.
         for code in 0..=u32::from(char::MAX) {
             let Some(character) = char::from_u32(code) else {
                 continue;

@@ -31,10 +31,10 @@ const COUNTED_BITS: u32 = 10;
 
 /// Returns the share of words that are one in [`RECURRING_IN`], from their counts.
 ///
-/// In a short text, many words recur by chance: of 200 words, any that occurs five times. So the
-/// count of a word is taken one standard error lower. Among texts of 150 to 400 words in T4 and T6,
-/// 15 % are records without this. With it, 1 of 208 is. Of the tables, dumps and logs of T13, all
-/// 144 are records either way.
+/// In a short text, many words recur by chance: of 200 words, any that occurs five times. So one
+/// standard error is subtracted from the count of a word. Among texts of 150 to 400 words in T4 and
+/// T6, 15 % are records without this. With it, 1 of 208 is. Of the tables, dumps and logs of T13,
+/// all 144 are records either way.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-/// The longest name of HTML; also long enough for any number of a character.
+/// The length of the longest name of HTML. The number of any character is shorter.
 pub(super) const MAX_NAME: usize = 32;
 
 /// The maximum number of characters of a name.

@@ -6,7 +6,7 @@ use crate::params::LEAST_JUDGED;
 use crate::words::Short;
 
 /// The maximum number of letters of a word that count for the share of words in a file. A longer
-/// run is a hash, a line of encoded data or a generated identifier.
+/// run of letters is a hash, a line of encoded data or a generated identifier.
 const COUNTED: u64 = 16;
 
 /// A shingle is sampled once more for this many continuation bytes in its last word, and at most
@@ -18,7 +18,8 @@ const MOST_MORE: u8 = 3;
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
-    /// The hash of the letters before the last up to 16, these letters, and their number of bytes.
+    /// The hash of the letters before the last 16 or fewer, these last letters, and their number of
+    /// bytes.
     word: u64,
     sixteen: u128,
     bytes: usize,
@@ -27,7 +28,7 @@ pub(crate) struct Folding {
     /// Bytes of UTF-8 that continue these.
     continued: u8,
     pub(super) chain: ShingleChain,
-    /// The letters of all words so far, of each at most [`COUNTED`].
+    /// The total number of letters of all words so far. Of each word at most [`COUNTED`] count.
     pub(super) length: u64,
 }
 
@@ -77,7 +78,8 @@ impl Folding {
     /// with the current word.
     ///
     /// A letter beyond ASCII has two bytes or more. So 500 bytes have half as many words, and need
-    /// twice the samples of each. The last word of a shingle represents the letters of all.
+    /// twice the samples of each. The letters of the last word stand for those of all words of a
+    /// shingle.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)

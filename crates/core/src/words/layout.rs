@@ -243,7 +243,8 @@ fn is_mostly_solid(bytes: &[u8]) -> bool {
     let enough = |solid: usize| solid * 10 >= bytes.len() * 8;
     let mut solid = 0;
     let mut rest = bytes;
-    // Each line counts with its end, the last one too. Prose is recognised after a fifth of it.
+    // Each line counts with its line end, the last one too. Prose is recognised after a fifth of
+    // the bytes.
     while !rest.is_empty() && enough(solid + rest.len() + 1) {
         let end = rest.iter().position(|&byte| byte == b'\n');
         let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
@@ -297,8 +298,8 @@ struct RowWords {
     letters: u32,
     has_more_than_digits: bool,
     bytes: u32,
-    /// The hash of each word, the letters that it counts, and where it ends in bytes of UTF-8.
-    /// Every word includes one byte for its separator.
+    /// For each word: its hash, the number of its letters that count, and its end in bytes of
+    /// UTF-8. Every word includes one byte for its separator.
     words: Vec<(u64, u32, u32)>,
 }
 

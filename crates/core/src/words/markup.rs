@@ -5,8 +5,8 @@
 //! A text is markup if it declares so, or if its first [`HEAD`] bytes have many *marks* relative to
 //! their text. Marks are entities and unmistakable tags. So a part of a page is markup as the page
 //! is, wherever it begins. A tag is unmistakable if it ends an element, has an attribute with a
-//! value, or is empty (`<br/>`). It also is if it has a [common name](BARE) and no letter before
-//! it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
+//! value, or is empty (`<br/>`). A tag is also unmistakable if it has a [common name](BARE) and no
+//! letter before it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
 //!
 //! # A part
 //!
@@ -22,11 +22,11 @@ use super::entities;
 /// The first bytes, which decide.
 pub(super) const HEAD: usize = 64 << 10;
 
-/// A text is markup from this number of marks on ...
+/// The minimum number of marks of a text that is markup.
 const LEAST_MARKS: usize = 2;
 
-/// ... in each 1,024 bytes of text between them. Half of HTML pages have more than 30 in all 1,024
-/// bytes and 99 % more than nine; 99 % of sources have fewer than two.
+/// The minimum number of marks for each 1,024 bytes of text between them. Half of HTML pages have
+/// more than 30 and 99 % more than nine; 99 % of sources have fewer than two.
 const MARKS: usize = 3;
 
 /// The maximum number of bytes before a declaration: a stray word, a shebang.
@@ -114,7 +114,7 @@ pub(super) enum Shown {
     Blank,
     /// Is text itself.
     Byte,
-    /// The `<` before it is a sign, and the byte is text that was not taken yet.
+    /// The `<` before the byte is an ordinary sign. The byte is text that was not taken yet.
     Sign,
 }
 
@@ -247,7 +247,8 @@ fn next_open(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + memchr(b'<', &bytes[from..])?)
 }
 
-/// Returns the state at the start of a part of a page, and the length of the rest at its beginning.
+/// Returns the state at the start of a part of a page, and the length of the rest of a tag or
+/// script at its beginning.
 fn rest_before(head: &[u8]) -> (Markup, usize) {
     let mut from = 0;
     while let Some(at) = next_open(head, from) {
@@ -298,7 +299,7 @@ fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;
     let mut at = rest;
-    // Comments are searched while there is an end of one.
+    // Comments are searched only while an end of a comment follows.
     let mut has_comments = true;
     while let Some(next) = memchr2(b'<', b'&', &head[at..]) {
         at += next;
@@ -383,9 +384,9 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
 struct Attributes {
     /// Their bytes, with the `>` after them.
     length: usize,
-    /// True if one has a value, or the tag is empty.
+    /// True if one of the attributes has a value, or the tag is empty.
     has_value: bool,
-    /// Counts those without a value.
+    /// Counts the attributes without a value.
     bare: usize,
 }
 

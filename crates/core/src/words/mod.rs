@@ -110,8 +110,8 @@ pub struct Shingled {
 
 impl Shingled {
     /// Returns the extra fingerprints that a content is found by, beyond its signature. `shingles`
-    /// samples its words, `more` is the sample of [`Shingler::besides`]. `with_tags` samples all
-    /// words, tags included, if the content is mostly markup.
+    /// samples its words, `more` is the sample of [`Shingler::besides`]. If the content is mostly
+    /// markup, `with_tags` samples all words, tags included.
     pub(crate) fn besides(
         &self,
         shingles: &Signature,
@@ -487,8 +487,8 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
 const FOR_EACH_BREAK: usize = 8;
 
 /// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are
-/// read as ISO 8859-1. In any other text all bytes are. A text in pieces reveals its encoding too
-/// late, so there only the broken characters are read so.
+/// read as ISO 8859-1. In any other text all bytes are read as ISO 8859-1. A text in pieces reveals
+/// its encoding too late, so there only the broken characters are.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = whole(bytes);
     tokens.update(bytes, sink);

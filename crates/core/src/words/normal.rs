@@ -1,7 +1,7 @@
 //! Normal form C, character by character.
 //!
-//! A character waits until the next one shows that it is complete. A mark may change it, and other
-//! marks may come between both. The result does not depend on how a text was written, or on its
+//! A character waits until the next one shows that it is complete. A mark may change it, even if
+//! other marks are between them. The result does not depend on how a text was written, or on its
 //! pieces. It is normal form C of Unicode's annex 15, with one exception, as in its stream-safe
 //! form. A run of more than [`MAX_MARKS`] marks is split, so that a text of marks takes no memory.
 

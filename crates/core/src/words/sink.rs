@@ -27,14 +27,15 @@ pub(crate) trait Sink {
     /// Takes the next letter of a word: the code point of its lower case.
     fn letter(&mut self, letter: u32);
 
-    /// The current character waits for parts of it, until the next one waits or [`Self::release`].
-    /// Its letters follow then. `joins` is true if it belongs to the one that waits already.
+    /// The current character waits for parts of it, until the next one waits or [`Self::release`]
+    /// is called. Its letters follow at that time. `joins` is true if it belongs to the character
+    /// that waits already.
     fn hold(&mut self, _joins: bool) {}
 
     /// Ends the waiting: all letters were passed on.
     fn release(&mut self) {}
 
-    /// Ends the word, if one was begun, at a separator.
+    /// Ends the word at a separator, if a word was begun.
     fn end_word(&mut self);
 
     /// Ends the word, if one was begun; the next begins at once.

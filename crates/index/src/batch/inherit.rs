@@ -40,7 +40,8 @@ const FEW_GONE: usize = 4;
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
 
 impl Contents<'_> {
-    /// Makes new contents heirs where possible, and gives all others all of their chunks.
+    /// Stores new contents as heirs of old ones where possible, and all other new contents with all
+    /// their chunks.
     pub(super) fn inherit(
         &self,
         fresh: &mut [(Fresh, ContentId)],

@@ -7,8 +7,8 @@
 //! 1. **same**: one path, equal bytes.
 //! 2. **edited**: one path, different bytes, unless both files have a better partner of at least 70
 //!    % elsewhere. That happens when names were swapped or shifted by one. The better partner
-//!    shares more of both files; equal bytes win. A file that stays with its own twin is no partner
-//!    for others. Otherwise noisy estimates would split a family of versions.
+//!    shares more of both files, or has equal bytes. A file that stays with the file at its own
+//!    path is no partner for others. Otherwise noisy estimates would split a family of versions.
 //! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths.
 //!    Surplus files of one side are copies of a file that has its own row.
 //! 4. **moved-edited**, near pairs first, the best pair first. So each file is the best remaining
@@ -47,14 +47,14 @@ pub(super) struct ClassRow {
     /// The figures that the measures provide.
     pub(super) told: PairFigures,
     pub(super) copy: bool,
-    /// The row is about the file of B, so its further partners are files of A.
+    /// True if the row is about the file of B. Its further partners are then files of A.
     pub(super) about_b: bool,
 }
 
 impl ClassRow {
-    /// Returns whether the row is the own row of its file on this side. A row of a pair is that of
-    /// both files. Any other row is that of one file only; the file beside it may have a row of its
-    /// own.
+    /// Returns whether this row is the one row that its file has on this side. A row of a pair is
+    /// that of both files. Any other row is that of one file only; the file beside it may have a
+    /// row of its own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
@@ -92,9 +92,9 @@ pub(super) struct Classes<'a> {
     /// Indexes into `links`, best first.
     ranked: Vec<u32>,
     by: [Adjacent; 2],
-    /// True if a file has its row; by side and entry.
+    /// True for each file that has its row; by side and entry.
     settled: [Vec<bool>; 2],
-    /// True if a file of the other side lies in it; by side and entry.
+    /// True for each file that contains a file of the other side; by side and entry.
     contains: [Vec<bool>; 2],
     rows: Vec<ClassRow>,
 }
@@ -215,7 +215,7 @@ impl<'a> Classes<'a> {
         });
     }
 
-    // ---- 1 and 2 ----
+    // ---- steps 1 and 2 ----
 
     fn same_paths(&mut self, joined: &Joined, twins: &[Link]) {
         let named_both = self.sides.a.single && self.sides.b.single;
@@ -244,8 +244,9 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link);
             }
         }
-        // A file must stay if its better partner stays with its own twin. Each pair that stays may
-        // force others to stay. The loop ends with the largest set of pairs that can all leave.
+        // A file must stay at its path if its better partner stays at its own. Each pair that stays
+        // may force others to stay. The loop ends with the largest set of pairs that can all be
+        // separated.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -368,7 +369,7 @@ impl<'a> Classes<'a> {
         (paired, [left_a, rest_b.into()])
     }
 
-    // ---- 4 and 6 ----
+    // ---- steps 4 and 6 ----
 
     /// Pairs files that both have no row yet, the best pair first.
     fn pairs(&mut self, wanted: impl Fn(&Link) -> bool) {
@@ -451,8 +452,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the partner that holds most of a file, if it holds at least this share. Among equal
-    /// shares the order of answers decides.
+    /// Returns the partner that holds most of a file, if it holds at least this share. Of equal
+    /// shares, the first in the order of answers is taken.
     fn best_inside(
         &self,
         side: usize,
@@ -474,7 +475,7 @@ impl<'a> Classes<'a> {
         })
     }
 
-    // ---- 7 and 8 ----
+    // ---- steps 7 and 8 ----
 
     fn copies(&mut self) {
         for side in 0..2 {
@@ -513,8 +514,8 @@ impl<'a> Classes<'a> {
     }
 
     /// Returns the file of the other side with this content that the row names. A file of the same
-    /// name is preferred, then the first. Files at the same path are excluded, and files of another
-    /// suffix if suffixes count.
+    /// name is preferred; otherwise it is the first one. Files at the same path are excluded. If
+    /// suffixes count, files of another suffix are excluded, too.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
         /// If more files than this have one content, no further names are compared.
         const LOOKED_AT: usize = 1000;

@@ -28,8 +28,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Returns counters for this many contents. If these do not exceed the limit, nothing is
-    /// counted.
+    /// Returns counters for this many contents. If there are no more contents than the limit,
+    /// nothing is counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
         let buckets = if contents > limit as usize {
             1 << BUCKETS

@@ -45,7 +45,7 @@ impl Discounts {
         pairs.dedup_by_key(|&mut (pair, _)| pair);
         let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
-            // Pairs of archives have no frequency of their own.
+            // A pair of archives has no common text of its own.
             let (x, y) = match question.files.meeting(a, b) {
                 FilesMeet::Contents(x, y) if x != y => (x, y),
                 _ => return Ok(((a, b), None)),

@@ -3,8 +3,9 @@
 //! A file is represented by its own content. Its other representations, the text of a document or
 //! its packed content, are contents as well. They are looked up like any other and nominate their
 //! files. Two files are compared as everywhere ([`Faces`]). If both have texts, they are compared
-//! by these. If one of them holds members, they are compared by all their contents, else by their
-//! bytes. So a pair of files need not be measured by what nominated it.
+//! by their texts. If one of them holds members, they are compared by all their contents. Otherwise
+//! they are compared by their bytes. So a pair may be nominated by one content and measured by
+//! another.
 
 use resemble_core::{ContentId, ContentKind};
 use resemble_relate::prove::members::AloneSide;
@@ -88,9 +89,9 @@ impl<'a> ComparedFiles<'a> {
         FilesMeet::Contents(self.rendition(a, one), self.rendition(b, other))
     }
 
-    /// Returns whether these renditions nominate two files. Those do by which they are compared.
-    /// For a file with members the wholes and the text of a mail also do. For a single file a
-    /// member does.
+    /// Returns whether these renditions nominate two files. The renditions by which the files are
+    /// compared do. For a file with members, so do its wholes and the text of a mail. For a single
+    /// file, a member of the other does, too.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
@@ -109,7 +110,8 @@ impl<'a> ComparedFiles<'a> {
         speaks(of_a, a.1) && speaks(of_b, b.1)
     }
 
-    /// Returns the content by which a file is compared with an archive; `None`: it holds members.
+    /// Returns the content by which a file is compared with an archive; `None` if the file holds
+    /// members itself.
     pub(super) fn alone(&self, file: u32) -> Option<u32> {
         let faces = self.faces(file);
         (!faces.holds_members()).then(|| self.rendition(file, faces.alone()))

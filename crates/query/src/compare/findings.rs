@@ -1,12 +1,12 @@
 //! Findings about two sets of contents, stored for repeated questions.
 //!
-//! Users compare two trees repeatedly: for the table after the text, for one class, for the page.
-//! The common content is the same each time, and finding it is most of the work. So the findings
-//! are stored under a name derived from all inputs: the contents in their order, their holders, the
-//! looked-up ones, and the options that affect partners. If an input changes, the name differs. So
-//! stored findings are never out of date; they only have to be undamaged.
+//! Users compare two trees repeatedly: first as text, then as a table, one class only, or as a
+//! page. The common content is the same each time, and finding it is most of the work. So the
+//! findings are stored under a name derived from all inputs: the contents in their order, their
+//! holders, the looked-up ones, and the options that affect partners. If an input changes, the name
+//! differs. So stored findings are never out of date; they only have to be undamaged.
 //!
-//! Findings that depend on more are not stored: measures on the bytes of files (`--exact`), and
+//! Findings with other inputs are not stored: measures on the bytes of files (`--exact`), and
 //! payloads without templates.
 
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub trait FindingsCache: Debug + Sync {
     /// Returns the findings stored under this name.
     fn get(&self, name: &str) -> Option<Arc<[u8]>>;
 
-    /// Stores findings while there is room.
+    /// Stores findings, if there is room for them.
     fn put(&self, name: &str, findings: &[u8]);
 }
 
@@ -322,7 +322,7 @@ mod tests {
         };
         assert_eq!(seen(&found), seen(&partners));
         assert_eq!(discounted, discounts);
-        // They are invalid for fewer contents.
+        // For fewer contents the findings are invalid.
         assert!(decode(&bytes, 5).is_none());
         assert!(decode(&bytes[1..], 6).is_none());
     }

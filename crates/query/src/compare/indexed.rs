@@ -55,7 +55,8 @@ pub(super) fn sides<'a>(
 ) -> Result<(Sides, Indexed<'a>), AskError> {
     let (a, b) = (request.a.as_path(), request.b.as_path());
     let scope = &request.options.scope;
-    // On two threads, because the look-ups of a tree of a million files take a second.
+    // The sides are read on two threads, because the look-ups of a tree of a million files take a
+    // second.
     let (of_a, of_b) = both(
         || listed(snapshot, a, inner_of(a, b).as_deref(), scope),
         || listed(snapshot, b, inner_of(b, a).as_deref(), scope),
@@ -63,7 +64,8 @@ pub(super) fn sides<'a>(
     joined(snapshot, of_a?, of_b?, request.options.text)
 }
 
-/// Reads both sides with one numbering. `text`: with the renditions of the files.
+/// Reads both sides and numbers their contents together. With `text`, also reads the renditions of
+/// the files.
 pub(super) fn joined(
     snapshot: &Snapshot,
     mut of_a: ListedSide,

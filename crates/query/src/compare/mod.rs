@@ -7,8 +7,8 @@
 //! ```
 //!
 //! 1. **Paths first.** Both lists of entries are sorted, and one merge finds the entries of each
-//!    path. Files with equal contents there are done. For two copies of a tree that is all: nothing
-//!    is measured.
+//!    path. Files with equal contents at one path need nothing more. For two copies of a tree that
+//!    is all: nothing is measured.
 //! 2. **The remaining files are looked up once among all files of the other side** (`partners`), by
 //!    content. A file with most of its content at its own path is looked up only for a better
 //!    partner.
@@ -104,7 +104,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// Bytes to read, as in `groups`; pairs beyond that keep their estimate.
+    /// Bytes to read, as in `groups`; the pairs that would exceed them keep their estimates.
     pub(crate) work: u64,
 }
 

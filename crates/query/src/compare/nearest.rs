@@ -1,7 +1,8 @@
 //! Finds for each of some files the file of a tree that contains most of it.
 //!
-//! `covered` asks this about missing files. It is a comparison with only one asking side, so all
-//! files are in one join. A file that is mostly at its own path is only replaced by a better one.
+//! `covered` asks this about missing files. It is a comparison in which only one side is looked up,
+//! so all files are in one join. If a file has its best known partner at its own path, only a
+//! better one replaces that.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -180,7 +181,8 @@ fn nearest_of(
     Ok(None)
 }
 
-/// Returns the path of B's file: the same path, else the same name, else the least path.
+/// Returns a path in B of this content: the same path, else a path with the same name, else the
+/// least one.
 fn place_of<'s>(sides: &'s Sides, holders: &Holders, path: &[u8], link: &Link) -> Option<&'s [u8]> {
     let held = holders.of_content(link.b);
     let paths = || held.iter().map(|&at| &*sides.b.entries[at as usize].path);

@@ -4,9 +4,9 @@
 //! other side, settled ones included. That takes one scan in total, instead of one question per
 //! file.
 //!
-//! 1. Subjects are contents, not files. A file with ten copies is looked up once. One with an equal
-//!    on the other side is not looked up. The representations of a file are looked up with it. They
-//!    nominate the pairs of files that are then measured ([`ComparedFiles`]).
+//! 1. Subjects are contents, not files. A file with ten copies is looked up once. A content that
+//!    the other side has as well is not looked up. The representations of a file are looked up with
+//!    it. They nominate the pairs of files that are then measured ([`ComparedFiles`]).
 //! 2. The pieces of a batch of subjects form one table ([`WantedKeys`]). One scan counts what each
 //!    content of both sides shares with each subject. Pieces of more than 1,000 contents are
 //!    ignored ([`CommonKeys`]). So a piece concerns at most 1,000 subjects, and the work is
@@ -501,7 +501,7 @@ impl PartnerQuestion<'_> {
         let number = content.kept.id.0;
         let wanted = &self.content(number).digest;
         let owners = self.files.owners(number);
-        // No member is read by itself.
+        // A member is not read by itself.
         let owners = owners.filter(|&(_, rendition)| rendition != Rendition::Member);
         let mut places = [(number, Rendition::Own)]
             .into_iter()
@@ -576,7 +576,7 @@ enum Reading {
     Always,
     /// Only pairs that may be partners according to the index.
     IfPartners,
-    /// None: they are beyond the budget.
+    /// The bytes of the pair are beyond the budget.
     Never,
 }
 

@@ -8,7 +8,8 @@ pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(record).unwrap_or_default()
 }
 
-/// Decodes the output of [`encode`]. `None` if the bytes are anything else, or longer than that.
+/// Decodes the output of [`encode`]. Returns `None` if the bytes are anything else, or if other
+/// bytes follow.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(record)

@@ -105,7 +105,7 @@ fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     }
 }
 
-/// Sorts rows with a file of A by its path, then by that of B; rows of B alone follow.
+/// Sorts rows with a file of A by its path, then by the path of B. Rows without a file of A follow.
 fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
@@ -278,7 +278,8 @@ fn not_found(
     }
 }
 
-/// Returns the differing entries that are no readable regular files, and counts all of these.
+/// Returns the differing entries of which at least one is no readable regular file, and counts all
+/// such entries.
 fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {
     let mut rows = Vec::new();
     for &(a, b) in &joined.others {

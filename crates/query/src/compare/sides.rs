@@ -74,7 +74,7 @@ pub(crate) struct Entry {
 pub(crate) struct Side {
     /// The path as requested.
     pub(crate) root: PathBuf,
-    /// True if the root is no directory, and so the only entry.
+    /// True if the root is no directory. It is then the only entry.
     pub(crate) single: bool,
     /// Sorted by raw path.
     pub(crate) entries: Vec<Entry>,
@@ -166,8 +166,8 @@ impl Sides {
                 *content = *new;
             }
         }
-        // This precedes the numbering of renditions: the renditions of a file need not have any
-        // themselves.
+        // This comes before renditions get numbers: the renditions of a file need not have
+        // renditions themselves.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))

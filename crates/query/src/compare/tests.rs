@@ -79,7 +79,7 @@ fn what_is_beyond_the_budget_is_an_estimate_and_says_so() {
     let [estimates, proven] = shares(&some);
     assert!(proven.len() >= 2 && estimates.len() >= 2, "{some:?}");
     assert_eq!(proven.len() + estimates.len(), 7);
-    // Pairs of one path are measured although they share nothing; the others follow, best first.
+    // Pairs at one path are measured although they share nothing. The others follow, best first.
     let nothing = Fraction::from_millionths(0);
     assert!(proven.contains(&nothing), "{proven:?}");
     let best = estimates.iter().max();

@@ -22,7 +22,8 @@ use super::sides::{Side, Sides, path_text};
 /// A directory has moved if this share of its bytes has.
 const MOVED: f64 = 0.7;
 
-/// The share of the directory above that a deeper directory must have to be named instead.
+/// A deeper directory is named instead of one above it if it has this share of the other's moved
+/// bytes.
 const NEARLY: f64 = 0.9;
 
 /// A directory with fewer files is not listed as moved.
@@ -77,7 +78,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     if votes.is_empty() || sides.a.single || sides.b.single {
         return Vec::new();
     }
-    // By directory of A, then of B: the bytes of either in the other.
+    // By directory of A, then of B: for each of them the bytes that lie in the other.
     let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
@@ -162,8 +163,8 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
-/// For each directory of B: the bytes of the directory of A that are in it, and its own bytes that
-/// are in the directory of A.
+/// For each directory of B: the bytes of the directory of A that lie in it, and its own bytes that
+/// lie in the directory of A.
 type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
 
 /// Returns the number of components of a relative path.

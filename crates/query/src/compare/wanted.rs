@@ -34,8 +34,8 @@ pub(super) struct WantedKeys {
     /// Indexes into `keys` plus one, by open addressing, at most half full; 0 is a free slot.
     slots: Vec<u32>,
     shift: u32,
-    /// A bit is set for each key that may be wanted. Most keys of most contents are not, and this
-    /// table fits into the processor's cache.
+    /// A bit is set for each wanted key. Most keys of most contents are not wanted, and this table
+    /// fits into the processor's cache.
     filter: Vec<u64>,
 }
 
@@ -45,7 +45,8 @@ const FILTER: u32 = 24;
 impl WantedKeys {
     /// Takes unordered (key, place in the batch, bytes of the piece); a key occurs once per place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
-        // Sorting is half of the work, so each thread sorts the keys with its low bits.
+        // Sorting is half of the work. Each thread sorts the keys that have its number in their low
+        // bits.
         let threads = threads().next_power_of_two();
         let mut parts: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); threads];
         for part in &mut parts {

@@ -37,9 +37,9 @@ enum Tried {
     Equal,
     /// Another name of the same file.
     Link,
-    /// The index lists it as equal, but it is not, or can no longer be read.
+    /// The index lists the candidate as equal. But it is not, or can no longer be read.
     Changed,
-    /// It lies in the directory after all, or in an excluded place.
+    /// The candidate lies in the directory after all, or in an excluded place.
     DoesNotCount,
     /// The checked file itself changed meanwhile.
     Moving,
@@ -138,7 +138,7 @@ impl Verifier {
         ) else {
             return Ok(Tried::Changed);
         };
-        // A file on one of our own mounts is the watched file itself.
+        // On one of our own mounts, a file is the watched file itself.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if inside || !real {
@@ -168,8 +168,8 @@ impl Verifier {
     }
 
     /// Returns whether two files of one size hold the same bytes. Holes that both have are not
-    /// read. If the candidate cannot be read it is unequal; if the checked file cannot, the error
-    /// is returned.
+    /// read. If the candidate cannot be read, it counts as unequal; if the checked file cannot, the
+    /// error is returned.
     fn equal(&mut self, ours: &OpenFile, theirs: &OpenFile) -> rustix::io::Result<bool> {
         let size = ours.1.size;
         if size > PIECE as u64 {

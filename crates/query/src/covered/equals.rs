@@ -15,8 +15,8 @@ use rustix::fs::OFlags;
 
 use super::entries::{Listed, Listing};
 
-/// Candidates that are tried for a file, without hard links. Each but the last turned out to have
-/// other bytes by now.
+/// The maximum number of candidates that are tried for a file, not counting hard links. A candidate
+/// is tried only if all earlier ones have other bytes by now.
 const TRIES: usize = 64;
 
 /// The roots without the directory.
@@ -28,7 +28,7 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    /// Opens the roots. One that cannot be opened or lies in the directory is reported, and does
+    /// Opens the roots. A root that cannot be opened or lies in the directory is reported, and does
     /// not count.
     pub(super) fn of(listing: &'a Listing, by: &[PathText], errors: &mut Vec<SoftError>) -> Self {
         let mut by: Vec<&PathText> = by.iter().collect();

@@ -1,7 +1,7 @@
 //! `covered`: checks whether a directory can be deleted.
 //!
-//! The user is about to delete files, so every doubt counts: a file that is not proven to be
-//! covered is not.
+//! The user is about to delete files, so doubts count against deletion: a file counts as covered
+//! only if that is proven.
 //!
 //! 1. **The directory is listed now** (`entries`), not taken from the index, so a new file counts.
 //!    Every path must be covered. Anything that is not a regular file, or cannot be read or
@@ -16,7 +16,7 @@
 //! 4. **Outside means outside.** A root may contain the directory. A root inside it does not count,
 //!    and the answer says so. Bind mounts are recognised by device and inode. A candidate whose
 //!    folder is one of the directory's own folders is inside, whatever its path. The same inode
-//!    under another name is a hard link, and under the same name no cover.
+//!    under another name is a hard link; under the same name it covers nothing.
 //! 5. **A catalogue proves nothing**, since its files are not here. An equal file that only a
 //!    catalogue has is listed separately. It counts only if the user accepts a digest as proof.
 //! 6. **Near copies are not safe** (`near`). They are listed separately, for missing files.
@@ -116,7 +116,7 @@ impl Verdicts {
         let mut inodes = HashSet::new();
         let mut looked = Looked {
             unreadable: errors.len() as u64,
-            // This is for near copies: an equal file is found whatever its size.
+            // Limits the search for near copies. An equal file is found whatever its size.
             least_run: u64::from(snapshot.params().chunk.max) * 2,
             ..Looked::default()
         };

@@ -6,10 +6,11 @@
 //! 1. Every content below it names its other holders, unless more than the limit hold it
 //!    (boilerplate). The largest [`NEAR`] name the files that resemble them, contents without other
 //!    holders first. Each adds its bytes to all directories above it.
-//! 2. The other bytes below each of these are counted, from the lowest up. Counting ends when it is
-//!    too large to be listed. Then too little of it lies in the directory, or a directory below is
-//!    much tighter. In the latter case the rules of [`resemble_core::tree::fold`] would drop it. So
-//!    the walk up from `copy/src` ends soon after the copy, and never counts the whole disk.
+//! 2. The other bytes below each of these are counted, from the lowest up. Counting ends when a
+//!    directory is too large to be listed. Then too little of it lies in the given directory, or a
+//!    directory below it fits much better. In the latter case the rules of
+//!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
+//!    the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
 //!
 //! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A
@@ -156,7 +157,7 @@ fn common(
             largest.push((elsewhere, content, of));
         }
     }
-    // Contents that no other file has come first.
+    // Contents without other holders come first.
     largest.sort_unstable_by(|(elsewhere_a, _, a), (elsewhere_b, _, b)| {
         let order = (elsewhere_a, Reverse(a.size)).cmp(&(elsewhere_b, Reverse(b.size)));
         order.then_with(|| a.path.cmp(&b.path))
@@ -178,7 +179,8 @@ fn common(
             let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
             let bytes = (share.get() * of.size as f64) as u64;
             climb(dir, &similar.path, &mut common, &mut |common| {
-                // The best file comes first; further ones add none of our bytes.
+                // The best file comes first. Further files with the same content add none of our
+                // bytes.
                 if common.last.0 != Some(content) {
                     common.last = (Some(content), None);
                     common.to += bytes;
@@ -282,7 +284,7 @@ fn complete(
         .collect())
 }
 
-/// Returns the most bytes with which a directory could be listed.
+/// Returns the maximum number of bytes that a listed directory can have.
 fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u64 {
     let inside = if common.to.saturating_mul(4) >= own {
         u64::MAX
@@ -295,8 +297,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // If the directory has more bytes than both of these, the larger share is ours in it. A
-    // directory below that keeps nine tenths of that share is more alike by a quarter.
+    // If the directory has more bytes than both limits, the larger share is that of the given
+    // directory. A directory below that keeps nine tenths of that share is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

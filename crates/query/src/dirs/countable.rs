@@ -11,7 +11,7 @@ pub(super) struct Countable<'a> {
     pub(super) held: &'a [Held],
     /// The directories that directly hold each content.
     pub(super) holders: Vec<Vec<Node>>,
-    /// The least content that pairs must share; `None`: any.
+    /// The minimum content that pairs must share; `None`: any amount.
     pub(super) least: Option<LeastCommon>,
 }
 

@@ -26,14 +26,14 @@ const MOST: usize = 64;
 /// The places of a content's files, if only the pairs of one directory are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WhichSide {
-    /// All pairs are requested: it may be linked with any content.
+    /// All pairs are requested. A content may be linked with any other.
     Any,
-    /// Only below the directory: it may be linked with contents outside.
+    /// The content is only below the directory. It may be linked with contents outside.
     Inside,
-    /// Only elsewhere: it may be linked with all others.
+    /// The content is only elsewhere. It may be linked with contents below the directory.
     Outside,
-    /// In both. A content with an equal elsewhere may still need a further link. If there are too
-    /// many contents, these are dropped first.
+    /// The content is in both places. It may still need a further link. If there are too many
+    /// contents, these are dropped first.
     Both,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn between(
                 times[a as usize] += 1;
                 times[b as usize] += 1;
             }
-            // If a content has too many links, the best are known only after measuring all.
+            // If a content has too many links, the best ones are known only after all are measured.
             let are_cut = |&(a, b): &(u32, u32)| times[a as usize].max(times[b as usize]) > MOST;
             let needed = countable.needed(&placed).into_iter().zip(&placed);
             needed

@@ -36,10 +36,11 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
 use trees::Trees;
 
-/// The default of the least larger containment of a pair.
+/// The default of the minimum of the larger containment of a pair.
 const MIN: Share = Share::HALF;
 
-/// The default of the least bytes that a pair shares, unless it is identical.
+/// The default of the minimum number of bytes that a pair shares, unless its directories are
+/// identical.
 const MIN_SHARED: u64 = 256;
 
 /// The limits of a question.
@@ -79,7 +80,7 @@ pub fn dirs_with_parts(
     let files = (snapshot, part_reader);
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
-    // By default identical directories may share less than others.
+    // By default, identical directories may share less than other pairs.
     let least_identical = request.min_shared.unwrap_or(1);
     let least = (min, min_shared.min(least_identical));
     let effort = LinkEffort {

@@ -124,8 +124,8 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns for each directory how many bytes fewer, and how many more, may be in the other,
-    /// according to the estimates. `None`: unknown.
+    /// Returns for each of the two directories how many bytes fewer, and how many more, may be in
+    /// the other, according to the estimates. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;
@@ -154,7 +154,7 @@ impl Trees {
     fn counts(&self, here: Node, link: &EstimatedLink, there: Node) -> bool {
         let &EstimatedLink { of, to, .. } = link;
         let (has, holdings) = (Holdings::has, &self.holdings);
-        // A content with an equal in the other directory already counts.
+        // A content whose equal is in the other directory counts already.
         let are_met = has(holdings, here, of) && has(holdings, there, to);
         are_met && !(has(holdings, there, of) && has(holdings, here, to))
     }

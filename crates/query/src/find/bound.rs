@@ -1,4 +1,5 @@
-//! A cheap bound: thousands share a phrase with a file, few share the file.
+//! A cheap bound on the measures: thousands of files share a phrase with a file, few share most of
+//! it.
 
 use resemble_core::similarity::proof::are_text_and_data;
 use resemble_core::{ByteLen, ContentKind, Relation, Score};
@@ -31,7 +32,8 @@ pub(super) struct NomineeBound {
 /// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
-/// Fingerprints of a content so small that one common fingerprint justifies comparing both.
+/// If a content has at most this many fingerprints, one common fingerprint justifies comparing
+/// both.
 const FEW: f64 = 4.0;
 
 impl NomineeBound {
@@ -65,7 +67,7 @@ impl NomineeBound {
 
     pub(super) fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
         let common = nominee.common;
-        // A chunk may prove common bytes that few samples miss.
+        // A chunk may prove common bytes that the few samples do not show.
         let chunks = f64::from(common.chunks) * self.longest_chunk;
         let smaller = self.size.0.min(row.size.0).max(1) as f64;
         if common.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
@@ -84,7 +86,8 @@ impl NomineeBound {
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
-        // One fingerprint is a phrase, unless the smaller of both has few: then it is a quotation.
+        // One fingerprint is a phrase, unless the smaller of both files has few fingerprints: then
+        // it is a quotation.
         let is_enough = samples >= 2 || fewer <= FEW;
         is_enough && f64::from(samples) / fewer >= self.least
     }

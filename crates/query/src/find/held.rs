@@ -1,9 +1,9 @@
 //! Pairs with at least one container: an archive or a mail.
 //!
 //! Such a pair is compared by the entire contents of both, whatever nominated it. It is nominated
-//! by common samples of the wholes, by the text of a mail, or by samples of members. By the last,
-//! an archive finds edited files and parts of files that lie in it. A file finds the member
-//! instead, which is more precise than the archive.
+//! by common samples of the wholes, by the text of a mail, or by samples of members. Through
+//! samples of members, a search for an archive finds edited files and parts of files that lie in
+//! it. A search for a file finds the member instead, which is more precise than the archive.
 
 use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Score};
@@ -14,10 +14,10 @@ use resemble_relate::nominate::members::MemberNominee;
 use resemble_relate::prove::members::{ComparedSide, unit_of};
 use resemble_relate::renditions::{Occurrence, WholeDigest};
 
-/// The evidence for a place that holds members, or that matches members of the subject.
+/// The evidence for a place that holds members, or for one that matches members of the subject.
 #[derive(Default)]
 pub(super) struct HeldNominee {
-    /// Common samples of the wholes: their measures, and the digest of the other whole.
+    /// The matches of both kinds of wholes: the measures, and the digest of the other whole.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
     /// The number of one of those wholes among the parts.
     pub(super) number: Option<u32>,

@@ -5,9 +5,9 @@
 //! other documents without linking metadata". So there is no discount and no boilerplate:
 //!
 //! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
-//!    file, however many. The file is sampled more finely than the index samples ([`fine`]). A note
-//!    of half a page with a paragraph of a long document keeps one of its shingles in eight. So the
-//!    document must look up all of them.
+//!    file, however many. The file is sampled more densely than the index samples ([`fine`]). A
+//!    note that quotes a paragraph of a long document keeps only one of eight of its shingles. So
+//!    all shingles of the document must be looked up.
 //! 2. **Every place of a content** is reported: files by all their paths, members of archives,
 //!    documents by their text.
 //! 3. **The proof** ([`prove`]) is made by the command, from the bytes: runs of at least 64 bytes
@@ -189,7 +189,7 @@ pub fn candidates(
         }
     }
     rows.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-    // An archive may have several members of one name: the one with the most is kept.
+    // An archive may have several members of one name. The one with the most common bytes is kept.
     rows.dedup_by(|next, kept| {
         let same = next.path == kept.path;
         if same && next.bytes > kept.bytes {
@@ -207,7 +207,7 @@ struct Held {
     ranges: Vec<[u64; 2]>,
 }
 
-/// Returns the ranges of the digest's chunks that are among these.
+/// Returns the ranges of the digest's chunks that are also among these chunks.
 fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u64; 2]> {
     let theirs: HashSet<(ChunkHash, u32)> = theirs
         .iter()
@@ -271,7 +271,7 @@ pub fn prove(
     looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
     let size = ByteLen(sought.extracted.own.len() as u64);
-    // No file can hold more of a smaller file than the whole.
+    // No file can hold more of a file than all of it.
     let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
     let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
     candidates.sort_by_cached_key(key);
@@ -322,7 +322,7 @@ pub fn prove(
     (rows, errors)
 }
 
-/// Drops archives that hold no more in their own bytes than their members do. An archive without
+/// Drops archives that hold no more in their own bytes than in their members. An archive without
 /// compression has the bytes of its members.
 fn let_members_speak(rows: &mut Vec<HolderRow>) {
     let is_member = |row: &HolderRow| row.path != row.container;
@@ -368,8 +368,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// Returns what both have in common: ranges of the requested bytes, or of their text if that shows
-/// more than too little.
+/// Returns what both have in common: ranges of the requested bytes. If the text shows more, and
+/// enough of it, ranges of the text are returned instead.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());

@@ -56,7 +56,7 @@ impl Budget {
 pub(super) const THREADS: usize = 2;
 
 /// Returns whether reading these files takes long enough for a second thread: several times the 50
-/// µs to start one. Opening a file costs as much as 16 KiB.
+/// µs of starting one. Opening a file costs as much as reading 16 KiB.
 const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
     files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
 }
@@ -92,9 +92,10 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// The members of the subject, or its one content instead; `None`: it cannot be read.
+    /// The members of the subject, or its single content if it has none; `None` inside: it cannot
+    /// be read.
     held: OnceLock<Option<ProvableMembers>>,
-    /// The bytes of the subject, if they were read and are still to be measured.
+    /// The bytes of the subject, if they were read and must still be measured.
     own: Option<Vec<u8>>,
     subjects: ReadSubjects,
     pub(super) errors: Vec<SoftError>,
@@ -154,7 +155,7 @@ impl<'a> Prover<'a> {
             found.push(matched);
         }
         self.read_subjects(unread.iter().map(|&at| pairs[at].0))?;
-        // Without the subject, no other file is read.
+        // If the subject could not be read, no other file is read for it.
         unread.retain(|&at| self.subjects[&pairs[at].0.rendition].is_some());
         let threads = if is_worth_a_thread(unread.len(), bytes) {
             THREADS.min(threads())
@@ -244,8 +245,8 @@ impl<'a> Prover<'a> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that are nearest to these samples, weighted by
-    /// their worth. `None`: it is not a text, or cannot be read now.
+    /// Returns the share of the subject's words that are nearest to these samples, weighted by the
+    /// worth of the samples. `None`: it is not a text, or cannot be read now.
     pub(super) fn share_nearest(
         &mut self,
         subject: &SubjectSide,
@@ -349,7 +350,8 @@ impl<'a> Prover<'a> {
         read
     }
 
-    /// Records a vanished file, and an unreadable one if everything had to be read.
+    /// Records a file that vanished. If everything had to be read, an unreadable file is recorded,
+    /// too.
     fn note(&self, path: &Path, error: &AskError, errors: &mut Vec<SoftError>) {
         if error.means_vanished() {
             errors.push(SoftError::vanished(path.into()));

@@ -40,7 +40,7 @@ pub struct ReadSubject {
 }
 
 impl ReadSubject {
-    /// Returns it with its bytes alone.
+    /// Returns it with its bytes alone, without parts.
     pub(super) fn plain(digest: Digest) -> Self {
         Self {
             digest,
@@ -213,7 +213,7 @@ impl<'a> Stream<'a> {
     /// The maximum number of bytes of a pipe that are kept in memory: 256 MiB. A longer content is
     /// not taken apart.
     const MOST: usize = 256 << 20;
-    /// The maximum number of bytes of a content that are sent with a question. With them, its
+    /// The maximum number of bytes that are sent with a question about a content. With its bytes, a
     /// comparison with files can be proven.
     pub const FEW: usize = 4 << 20;
 
@@ -265,7 +265,7 @@ impl<'a> Stream<'a> {
             }
         };
         if kept.is_err() {
-            // Without memory it is not taken apart.
+            // A content that is not in memory is not taken apart.
             self.part_reader = None;
             self.kept = None;
         }

@@ -1,8 +1,8 @@
 //! The search itself: compares every rendition of the subject with its nominees.
 //!
-//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, the
-//! scan of a letter matches by its bytes, the letter itself by its text. The row shows the best
-//! pair. A subject or place that holds members is compared by them ([`super::held`]).
+//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, a
+//! scanned image matches by its bytes, a letter by its text. The row shows the best pair. A subject
+//! or place that holds members is compared by them ([`super::held`]).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -55,10 +55,10 @@ pub(super) struct FoundRows {
 /// Near-copies of the subject that are compared for a listing, which has a hundred entries.
 const COPIES_LISTED: usize = 192;
 
-/// Nominees processed at a time; their data is in memory.
+/// The number of nominees that are processed at a time; their data is in memory.
 const AT_ONCE: usize = 1 << 13;
 
-/// Fewer pairs are estimated on one thread, which takes a millisecond or two.
+/// Fewer pairs than this are estimated on one thread, which takes a millisecond or two.
 const WORTH_A_THREAD: usize = 48;
 
 /// Searches these files, or the whole index.
@@ -124,9 +124,9 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
     Ok(content.map(Place::file))
 }
 
-/// Returns the indexed content of the subject's file, if no other file has it. It gives no row,
-/// however much the subject resembles it. (The subject may be a newer state of the file, or a piece
-/// of it.)
+/// Returns the indexed content of the subject's file, if no other file has it. No row is made for
+/// this content, however much the subject resembles it. (The subject may be a newer state of the
+/// file, or a piece of it.)
 fn own_content(snapshot: &Snapshot, subject: &Subject) -> Result<Option<ContentId>, AskError> {
     let Some(file) = subject.file else {
         return Ok(None);
@@ -252,7 +252,7 @@ impl Search<'_> {
         !options.all && !options.exact && options.min.is_none()
     }
 
-    /// Returns a bound that rejects nominees that a listing cannot have. It exists only for texts,
+    /// Returns a bound that rejects nominees that cannot be in a listing. It exists only for texts,
     /// and only while no template is marked.
     fn promise<'a>(
         &self,
@@ -282,7 +282,7 @@ impl Search<'_> {
             };
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
-            // One of the two wholes alone decides nothing; both are evaluated together later.
+            // One of the two wholes alone decides nothing. Both are evaluated together later.
             let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
             let passage = nominee.passage;
             let passage = (is_in_words && passage.is_rare()).then_some(passage);
@@ -305,8 +305,8 @@ impl Search<'_> {
         Ok(met)
     }
 
-    /// Returns the digest with all samples that have posting lists. It is needed if the index kept
-    /// fewer and the content can be read. The text of a document cannot.
+    /// Returns the digest with all samples that have posting lists. It is made again if the index
+    /// has fewer samples and the content can be read. The text of a document cannot be read here.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
         if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);
@@ -356,7 +356,8 @@ impl Search<'_> {
         Ok(kept)
     }
 
-    /// Returns whether one of the place and the subject (or a copy of it) is a part of the other.
+    /// Returns whether the place is a part of the subject (or of a copy of it), or the subject a
+    /// part of the place.
     fn is_of_subject(&self, place: Place) -> Result<bool, AskError> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
@@ -369,8 +370,8 @@ impl Search<'_> {
     }
 
     /// Returns the level of the samples by which short passages are searched. They are searched
-    /// only if all rows are requested without a least share. If the shingles of a template are not
-    /// known, only the kept samples are used.
+    /// only if all rows are requested without a minimum share. If the shingles of a template are
+    /// not known, only the stored samples are used.
     fn quoted_at(&self, digest: &Digest) -> Option<u8> {
         let is_asked = self.options.all && self.options.min.is_none();
         let kept = || {
@@ -386,7 +387,7 @@ impl Search<'_> {
 
 /// A rendition of the subject that was compared with all its nominees.
 struct ComparedRendition {
-    /// The part of it that the index keeps, or would keep.
+    /// The part of the digest that the index stores, or would store.
     kept: Payload<'static>,
     kind: ContentKind,
     /// The number of contents that have something in common with it.

@@ -1,10 +1,10 @@
 //! Checks that given candidates are complete, and finds those that are rightly missing.
 //!
 //! While [`super::common`] scans all pieces, it reports the number of contents with each. So it is
-//! known how often each content meets others by pieces of the engine. The pairs must sum up to
-//! that: docs/scale.md explains why this finds any mistake. The engine counts all contents with a
-//! piece, but the question only unrelated ones. If a piece is common to only one of them, its pairs
-//! are added here.
+//! known how many pairs with other contents each content must have by the engine's pieces. The
+//! given pairs must add up to that number: docs/scale.md explains why this finds any mistake. The
+//! engine counts all contents with a piece, but the question only unrelated ones. If a piece is
+//! common to only one of them, its pairs are added here.
 //!
 //! Some contents are known only to the engine (parts that represent no file). Their places follow
 //! those of the [`Table`], and they are counted.
@@ -104,8 +104,8 @@ impl<'a> Accounts<'a> {
         measured.finish()
     }
 
-    /// Counts a piece, given the places of all contents that have it. More than `limit` are too
-    /// many.
+    /// Counts a piece, given the places of all contents that have it. If there are more than
+    /// `limit`, the piece is not counted.
     pub(super) fn note(&mut self, kind: PostingKind, places: &[u32], limit: u32) {
         if places.len() > limit as usize {
             return;
@@ -116,7 +116,7 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    /// Adds the pairs of compared contents with a piece that is common only to the engine.
+    /// Adds the pairs of compared contents with a piece that only the engine counts as common.
     pub(super) fn pair_up(
         &mut self,
         (kind, key): (PostingKind, u64),

@@ -20,7 +20,8 @@ use super::links::{By, HalfLink};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 use super::{About, Collection};
 
-/// Hex digits of an id. Two of a million contents share one with a chance of one in 500.
+/// The number of hex digits of an id. Among a million contents, the probability that two share an
+/// id is one in 500.
 const ID_DIGITS: usize = 12;
 
 /// Returns whether a text can be the id of a cluster: it has the digits of an id.
@@ -50,7 +51,7 @@ pub(super) fn clusters(
     let mut groups: Vec<Group> = Vec::new();
     let mut members: Vec<u32> = Vec::new();
     if let About::Content(place) = collection.about {
-        // Its group, or, if it is in none, the files that are linked with it.
+        // The group of the file. If it is in none, the files that are linked with it.
         let center = stars.center(place);
         members = match center {
             Some(center) => (0..table.len())
@@ -214,7 +215,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         rows = by_time.into_iter().map(|(_, member)| member).collect();
         mark_newest(&mut rows);
     }
-    // The furthest from the centre come first.
+    // The members furthest from the centre come first.
     let mut far: Vec<u32> = members.to_vec();
     far.sort_by_cached_key(|&place| {
         let score = to_center(place).map(|half| half.tie().containment());
@@ -247,8 +248,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest of members that are sorted by their times, unless another is as young. By the
-/// files' times this is a hint: a copy may have lost them.
+/// Marks the youngest of members that are sorted by their times, unless two have the latest time.
+/// By the files' times this is only a hint: a copy may have lost them.
 pub(super) fn mark_newest(members: &mut [Member]) {
     let times = times_of(members.iter().map(Member::dates));
     let is_alone = matches!(times[..], [.., before, last] if before < last);
@@ -355,7 +356,7 @@ fn in_words(shown: &Shown<'_>, links: Vec<HalfLink>) -> Result<Vec<Link>, AskErr
     links.iter().map(|link| row(shown, link)).collect()
 }
 
-/// Returns a link as a row; `a` is the end it is seen from.
+/// Returns a link as a row. `a` is the end that the link is seen from.
 pub(super) fn row(shown: &Shown<'_>, link: &HalfLink) -> Result<Link, AskError> {
     let shares = shown.of_link(link)?;
     Ok(Link {

@@ -1,8 +1,8 @@
 //! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
-//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Both kinds of
-//! evidence replace "chunk", and contents replace "file". In the sorted records the contents of
-//! each piece are adjacent, so one pass
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Where the paper has
+//! chunks, here are both kinds of evidence; where it has files, here are contents. In the sorted
+//! records the contents of each piece are adjacent, so one pass
 //!
 //! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
 //!   "ubiquitous headers". For the others the count determines the worth of the piece;
@@ -81,7 +81,7 @@ pub(super) struct CommonPieces {
     pub(super) counts: Counts,
     /// Pieces that are ignored because too many unrelated contents have them.
     pub(super) ignored: u64,
-    /// For each place the least place of its set, which are the contents that other pieces connect,
+    /// For each place the least place of its set. A set are the contents that other pieces connect,
     /// directly or indirectly.
     pub(super) sets: Vec<u32>,
     /// Families of many near-copies.
@@ -189,7 +189,8 @@ struct TakenPieces {
 }
 
 impl TakenPieces {
-    /// Reads the contents that are compared, and other contents, whose pieces are only counted.
+    /// Reads the contents that are compared, and other contents. The pieces of the others are only
+    /// counted.
     fn of(
         snapshot: &Snapshot,
         table: &Table,

@@ -8,8 +8,8 @@
 //! 2. **A file with a unique size is not opened.** Its read permission is still checked, since an
 //!    answer reports unreadable files, whichever program gives it.
 //! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. Of
-//!    long ones the beginnings are read first, then the files that may still be equal. Two files
-//!    are identical if their content digests are equal, as everywhere.
+//!    long files the beginnings are read first; then those that may still be equal are read whole.
+//!    Two files are identical if their content digests are equal, as everywhere.
 //! 4. A file that changed between the walk and the end of reading is in no set. It counts as
 //!    pending.
 //!

@@ -1,11 +1,11 @@
 //! The family of a file: all versions that links lead to, in order.
 //!
-//! Groups cannot chain; a family is the chain. A text that was edited for years shares nothing with
-//! its first version. But each version shares text with the one before. A request for all versions
-//! means this chain. Members are sorted by time. The links are the steps. Each member but the first
-//! has one, from the most similar member on the way (the maximum spanning tree). File times only
-//! suggest the newest version, because a copy may have lost its own. If all versions state a date
-//! in their content, that date is used.
+//! A group has no chains of links; a family is such a chain. A text that was edited for years
+//! shares nothing with its first version. But each version shares text with the one before. A
+//! request for all versions means this chain. Members are sorted by time. The links are the steps.
+//! Each member but the first has one, from the most similar member on the way (the maximum spanning
+//! tree). File times only suggest the newest version, because a copy may have lost its own. If all
+//! versions state a date in their content, that date is used.
 //!
 //! A part of a file is no version of it: through a book, an archive or a mail one family could
 //! include a third of a home. So no step leads from a part to its whole or back, or between a file
@@ -23,7 +23,7 @@ use super::answer;
 use super::links::{HalfLink, LinkSimilarity};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 
-/// The least share of each version in the next one: a part of a third file shares less.
+/// The minimum share of each version in the next one. A part of a third file shares less.
 const PARTLY: u32 = (Relation::PARTLY * 1e6) as u32;
 
 /// The links that may be steps from one version to another.

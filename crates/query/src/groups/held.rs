@@ -29,7 +29,8 @@ pub(super) struct JoinedLinks<'a> {
     archives: Option<Archives<'a, (&'a Snapshot, &'a ScopedFiles)>>,
     /// Bytes that may still be read.
     left: u64,
-    /// Measures from the lesser end, until the other end asks: both must agree.
+    /// Measures made for the lesser end of each pair. The other end uses them later, because both
+    /// must agree.
     measured: HashMap<(u32, u32), Option<HalfLink>>,
 }
 

@@ -35,10 +35,11 @@ pub(super) struct HalfLink {
     /// The number of contents with the common text, if there is a discount. The top bits have
     /// [`By`], and whether the measures are estimates.
     contents: u32,
-    // Two halves reduce the size from 48 to 40 bytes.
+    // The number of shared bytes in two halves, which reduces the size of this type from 48 to 40
+    // bytes.
     shared: [u32; 2],
-    /// The bits of the kinship, which depends on how few others have the common pieces; 0 for
-    /// texts.
+    /// The kinship as float bits; 0 for texts. It depends on how few other contents have the common
+    /// pieces.
     kinship: u32,
 }
 
@@ -49,12 +50,13 @@ pub(super) enum By {
     Bytes,
     /// A text or another rendition of at least one of them.
     Text,
-    /// The wholes of both: of all texts (0) or of all other parts (1). This is not a link yet.
+    /// The wholes of one kind: all texts (0) or all other parts (1). This is not a link yet.
     Whole(usize),
 }
 
 impl By {
-    /// Returns the wholes, if this is one: its counterpart is one of the same kind.
+    /// Returns the kind of wholes, if the rendition is one of these. It is compared with a whole of
+    /// the same kind.
     pub(super) const fn of_wholes(rendition: Rendition) -> Option<Self> {
         match rendition {
             Rendition::WholeText => Some(Self::Whole(0)),
@@ -121,7 +123,7 @@ impl HalfLink {
         }
     }
 
-    /// Returns the link, marked as one of the same text.
+    /// Returns the link, marked as one between files of the same text.
     pub(super) const fn of_same_text(self) -> Self {
         Self {
             contents: self.contents | Self::SAME_TEXT,
@@ -297,7 +299,8 @@ pub(super) struct Links {
     halves: SortedRun<HalfLink>,
     /// The least place of each place's connected component.
     pub(super) components: Vec<u32>,
-    /// The same by links of kin alone: see [`Links::kin`]. Empty if no link has a kinship.
+    /// The least place of each place's component by links of kin alone: see [`Links::kin`]. Empty
+    /// if no link has a kinship.
     kin: Vec<u32>,
 }
 
@@ -412,8 +415,8 @@ impl Links {
 /// Merges all links of one pair into one.
 pub(super) type JoinLinks<'j> = dyn FnMut(&[HalfLink]) -> Result<Option<HalfLink>, AskError> + 'j;
 
-/// Returns the one link that the links of a pair make. It is made from the lesser end's side, so
-/// both ends see the same.
+/// Returns the one link that the links of a pair are joined to. It is joined as seen from the
+/// lesser end, so both ends get the same.
 fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLink>, AskError> {
     match halves {
         [first, ..] if first.from <= first.to => join(halves),

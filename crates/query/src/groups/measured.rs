@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every pair is found from both ends in its own unit only, in memory and on disk.
+        /// Every pair is found from both ends, but only in its own unit, in memory and on disk.
         #[test]
         fn pairs_are_found(
             pairs in prop::collection::btree_map((0u32..60, 60u32..90), any::<bool>(), 0..900),

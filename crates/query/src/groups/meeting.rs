@@ -114,8 +114,8 @@ impl Shown<'_> {
         Ok(met)
     }
 
-    /// Returns the shares of the ends of a link. For an estimate they are those that every question
-    /// shows of two unread files.
+    /// Returns the shares of the ends of a link. For an estimate these are the figures that every
+    /// question shows of two unread files.
     pub(super) fn of_link(&self, link: &HalfLink) -> Result<MeetingShares, AskError> {
         let (there, back) = link.shares();
         let known = MeetingShares {
@@ -198,7 +198,7 @@ impl Shown<'_> {
 
     /// Returns the least containment of two members, and whether it is an estimate. Pairs without a
     /// link are compared by their estimates, among the first [`MEASURED`] of `members`. The pair
-    /// with the least is measured. Pairs too small to judge are skipped.
+    /// with the least containment is measured. Pairs too small to judge are skipped.
     pub(super) fn worst(
         &self,
         links: &[HalfLink],

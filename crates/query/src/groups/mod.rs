@@ -19,9 +19,9 @@
 //!    links. Unreadable pairs and pairs beyond the budget keep their estimate and are marked.
 //! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain. `--family`
 //!    and `order` follow the connected components.
-//! 5. The contents include the representations of files (`renditions`). Their links are links of
-//!    their files, and of several links of two files the best counts. Containers are measured by
-//!    their members (`held`), and each member nominates its container for single files.
+//! 5. The contents include the representations of files (`renditions`). A link of representations
+//!    is a link of their files. Of several links of two files the best counts. Containers are
+//!    measured by their members (`held`), and each member nominates its container for single files.
 //! 6. `within` adds the groups of members of one container.
 //! 7. `answer` formats the groups that are shown, and only those.
 //!
@@ -99,7 +99,7 @@ use terms::LinkTerms;
 struct MemoryBudget(Option<u64>);
 
 impl MemoryBudget {
-    /// With less than this the scratch files would consist of very many tiny pieces.
+    /// With less memory than this, the scratch files would consist of very many tiny pieces.
     const LEAST: u64 = 1 << 20;
 
     fn of(memory: Option<u64>) -> Self {
@@ -117,7 +117,7 @@ impl MemoryBudget {
 pub enum KnownPairs<'a> {
     /// None.
     None,
-    /// The links of the last time, which are stored in this cache.
+    /// The pairs may be links that were stored by an earlier question in this cache.
     Cached(&'a dyn FindingsCache),
     /// Only pairs that another program has found are checked: docs/scale.md.
     Given(&'a dyn ExternalPairs),

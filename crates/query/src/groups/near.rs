@@ -87,7 +87,8 @@ pub(crate) fn near_links(
         part_reader,
     };
     let prover = PairProver::new(reader, room.part(3));
-    // The copies that matter are in other directories, not the leader of the family.
+    // Near-copies are not left to the leader of their family: the copies that matter here are in
+    // other directories.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let holders = common.holders(&table);

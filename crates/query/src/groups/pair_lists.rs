@@ -68,8 +68,8 @@ impl PairLists {
         self.greater.read(from..to, greater)
     }
 
-    /// Returns the pairs among some contents. For each of `places`, by its index, they are the
-    /// later ones that it is paired with, ascending.
+    /// Returns the pairs among some contents: for each of `places`, by its index, the later places
+    /// that it is paired with, ascending.
     pub(super) fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();

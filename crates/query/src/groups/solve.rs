@@ -329,7 +329,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Returns a block. `is_part`: it lacks some contents of its problem.
+    /// Returns a block of contents. `is_part` is true if the problem has other contents that are
+    /// not in the block.
     fn block_of(&self, kept: Vec<StoredSketch>, is_part: bool) -> ProblemBlock {
         let mut ignored = Vec::with_capacity(kept.len());
         let mut usable = Vec::with_capacity(kept.len());
@@ -410,7 +411,7 @@ impl Solver<'_> {
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
-                // Without a further sample there is no evidence for the remaining words.
+                // Without a further sample there is no evidence for the words that remain.
                 may_link = framed.is_none_or(|framed| framed.weight > 0.0);
                 rarity = less_of(rarity, framed);
             }
@@ -441,8 +442,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Returns the average worth of a common sample of two contents. In a part of a problem, not
-    /// all contents with a sample are known.
+    /// Returns the average worth of a common sample of two contents. If only a part of a problem is
+    /// in memory, not all contents with a sample are known.
     fn weight(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -550,13 +551,13 @@ impl Solver<'_> {
     }
 }
 
-/// Returns whether most samples of a content are ignored. Below a long header, one sample of its
-/// own is as much evidence as two of a whole file.
+/// Returns whether most samples of a content are ignored. In a file with a long header, one sample
+/// of its own text is as much evidence as two samples of another file.
 const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
     ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }
 
-/// Splits a content into itself without its ignored fingerprints, and these.
+/// Splits a content into the content without its ignored fingerprints, and those fingerprints.
 pub(super) fn stripped(
     counts: &Counts,
     mut kept: StoredSketch,
@@ -567,7 +568,7 @@ pub(super) fn stripped(
     (kept, ignored)
 }
 
-/// A content without its ignored fingerprints, and these.
+/// A content without its ignored fingerprints, and those fingerprints.
 pub(super) type BlockContent<'b> = (&'b StoredSketch, &'b [Fingerprint]);
 
 /// Contents that are compared with each other.

@@ -269,8 +269,8 @@ impl Table {
         self.row(place).first
     }
 
-    /// Returns the place of the content of the file at `path`; `None` if it is not in question, or
-    /// empty.
+    /// Returns the place of the content of the file at `path`; `None` if the question does not
+    /// include it, or if it is empty.
     pub(super) fn place_of(
         &self,
         snapshot: &Snapshot,
@@ -293,8 +293,8 @@ impl Table {
     }
 }
 
-/// Returns the memory of a content while its block is compared. It has its lists, and for each key
-/// the posting, its place in the lists and the overhead of sorting.
+/// Returns the memory of a content while its block is compared. It has the content's lists and, for
+/// each key, the posting, its place in the lists and the overhead of sorting.
 fn weight(fingerprints: u32, chunk_runs: u64) -> u32 {
     let keys = u64::from(fingerprints) + chunk_runs;
     let bytes = 300 + 8 * u64::from(fingerprints) + 40 * chunk_runs + 44 * keys;

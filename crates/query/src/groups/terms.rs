@@ -40,7 +40,8 @@ pub(super) struct PairFound {
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
-    /// The share of each that lies in the other, not counting common text, if their words show it.
+    /// The share of each that lies in the other, not counting common text. `None` if their words do
+    /// not show it.
     pub(super) of_both: Option<Score>,
 }
 
@@ -79,8 +80,8 @@ impl LinkTerms {
         }
     }
 
-    /// Returns whether this much common content could make a link: thousands share a phrase, few a
-    /// file.
+    /// Returns whether this much common content could make a link: thousands of files share a
+    /// phrase, few share most of a file.
     pub(super) fn could_be(&self, (a, b): (&StoredSketch, &StoredSketch), common: Common) -> bool {
         if too_small(a.size) || too_small(b.size) {
             return false;
@@ -182,7 +183,7 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
-        // A licence is no kin of the code it covers: little of the code lies in the licence.
+        // A licence is no relative of the code it covers: little of the code lies in the licence.
         let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
         let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {

@@ -63,8 +63,8 @@ impl PairDraft<'_> {
         }
     }
 
-    /// Returns the score without common text. A score that is the share of rare content contains
-    /// none, so the discount applies to the containment.
+    /// Returns the score after the discount for common text. A score that is the share of rare
+    /// content includes no common text, so the discount then applies to the containment.
     fn discount(&self, known: &mut RowTexts) -> Discount {
         let Match {
             measures,
@@ -93,7 +93,7 @@ impl PairDraft<'_> {
 
     /// Compares rows by rank.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        // Most rows differ in this, which is available at once.
+        // Most rows differ in their rank, which is available at once.
         let by_rank = other.rank.cmp(&self.rank);
         by_rank.then_with(|| {
             let least = |row: &Self| row.seen(row.matched.least());

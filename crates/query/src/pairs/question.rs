@@ -68,8 +68,8 @@ impl<'a> Question<'a> {
         by_member.unwrap_or_else(|| ours.meeting(theirs) == (one.1, other.1))
     }
 
-    /// Returns whether one content that is both of these renditions proves that the files are
-    /// equal. A member proves that for a single file.
+    /// Returns whether two files must be equal if one content is both of these renditions. For a
+    /// member and a single file, the member is compared.
     pub(super) fn may_be_equal(
         &self,
         (one, other): ((ContentId, Rendition), (ContentId, Rendition)),
@@ -81,8 +81,8 @@ impl<'a> Question<'a> {
         one.1.meets(other.1)
     }
 
-    /// Returns the estimate for an archive and a single file by a member of it, until they are
-    /// measured; `None`: neither is a member.
+    /// Returns the estimate for an archive and a single file that share a member. It holds until
+    /// they are measured. `None`: neither rendition is a member.
     pub(super) fn of_member(
         &self,
         one: (ContentId, Rendition),

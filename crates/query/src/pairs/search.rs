@@ -85,7 +85,7 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Adds two texts by their common words. These give the figure, unless the unit is bytes.
+    /// Adds two texts by their common words. The words give the figures, unless the unit is bytes.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,

@@ -1,4 +1,4 @@
-//! The ways in which two files meet; the best of several is their row.
+//! The ways in which two files are matched. Of several ways, the best one is their row.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};
@@ -10,7 +10,7 @@ use resemble_relate::renditions::Rendition;
 
 use super::{PairMatch, Question};
 
-/// The contents of two files, the lesser first, and one way in which these meet.
+/// The contents of two files, the lesser first, and one way in which the files are matched.
 pub(super) type Pair = ((ContentId, ContentId), Way);
 
 /// One way in which two files are matched.
@@ -78,7 +78,7 @@ impl Question<'_> {
         owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1)
     }
 
-    /// Returns the best of the ways in which two files meet.
+    /// Returns the best of the ways in which two files are matched.
     fn best_way<'w>(
         &self,
         owners: (ContentId, ContentId),

@@ -50,8 +50,8 @@ impl WorkerPairs {
         self.meet(question, (a, b), &matched);
     }
 
-    /// Records a pair that was measured for this question or could not be. `kinship` is the sort
-    /// key if kinship was requested and is known for a pair that is not text.
+    /// Records a pair that was measured for this question or could not be measured. `kinship` is
+    /// the sort key, if kinship was requested and is known for a pair that is not text.
     pub(super) fn others(
         &mut self,
         question: &Question<'_>,

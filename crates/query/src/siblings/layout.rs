@@ -110,7 +110,7 @@ fn member(
         let alone = faces.alone();
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
-        // Contents that are taken apart further are not stored while the container is read.
+        // Contents that are taken apart further are not in memory while the container is read.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)
@@ -125,7 +125,7 @@ fn member(
 
 impl MemberLayout {
     /// Returns whether it can be compared with another member. Both must be compared by contents
-    /// that are stored while the container is read.
+    /// that are in memory while the container is read.
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self.side, other.side) {
             (MemberSide::Alone(one, faces), MemberSide::Alone(another, others)) => {

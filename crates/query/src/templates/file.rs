@@ -2,9 +2,9 @@
 //!
 //! It is JSON, so that a person can read and repair it. It has a version, so that a newer program's
 //! file does not look damaged. It is replaced by a rename: a reader sees the old or the new file,
-//! and a full disk does no harm. Its mode is 0600, like all of the state. Writers take turns at a
-//! lock on a file beside it: the daemon and several commands may mark at the same time. A file that
-//! cannot be parsed is never overwritten.
+//! and a full disk damages nothing. Its mode is 0600, like all of the state. Writers take turns at
+//! a lock on a file beside it: the daemon and several commands may mark at the same time. A file
+//! that cannot be parsed is never overwritten.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};

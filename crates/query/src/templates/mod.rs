@@ -1,8 +1,8 @@
 //! Templates: content that the user declared to be no evidence.
 //!
-//! They are the only decisions that resemble stores. The rest of the state folder is derived from
-//! the files and can be rebuilt. So templates have a small file of their own ([`file`]). The daemon
-//! and the command read the same file and give the same answers.
+//! They are the only decisions of users that resemble stores. The rest of the state folder is
+//! derived from the files and can be rebuilt. So templates have a small file of their own
+//! ([`file`]). The daemon and the command read the same file and give the same answers.
 //!
 //! **Effect.** [`Store::current`] returns the pieces of all templates, and the snapshot carries
 //! them ([`crate::Snapshot::with_templates`]). Every question removes them from the chunk lists and

@@ -22,10 +22,10 @@ use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, MemberMatch, Placing, RangesOf, Shared, compare_with_parts};
 
-/// Lines shown in one explanation; the rest is counted.
+/// The number of lines shown in one explanation; the other lines are counted.
 const SHOWN: usize = 200;
 
-/// The maximum number of other places of one content named.
+/// The maximum number of other places of one content that are named.
 const COPIES_SHOWN: usize = 20;
 
 /// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.
@@ -70,7 +70,7 @@ pub fn explain(
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     if let Some(part_reader) = part_reader {
-        // Both were just extracted, and small ones are cached.
+        // Both files were just extracted, and the parts of small ones are cached.
         let unread = [a, b].map(|path| unread::of_path(path, path, part_reader));
         for unread in unread.into_iter().flatten() {
             let label = if unread.is_trouble() {
@@ -111,8 +111,8 @@ fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
 }
 
 impl Shared {
-    /// Returns the statements about the whole, as pairs of a name and a sentence; `a` and `b` have
-    /// the sizes.
+    /// Returns the statements about both files as a whole, as pairs of a name and a sentence; `a`
+    /// and `b` have the sizes.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let (measures, unit) = self.told();
         let unit = MeasureUnit::from(unit).word();
@@ -284,8 +284,8 @@ impl Comparison {
     /// Returns shared ranges and differences, a line each, in the order of display. Returns at most
     /// `most` lines, and the number of further ones.
     ///
-    /// `=` shared in order, `~` shared with another place (moved, or repeated), `-` only in a, `+`
-    /// only in b. For archives the lines are members.
+    /// `=` is shared in order, `~` shared with another place (moved, or repeated), `-` only in a,
+    /// `+` only in b. For archives the lines are members.
     pub fn listed(&self, most: usize) -> (Vec<String>, usize) {
         let members = &self.shared.members;
         if !members.is_empty() {

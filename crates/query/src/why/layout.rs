@@ -3,10 +3,11 @@
 //! Ranges are made for accounting: they may overlap in b, and a repeat may cross several of them. A
 //! display needs stripes that cover each file without overlap, with equal stripes in one colour.
 //! Overlapping bytes belong to the range in order, whose two sides are shown next to each other (a
-//! *step*). Between the steps are stripes that are only here, moved or repeated.
+//! *step*). Between the steps are stripes that only one file has, and moved or repeated ones.
 //!
-//! A piece under 64 bytes that is not next to its equal is drawn as only here. It is the rest of a
-//! run that lost its other bytes to another run, often a single `}`. It still counts as shared.
+//! A piece under 64 bytes that is not shown next to its equal is drawn as if only one file had it.
+//! It is the rest of a run that lost its other bytes to another run, often a single `}`. It still
+//! counts as shared.
 
 use std::ops::Range;
 
@@ -45,7 +46,7 @@ pub struct Run {
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// In both files, with the number of its run (from 1).
+    /// The part is in both files; it has the number of its run (from 1).
     Shared(u32),
     /// Only in a.
     OnlyA,
@@ -299,7 +300,7 @@ impl Stripe {
     }
 }
 
-/// Fills the gaps between the stripes with parts that are only here.
+/// Fills the gaps between the stripes with parts that only this file has.
 fn filled(stripes: Vec<Stripe>, size: u64) -> Vec<Stripe> {
     let mut all = Vec::with_capacity(2 * stripes.len() + 1);
     let mut end = 0;

@@ -59,7 +59,7 @@ impl Comparison {
         .placed(None);
         shared.layer = Layer::Text;
         shared.words = (found.unit == Unit::Words).then_some(measures);
-        // The differing stretches lie in members.
+        // All differing stretches lie in members.
         shared.differs_a.clear();
         shared.differs_b.clear();
         shared.members = members;

@@ -13,8 +13,8 @@
 //!    between neighbours of the backbone are compared separately. What they share is in order after
 //!    all. The gaps are disjoint, so the second pass costs no more than the first.
 //! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
-//!    holds twice what b holds once. In the opposite case b holds something twice. The runs of a
-//!    lack it, since each byte of a is matched once. It comes from the runs of b in a.
+//!    has content twice that b has once. In the opposite case b has it twice. The runs of a do not
+//!    show that, since each byte of a is matched once. The runs of b in a do.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use resemble_core::similarity::runs::{CommonRun, LEAST_RUN, common_runs};
 /// The placing of a shared range in the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placing {
-    /// In step with the other ranges in order.
+    /// The range is in order, as the other ranges in order are.
     InOrder,
     /// The order changed.
     Moved,
@@ -42,8 +42,8 @@ impl Placing {
     }
 }
 
-/// Passes over the gaps (step 2 above). Each finds runs that the one before had matched out of
-/// order.
+/// The number of passes over the gaps (step 2 above). Each pass finds runs that the previous one
+/// had matched out of order.
 const LOOKS: usize = 3;
 
 /// Preceding runs among which overlaps are searched.
@@ -145,7 +145,8 @@ impl PrefixBest {
         }
     }
 
-    /// Returns the heaviest value at a place below `places`; of equal ones the first that was put.
+    /// Returns the heaviest value at a place below `places`; of equal values the first that was
+    /// put.
     fn up_to(&self, places: usize) -> Option<(u64, usize)> {
         let mut best: Option<(u64, usize)> = None;
         let mut at = places;
@@ -323,7 +324,7 @@ mod tests {
             let runs: Vec<CommonRun> = (0..9)
                 .map(|_| {
                     let len = 1 + random(9);
-                    // Separate places, so that no two overlap in part.
+                    // The places are far apart, so that no two runs overlap in part.
                     let run = run(a, random(12) * 10, len);
                     a += len;
                     run

@@ -27,8 +27,8 @@ struct EqualRows {
 }
 
 impl EqualRows {
-    /// Returns the place that continues the last one, or else a new one for each row of a. The last
-    /// place serves all surplus rows of a.
+    /// Returns the place that follows the last one, or otherwise a new place for each row of a. If
+    /// a has more equal rows than b, the surplus rows share the last place.
     fn place(&mut self, next: Option<usize>) -> usize {
         if let Some(next) = next.filter(|next| self.places.binary_search(next).is_ok()) {
             return next;

@@ -1,4 +1,5 @@
-//! The single entry point returns the same as the questions, and ends when the receiver stops.
+//! The single entry point returns the same as the functions of the questions. It ends when the
+//! receiver stops.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -356,7 +357,7 @@ fn a_subject_that_was_sent_is_compared_like_the_file() {
         rows(asked.content("one/1.txt", inode("one/1.txt"))),
         of_file
     );
-    // The source of the bytes is unknown, so the file itself is an identical one.
+    // The source of the bytes is unknown, so the file itself is listed as identical.
     let of_stdin = rows(asked.content("one/1.txt", None));
     assert_eq!(of_stdin.len(), of_file.len() + 1);
     assert_eq!(of_stdin[0].0, asked.path("one/1.txt"));

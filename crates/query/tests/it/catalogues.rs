@@ -122,7 +122,7 @@ fn what_archives_hold_comes_with_them() {
                 .expect("in the catalogue");
             row.path = scene.root().join(below).into();
         }
-        // Files of a catalogue cannot be read, so they are estimated.
+        // Files of a catalogue cannot be read, so their pairs are estimated.
         let related = |rows: &[FindRow]| -> Vec<_> {
             let rows = rows.iter().map(|row| (row.path.clone(), row.relation));
             rows.collect()
@@ -130,7 +130,7 @@ fn what_archives_hold_comes_with_them() {
         assert_eq!(related(&here), related(&recorded), "{name}");
         assert!(here.iter().all(|row| !row.estimate), "{here:?}");
     }
-    // Without texts it only has files.
+    // Without texts the catalogue has only files.
     let plain = Index::in_memory(&Params::default()).expect("an index");
     load(&plain, &at, &written(&live, &[scene.root()], false)).expect("loaded");
     let totals = plain
@@ -202,7 +202,7 @@ fn what_was_not_looked_into_is_looked_into_later() {
         written(&snapshot, &[with_parts.root()], true)
     };
     let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-    // The same files, only by their bytes.
+    // The same files are indexed only by their bytes.
     let plain = {
         let snapshot = with_parts.index.snapshot().expect("a snapshot");
         written(&snapshot, &[with_parts.root()], false)

@@ -165,7 +165,7 @@ fn equals_are_paired_by_name_then_by_path_and_the_rest_are_copies() {
             "moved 3/name 4/name copy"
         ]
     );
-    // Their equals are in place, so all of them are surplus.
+    // Their equals are at the same paths, so all of them are surplus.
     scene.write("a/4/name", &x);
     scene.write("a/5/last", &x);
     let answer = compared(&mut scene);
@@ -505,7 +505,8 @@ fn options_choose_partners_and_rows() {
     });
     assert!(ratio.contains(&"only-a doc.txt -".to_owned()), "{ratio:?}");
     let (min_shared, _) = ask(CompareOptions {
-        // Twice the shared bytes; for the larger file that is an estimate.
+        // The bound is twice the shared bytes. For the larger file the shared bytes are an
+        // estimate.
         min_shared: Some(8000),
         ..CompareOptions::default()
     });
@@ -574,8 +575,8 @@ fn relatives_of_what_is_settled_at_its_own_path_are_not_looked_for() {
 fn what_is_left_over_is_looked_up_among_what_is_settled() {
     let mut scene = Scene::new();
     family(&mut scene);
-    // It is alone in A, because its best partner has a twin. The file at its own path shares almost
-    // nothing.
+    // The file is alone in A, because its best partner has a file at its own path. The file at this
+    // one's own path shares almost nothing.
     let of_family = joined(&[&text(7, 8000), &text(300, 2000)]);
     scene.write("a/alone", &of_family);
     scene.write("a/5", joined(&[&of_family, b" once more"]));

@@ -365,7 +365,7 @@ proptest! {
         }
         storm.run(&Op::Look);
         storm.scene.assert_as_fresh("after the events");
-        // A scan finds at most the new date of a file that lost a name without an event.
+        // If a file lost a name without an event, a scan finds at most its new date.
         let before = storm.scene.dump();
         prop_assert_eq!(storm.scene.scan().removed, 0);
         prop_assert_eq!(storm.scene.dump(), before);

@@ -80,7 +80,7 @@ fn a_copy_with_three_changed_one_missing_and_one_linked() {
         scene.write(&format!("old/{dir}{n}.txt"), text(n as u64, 4000 + n));
         scene.write(&format!("new/{dir}{n}.txt"), text(n as u64, 4000 + n));
     }
-    // Three are slightly changed, one is gone, and one only has a hard link left.
+    // Three files are slightly changed, one is gone, and of one only a hard link is left.
     for n in [3, 6, 9] {
         let mut bytes = text(n, 4000 + n as usize);
         bytes[100] = b'!';
@@ -184,7 +184,7 @@ fn the_bytes_decide_whatever_the_index_says() {
         file.set_modified(times).expect("set");
     };
     change("new/a");
-    // A file of the directory itself, and one that is not indexed.
+    // Changes a file of the directory itself, and one that is not indexed.
     change("old/b");
     scene.write("old/d", text(99, 700));
     fs::remove_file(scene.path("new/c")).expect("gone");
@@ -213,7 +213,7 @@ fn a_directory_inside_a_root_is_covered_by_what_is_outside_of_it() {
     let mut scene = Scene::new();
     scene.write("docs/report", text(1, 2000));
     scene.write("docs/backup/report", text(1, 2000));
-    // It is in the directory twice, and nowhere else.
+    // The file is in the directory twice, and nowhere else.
     scene.write("docs/backup/draft", text(2, 2000));
     scene.write("docs/backup/draft 2", text(2, 2000));
     fs::hard_link(
@@ -348,7 +348,8 @@ fn what_cannot_be_read_is_not_covered() {
     assert_eq!(scene.missing(&answer.body), [two("old/secret", reason)]);
 }
 
-/// A bind mount shows the directory under another path, which is no other place.
+/// A bind mount shows the directory under another path. The files there are the same and cover
+/// nothing.
 #[test]
 fn the_same_directory_by_another_way_does_not_count() {
     let mut scene = Scene::new();

@@ -64,8 +64,8 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
     (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
 }
 
-/// Two copies of a small file beside one copy are 324 bytes of one directory and 162 of the other.
-/// The common part decides; identical directories may have less, unless a bound is given.
+/// One directory has two copies of a small file, the other has one: 324 and 162 bytes. The common
+/// part decides. Identical directories may have less, unless a bound is given.
 #[test]
 fn what_both_have_is_what_min_shared_bounds() {
     let mut scene = Scene::new();
@@ -155,7 +155,8 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
-/// Ten copies have an equal in a directory with one of them, which does not hold ten times as much.
+/// In a directory with one copy of a file, each of ten copies elsewhere has an equal. Still that
+/// directory does not hold ten times as much.
 #[test]
 fn shared_bytes_are_no_more_than_either_directory_has() {
     let mut scene = Scene::new();
@@ -185,7 +186,7 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     noise(&scene, "part/more", 6);
     scene.scan();
     let rows = all(&scene);
-    // The six alone match better than the whole with its other files.
+    // The six files alone match better than the whole with its other files.
     assert_eq!(
         shown(&scene, &rows)[0],
         one("part", "project", 50, 60),
@@ -193,7 +194,7 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // The topmost directory is shown among those that lie wholly in the other and match clearly
+    // The topmost directory is shown, among those that lie wholly in the other and match clearly
     // better.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
@@ -220,7 +221,7 @@ fn near_files_count_with_their_share() {
     for n in 0..8_u64 {
         let bytes = text(n, 20_000);
         scene.write(&format!("a/{n}"), &bytes);
-        // Every second one lost its last quarter.
+        // Every second file lost its last quarter.
         let kept = if n % 2 == 0 { 20_000 } else { 15_000 };
         scene.write(&format!("b/x/{n}"), &bytes[..kept]);
     }

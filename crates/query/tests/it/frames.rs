@@ -1,4 +1,4 @@
-//! A piece that a dozen files share is no sign of kinship; a piece that versions share is one.
+//! A piece that a dozen files share is no sign of kinship. A piece that only versions share is one.
 
 use std::collections::BTreeMap;
 
@@ -139,13 +139,13 @@ fn files_with_a_frame_in_common_are_no_relatives() {
     let rows = pairs(&snapshot, &request).expect("rows").rows;
     assert_eq!(rows.len(), 30 * 29 / 2);
 
-    // Forms: labels, and filled-in words.
+    // Each file is a form: the same labels, and other words filled in.
     let labels: Vec<_> = (0..14).map(|_| words(&mut random, 14)).collect();
     are_strangers(20, |_| {
         let filled = |label: &Vec<String>| [&label[..], &words(&mut random, 16)].concat();
         labels.iter().flat_map(filled).collect()
     });
-    // The letterhead of a company, and below it those of two departments.
+    // Each file has the letterhead of a company, and below it that of one of two departments.
     let departments = [words(&mut random, 90), words(&mut random, 90)];
     are_strangers(60, |number| {
         let own = words(&mut random, 150);
@@ -157,7 +157,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
 fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
     let scene = scene(files, text);
     let listed = listed(&scene, files);
-    // Some of those that differ most have no group.
+    // Some of the files that differ most have no group.
     assert!(listed["groups"] >= files * 3 / 4, "{listed:?}");
     assert!(listed["covered"] >= files / 2 * 3 / 4, "{listed:?}");
     assert_eq!(listed["dirs"], 1, "{listed:?}");
@@ -170,7 +170,7 @@ fn are_relatives(files: usize, text: impl FnMut(usize) -> Vec<String>) {
 fn near_copies_and_versions_are_relatives_however_many_they_are() {
     let mut random = Random::new(2);
     let page = words(&mut random, 400);
-    // A paragraph of its own.
+    // Each file has a paragraph of its own.
     are_relatives(40, |number| {
         let own = words(&mut random, 40);
         let at = number % 10 * 40;
@@ -182,7 +182,7 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
         text.extend(words(&mut random, 25));
         text.clone()
     });
-    // In each, other paragraphs are rewritten.
+    // In each file, other paragraphs are rewritten.
     are_relatives(30, |_| {
         let parts = page.chunks(40).flat_map(|part| {
             if random.below(5) == 0 {

@@ -265,7 +265,7 @@ fn kinds_and_order() {
 #[test]
 fn what_too_many_have_is_ignored_and_counted() {
     let scene = Scene::new();
-    // Half of each is shared with five others, so kinship may or may not hold.
+    // Half of each file is shared with five others, so kinship may or may not hold.
     let header = text(1, 3600);
     for at in 0..6 {
         scene.write(
@@ -458,7 +458,7 @@ fn without_a_place_to_work_the_answer_is_one_sentence() {
     };
     let failed = groups(&asked.snapshot, &bounded, nowhere).expect_err("no folder");
     assert!(matches!(failed, AskError::Scratch { .. }), "{failed}");
-    // An unbounded question writes nothing.
+    // A question without a bound of memory writes nothing.
     groups(&asked.snapshot, &asked.request(), nowhere).expect("an answer");
 }
 

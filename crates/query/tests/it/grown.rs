@@ -56,7 +56,7 @@ fn what_is_appended_is_all_that_is_read() {
     assert_eq!(report.progress.bytes_read, size);
     assert_eq!((report.changes, scene.ingest.assumed()), (0, 0));
     scene.assert_as_fresh("verified");
-    // Nothing is assumed, so nothing is verified.
+    // Nothing was assumed, so there is nothing to verify.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     assert_eq!(report.progress.bytes_read, 0);
 }
@@ -117,7 +117,7 @@ fn what_was_assumed_before_a_restart_is_verified() {
     assert_eq!((report.progress.files_read, scene.ingest.assumed()), (0, 1));
     scene.ingest.verify(&mut Unobserved).expect("verified");
     scene.assert_as_fresh("verified");
-    // Once is enough, though the file is still young.
+    // One reading is enough, though the file is still young.
     scene.scan();
     assert_eq!(scene.ingest.assumed(), 0);
 }
@@ -143,7 +143,7 @@ fn a_renamed_file_is_still_verified() {
 #[test]
 fn another_file_of_the_same_inode_is_read_whole() {
     let mut scene = scene_of(prose(1, 9 * MIB));
-    // Overwritten as by log rotation: another beginning, or another end.
+    // The file is overwritten as by log rotation, with another beginning or another end.
     for (n, keep) in [(5, 0), (6, MIB)] {
         let mut bytes = fs::read(scene.path("log")).expect("read");
         bytes.truncate(keep);

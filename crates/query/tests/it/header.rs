@@ -62,7 +62,7 @@ fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
     scene_of(seed, header, |_| own)
 }
 
-/// Does the same; `own` returns the number of words of each file's own.
+/// Like [`scene`]; `own` returns the number of words of each file's own.
 fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     let mut random = Random::new(seed);
     let header = words(&mut random, header);
@@ -125,7 +125,7 @@ fn trees_find_relatives_of_which_few_samples_are_left() {
 }
 
 /// Small files keep more shingles than large ones. Some header shingles are kept only by small
-/// files: too few signatures for boilerplate, although all files have them.
+/// files. These are in too few signatures to be boilerplate, although all files have them.
 #[test]
 fn a_header_of_small_and_of_large_files_is_one() {
     let scene = scene_of(7, 300, |number| if number % 2 == 0 { 200 } else { 1500 });

@@ -141,7 +141,7 @@ fn devices_are_named_and_never_opened() {
         let number = rustix::fs::makedev(major, minor);
         mknodat(CWD, scene.path(name), kind, Mode::RUSR | Mode::WUSR, number)
     };
-    // /dev/zero would be read for ever; the other two have no driver.
+    // /dev/zero could be read without end. The other two devices have no driver.
     let made = device("zero", FileType::CharacterDevice, 1, 5)
         .and_then(|()| device("none", FileType::CharacterDevice, 254, 77))
         .and_then(|()| device("disk", FileType::BlockDevice, 254, 77));
@@ -357,7 +357,7 @@ fn a_root_that_is_not_mounted_keeps_its_entries() {
     let report = scene.scan();
     assert_eq!(report.unavailable, [scene.root()]);
     assert_eq!(scene.dump(), before);
-    // An event that names an entry in it changes nothing either.
+    // An event that names an entry in it changes nothing, either.
     scene.look(&[Target::entry(scene.path("file"), Cause::Unknown)]);
     assert_eq!(scene.dump(), before);
 }

@@ -154,7 +154,7 @@ fn write(path: &Path, kind: usize) {
         9 => huge(600_000),
         10 => huge((1 << 20) + 69_999),
         11 => vec![0; 300_000],
-        // The same size with holes, and with other bytes in them.
+        // The file has the same size, with holes, and with other bytes in them.
         12 | 13 => {
             let file = fs::File::create(path).expect("a file");
             file.set_len(300_000).expect("a length");
@@ -254,7 +254,7 @@ proptest! {
         let answer = direct(&question);
         prop_assert_eq!(&answer, &indexed(&question));
         prop_assert_eq!(sets(&answer), by_definition(&[root]));
-        // Roots in any order and nested; patterns; sizes; the first rows.
+        // The scope has roots in any order and nested, patterns, sizes, and a number of first rows.
         question.scope.within = ["a", "", "a/b", "a.b"].iter()
             .map(|name| PathText::from(tree.path(name).components().collect::<PathBuf>().as_path()))
             .collect();
@@ -286,7 +286,8 @@ fn the_trees_the_index_and_the_definition_agree() {
     }
 }
 
-/// Each round reads one of its names, and the rounds end: one scan knew four of these names.
+/// The file has ten names, of which the scan once found four. Each name is read in a round of its
+/// own, and the rounds must end.
 #[test]
 fn every_name_of_an_unreadable_file_is_known() {
     let name = "identical::every_name_of_an_unreadable_file_is_known";
@@ -425,7 +426,7 @@ fn only_what_is_asked_for_is_made() {
     );
 }
 
-/// A cache that was asked nothing else is unchanged.
+/// A cache that was asked no other question is unchanged.
 #[test]
 fn nothing_is_kept() {
     let tree = TempTree::with_folders(&["docs"]);

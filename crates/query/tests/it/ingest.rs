@@ -42,7 +42,8 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
     fs::rename(scene.path("a/one.txt"), scene.path("two.txt")).expect("rename");
     fs::rename(scene.path("a"), scene.path("b")).expect("rename");
     let report = scene.scan();
-    // A rename dates the inode anew. Without an event for it, the file is read to be sure.
+    // A rename changes the inode's time. Without an event for the rename, the file is read to be
+    // sure.
     assert!(report.progress.files_read <= 1);
     fs::hard_link(scene.path("two.txt"), scene.path("b/three.txt")).expect("link");
     let targets = [Target::entry(scene.path("b/three.txt"), Cause::Named)];
@@ -205,7 +206,7 @@ fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
     };
     let left = ["a.c", "repo/.git/config", "sub/top/x"];
     assert_eq!(known(&scene), left);
-    // A single reported path, and one that was moved there.
+    // A single path is reported, and one that was moved there.
     let target = Target::entry(scene.path("sub/target/x"), Cause::Modified);
     scene.look(&[target]);
     assert_eq!(known(&scene), left);
@@ -252,7 +253,7 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     scene.scan();
     assert!(!skipped(&scene, "large") && skipped(&scene, "small"));
     scene.assert_as_fresh("grown and cut");
-    // Without a bound both are read.
+    // Without a bound both files are read.
     let mut roots = scene.ingest.options().roots.clone();
     roots[0].max_size = None;
     scene.ingest.set_roots(roots);
@@ -415,7 +416,7 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     }
     scene.look(&[Target::entry(scene.path("a/b/c/d/3"), Cause::Modified)]);
     scene.assert_as_fresh("a file alone");
-    // The same with a directory that moves there.
+    // The same holds for a directory that moves there.
     scene.write("moves/x", text(3, 900));
     scene.scan();
     fs::create_dir_all(scene.path("f/g")).expect("folders");

@@ -122,7 +122,7 @@ fn a_second_question_reads_no_file() {
     let measures = sizes.iter().find(|(name, _)| name == "measures");
     assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
-    // The reverse question is about the same pair.
+    // The question in the other direction is about the same pair.
     let back = found(&snapshot(), &scene.path("text01"));
     fs::remove_dir_all(scene.root()).expect("no tree any more");
     let again = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
@@ -134,7 +134,7 @@ fn a_second_question_reads_no_file() {
     };
     let (there, back) = (pair(&rows[0], "text01"), pair(&back, "text"));
     assert_eq!((there.a_in_b, there.b_in_a), (back.b_in_a, back.a_in_b));
-    // Unmeasured pairs are estimates now, so the first question did read the files.
+    // Pairs without stored measures are estimates now. So the first question did read the files.
     let unknown = found(&snapshot(), &scene.path("text02"));
     let known = PathText::from(scene.path("text"));
     for row in unknown {

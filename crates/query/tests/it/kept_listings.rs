@@ -170,7 +170,7 @@ impl Watched {
         let ready = |path: &Path| path.parent().is_some_and(Path::is_dir) && !path.is_dir();
         match step {
             Step::Write(name, says) => {
-                // Like an editor: replaces the file, and every second time writes into the old one.
+                // Replaces the file like an editor, and every second time writes into the old one.
                 if ready(&path(name)) {
                     if name.ends_with('1') {
                         fs::remove_file(path(name)).ok();
@@ -229,7 +229,8 @@ impl Watched {
         self.scan();
     }
 
-    /// Checks that every listing whose footprint is untouched equals a new one. Keeps all anew.
+    /// Checks that every listing whose footprint is untouched equals a new one. Then stores new
+    /// listings of all.
     fn compare(&mut self) {
         let now = self.index.snapshot().expect("a snapshot");
         let mut kept = std::mem::take(&mut self.kept);

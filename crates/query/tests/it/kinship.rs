@@ -247,8 +247,8 @@ fn compare_tells_builds_from_programs_of_one_compiler() {
             );
         }
     }
-    // Both sides have small programs. For a third of them three other files share the function; for
-    // the rest too many do, so it is no evidence.
+    // Both sides have small programs. Each third program shares its function with three other
+    // files. The functions of the rest are in too many files to be evidence.
     for at in 0..9u64 {
         let function = noise(50_000 + at, 300);
         let own = noise(51_000 + at, 500);
@@ -323,7 +323,8 @@ fn groups_are_of_builds_and_not_of_a_framework() {
     }
 }
 
-/// Versions of one file are one group, whether each derives from the one before or all from one.
+/// Versions of one file are one group, whether each is made from the version before or all from the
+/// first.
 #[test]
 fn versions_are_one_group_however_many() {
     let edited = |bytes: &[u8], seed: u64, edits: u64| {
@@ -396,7 +397,7 @@ fn small_files_copies_and_what_is_packed_stay_pairs() {
     assert_eq!(found.len(), 8 + 70 * 69 / 2 + 1);
 }
 
-/// Pieces that few files share rank before more pieces that many share.
+/// Few pieces that few files share rank higher than more pieces that many share.
 #[test]
 fn kinship_sorts_what_is_no_text() {
     let mut scene = Scene::new();

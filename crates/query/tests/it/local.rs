@@ -46,7 +46,7 @@ fn our_own_folders_are_left_out() {
     assert_eq!(files(None, std::slice::from_ref(&link)), 2);
     assert_eq!(files(None, &[tree.join("cache"), link]), 1);
     assert_eq!(files(Some(tree.join("cache/cache.redb")), &[]), 2);
-    // These lie in the working directory; the cache is a file by now.
+    // These folders lie in the working directory. The cache is a file by now.
     assert_eq!(files(None, &["state".into(), "a/b".into(), "".into()]), 4);
 }
 
@@ -80,7 +80,7 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     };
     let tree = [tree];
     assert_eq!(read(&tree).0, 20);
-    // Files changed a moment ago are not trusted, but none is new.
+    // Files that changed a moment ago are not trusted, but none of them is new.
     assert_eq!(read(&tree).1, 20);
 }
 

@@ -20,7 +20,8 @@ use resemble_testutil::prose::sentences;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, text_of};
 
-/// Members of the archive: of 96 samples one in three has one.
+/// The number of members of the archive. Of the archive's 96 samples, one third of the members has
+/// one.
 const MEMBERS: u64 = 300;
 
 fn held(n: u64) -> String {
@@ -136,7 +137,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     found.sort();
     assert_eq!(names(&found), HELD);
     assert_eq!(found, compared(&scene, false).1, "the figures of compare");
-    // And of find, which asks for equal members.
+    // The same holds for `find`, which asks for equal members.
     let path = scene.path("a/all.zip");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
     let subject = subject.expect("readable").expect("indexed");
@@ -158,7 +159,7 @@ fn a_cluster_has_the_files_of_an_archive() {
     assert!(rows.len() >= 2, "{rows:?}");
 }
 
-/// Two archives of a few common members are no pair because of these.
+/// Two archives that have only a few members in common are not a pair.
 #[test]
 fn one_member_makes_no_archives_kin() {
     let mut scene = Scene::with_parts();

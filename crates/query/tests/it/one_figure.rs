@@ -428,7 +428,8 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// The same with a marked template: a frame of many of the texts, alone or in archives.
+/// Makes the same checks with a marked template: a frame of many of the texts, alone or in
+/// archives.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);

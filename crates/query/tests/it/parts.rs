@@ -99,7 +99,7 @@ fn documents_of_one_text_are_found_by_each_other() {
         [same("report.docx"), same("report.pdf")]
     );
     assert_eq!(found_by(&scene, "other.docx"), []);
-    // Without the layer there are no rows.
+    // Without the layer of texts there are no rows.
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let docx = subject(&snapshot, &scene.path("report.docx"));
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
@@ -154,8 +154,8 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
             same("mail.eml!report.zip!docs/b.docx")
         ]
     );
-    // A mail is similar to its copy, and neither to its own parts nor to those of the copy. It
-    // contains the files that lie in it.
+    // A mail is similar to its copy. It is not similar to its own parts, nor to those of the copy.
+    // It contains the files that lie in it.
     let contains = |path| row(path, Relation::Contains, Layer::Text);
     assert_eq!(
         found_by(&scene, "mail.eml"),
@@ -247,7 +247,7 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
         found_by(&scene, "a.tar.gz")[..2],
         [same("a.tar.xz"), same("a.zip")]
     );
-    // A file in them is found as a member, and not as a share of each.
+    // A file that lies in both archives is found as a member, and not as a share of each archive.
     scene.write("f5.txt", &files[5].1);
     scene.scan();
     let found = found_by(&scene, "f5.txt");

@@ -34,7 +34,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The row of both verbs for two files, seen from the first.
+/// The row of a verb for two files, seen from the first.
 type Said = (Option<Relation>, MeasureUnit, bool, [Fraction; 3], u64);
 
 fn found(scene: &Scene, subject: &str, unit: MeasureUnit) -> BTreeMap<String, Said> {
@@ -346,7 +346,7 @@ fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;
     const OF_ONE: u64 = 66;
     let mut scene = Scene::new();
-    // Each sentence is in more texts than count fully, and each text has one.
+    // Each sentence is in more texts than count fully, and each text has one of the sentences.
     for at in 0..GROUPS * OF_ONE {
         let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
         scene.write(&format!("{at:04}"), format!("{common}{own}"));

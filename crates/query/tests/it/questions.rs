@@ -204,13 +204,14 @@ fn thresholds_scope_and_top() {
         min: Fraction::from(Score::new(share)),
         ..FindOptions::default()
     };
-    // Under a quarter there is no relation, but a lower threshold shows the row.
+    // A pair that shares less than a quarter has no relation, but a lower threshold shows the row.
     assert!(family.paths("/src/a.c", &FindOptions::default()).is_empty());
     let mut low = family.paths("/src/a.c", &min(0.05));
     low.sort();
     assert_eq!(low, ["/src/b.c", "/src/c.c"]);
     let answer = family.find("/docs/base.txt", &min(0.9));
-    // The copy, the part that lies in it whole, and two versions whose edits are single bytes.
+    // The rows are the copy, the part that lies wholly in the file, and two versions whose edits
+    // are single bytes.
     assert_eq!(answer.rows.len(), 4);
     let scope = Scope {
         within: vec!["/mail".into(), "/docs/v2.txt".into()],
@@ -249,7 +250,7 @@ fn thresholds_scope_and_top() {
     );
 }
 
-/// A client may send any pattern: an invalid one is reported, not ignored.
+/// A client may send any pattern. An invalid one is reported and not ignored.
 #[test]
 fn a_pattern_that_is_none_is_an_error() {
     let family = family();

@@ -71,7 +71,7 @@ fn a_quotation_inside_another_text_finds_its_source() {
                 "{shared} of {}",
                 quoted.len()
             );
-            // Its share is near zero, and an entry shows the share in its name.
+            // A listing has no entry for it: an entry's name shows the share, which is near zero.
             let snapshot = scene.index.snapshot().expect("a snapshot");
             let (entries, _) = listing(&snapshot, &scene.subject(asked), true).expect("a listing");
             assert_eq!(entries, []);
@@ -122,7 +122,7 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
         let is_judged = |row: &FindRow| row.relation.is_some() || row.a_in_b != Fraction::NONE;
         assert!(rows.len() <= 1 && !rows.iter().any(is_judged), "{rows:?}");
     }
-    // One shingle in eight is sampled, so a small file may have none of nine.
+    // One shingle in eight is sampled. So a small file with nine shingles may have no sample.
     assert!(shown >= 10, "{shown} of 20");
 }
 
@@ -156,7 +156,7 @@ fn a_relation_needs_no_passage() {
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
-/// 500 bytes of Russian have 36 words, those of Georgian eighteen.
+/// 500 bytes of Russian have 36 words; 500 bytes of Georgian have eighteen.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

@@ -69,7 +69,7 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!(files, [&scene.path("sub/file")]);
     let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
-    // Within the window nothing is read unless that is requested; the recheck stays due.
+    // Within the window nothing is read without a request. The recheck stays due.
     let report = scene.scan();
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);
@@ -233,7 +233,7 @@ fn a_move_across_directories_brings_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        // No event explains why its inode changed, so it is read to be sure.
+        // No event explains why the inode changed, so the file is read to be sure.
         assert_eq!((read(&report), report.removed), (1, 1));
         let [told] = &notes.committed[..] else {
             panic!("{:?}", notes.committed);
@@ -293,8 +293,8 @@ fn a_skipped_directory_stays_as_it_was_known() {
     assert_eq!(scene.state("b/file"), None);
 }
 
-/// Directories are listed ahead of their turn, and listed again if the observer requires it. Each
-/// gets a file just before that, and at the same moment a sibling directory is replaced.
+/// Directories are listed ahead of their turn, and listed again if the observer requires it. Just
+/// before each listing, a file is added to the directory, and a sibling directory is replaced.
 #[test]
 fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
     struct Changing(PathBuf);
@@ -347,7 +347,8 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
         scene.write(&format!("{n:02}/file"), text(n, 2000));
     }
     scene.scan();
-    // Written before the removals, so that no inode is reused: names of a changed inode go at once.
+    // The new files are written before the removals, so that no inode is reused. The names of a
+    // changed inode are removed at once.
     for n in 0..20 {
         scene.write(&format!("{n:02}/new"), text(100 + n, 2000));
     }
@@ -429,8 +430,8 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
     assert_eq!(scene.state("sub/deep/c.log"), None);
 }
 
-/// Found by the storms of `convergence.rs`. The rename replaced a directory that the event before
-/// had made known, and its file counted as checked.
+/// The storms of `convergence.rs` found this case. The rename replaced a directory that an earlier
+/// event had added to the index, and its file counted as checked.
 #[test]
 fn what_is_told_below_a_new_name_before_the_rename_stays() {
     let mut scene = Scene::new();
@@ -449,8 +450,8 @@ fn what_is_told_below_a_new_name_before_the_rename_stays() {
     scene.assert_as_fresh("in that order");
 }
 
-/// Found by the storms. The write was reported under a name that is gone. Under its new name, the
-/// file's size and time were trusted.
+/// The storms found this case. The write was reported under a name that is gone. Under the new
+/// name, the file's size and time were trusted.
 #[test]
 fn a_write_told_under_the_old_name_is_read_under_the_new_one() {
     let mut scene = Scene::new();

@@ -145,6 +145,6 @@ fn a_question_ends_in_the_middle() {
         ControlFlow::Continue(())
     });
     assert!(matches!(dumped, Err(ReadError::Stopped)), "{dumped:?}");
-    // For a folder, the part that was read before is still reported.
+    // The part of a folder that was read before the stop is still reported.
     assert!(lines < 10, "{lines} lines of 19");
 }

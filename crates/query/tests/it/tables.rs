@@ -68,7 +68,7 @@ fn shuffled(rows: &[String], seed: u64) -> Vec<String> {
     rows
 }
 
-/// Both verbs agree on tables whose rows are reordered and fewer.
+/// Checks both verbs on tables whose rows are reordered or partly missing.
 fn rows_are_found(rows: impl Fn(u64) -> Vec<String>) {
     let mut scene = Scene::new();
     let all = rows(1);

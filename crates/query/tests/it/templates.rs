@@ -191,7 +191,7 @@ fn half_of_their_own_words_is_half() {
         ("b.txt", page(&[(1000, 100), (3000, 100)])),
         ("c.txt", page(&[(4000, 200)])),
         ("d.txt", page(&[(5000, 200)])),
-        // The frame again, with too little text of its own.
+        // A file has the frame again, with too little text of its own.
         ("few.txt", page(&[(0, 120), (6000, 20)])),
     ]);
     let found = |scene: &Scene| {
@@ -278,7 +278,7 @@ fn short_frames_are_templates_too() {
 
 #[test]
 fn a_second_iteration_marks_what_the_first_revealed() {
-    // Two frames, one in all files and one in half of them.
+    // There are two frames: one in all files and one in half of them.
     let (all, half) = (letters(1, 9_000), letters(2, 8_000));
     let files: Vec<(String, Vec<u8>)> = (0..8)
         .map(|page| {

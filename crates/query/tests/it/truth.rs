@@ -309,7 +309,7 @@ fn related_texts_are_found_and_strangers_are_not() {
             );
         }
     }
-    // It is too small to judge, but was read: it lies in the other.
+    // The scrap is too small for an estimate, but it was read: it lies in the other file.
     let scrap = rows
         .iter()
         .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");

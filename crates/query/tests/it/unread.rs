@@ -115,7 +115,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     let mut large = groups(scene.scope());
     large.scope.min_size = 1 << 30;
     assert_eq!(of(large), []);
-    // Questions about bytes report none.
+    // Questions about bytes report no unread parts.
     for by_bytes in [
         GroupsRequest {
             only: OnlyGroups::Identical,
@@ -145,7 +145,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert!(without.iter().all(|(name, ..)| name != "a/nested.zip"));
     pairs.archives = true;
     assert_eq!(asked(&scene, &Request::Pairs(pairs)), all);
-    // The subject is named, wherever it lies.
+    // The subject is named wherever it lies.
     let find = |name: &str, scope: Scope| {
         let request = FindRequest {
             subject: Subject::File(scene.path(name).into()),

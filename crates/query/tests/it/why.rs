@@ -478,7 +478,7 @@ fn matches_show_shared_text_only() {
             _ => None,
         })
         .collect();
-    // The newline before each block may or may not be shared with the one in the other file.
+    // The newline before a block may be shared with the one in the other file or not.
     assert!(
         numbers.ends_with(&[(7, 1), (8, 2), (9, 3), (10, 4), (11, 5)]),
         "{numbers:?}"

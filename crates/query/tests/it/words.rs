@@ -64,7 +64,7 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
             assert_eq!(row.interval, None, "it is known");
         }
     }
-    // Both are plain texts, so no layer is needed.
+    // Both files are plain texts, so no layer is needed.
     for exact in [false, true] {
         let relation = only(&rows(&scene, "plain.txt", exact, false)).relation;
         assert_eq!(relation, Some(Relation::SameText), "{exact}");
@@ -77,7 +77,7 @@ fn one_word_makes_another_text() {
     let text = sentences(1, 40);
     scene.write("a.txt", &text);
     scene.write("b.txt", text.replacen("end", "fin", 1));
-    // Fewer words than the least that is judged, however large the files.
+    // The file has fewer words than the minimum that is judged, however large it is.
     let few = "a few words alone and nothing else";
     scene.write(
         "c.html",
@@ -104,7 +104,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     let mut scene = Scene::with_parts();
     let (text, more) = (sentences(1, 60), sentences(2, 20));
     scene.write("a.docx", fake(1, &[text_of(&text)]));
-    // A quarter of it is new, and all line ends have moved.
+    // A quarter of the text is new, and all line ends have moved.
     scene.write(
         "b.pdf",
         fake(

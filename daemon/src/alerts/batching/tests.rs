@@ -182,7 +182,7 @@ fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
             ..Baseline::default()
         };
         batching.read(Path::new("/r/busy"), before.clone(), now);
-        // Its neighbour is as busy: neither waits for the other for ever.
+        // Its neighbour is also written all the time. Neither waits for the other for ever.
         batching.read(
             Path::new("/r/other"),
             before,

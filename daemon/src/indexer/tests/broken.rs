@@ -36,7 +36,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     running.assert_converged();
 }
 
-/// Once a snapshot of the closed index was kept, which could read nothing.
+/// The snapshot of a closed index was once kept, and nothing could be read from it.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     let (dir, root) = tree();

@@ -64,7 +64,8 @@ fn a_daemon_that_was_killed_reads_nothing_for_a_question_that_was_asked_before()
             .1
             .rows
     };
-    // They are not written by clients' questions, nor while other work waits.
+    // Clients' questions do not write the measures. They are not written while other work waits,
+    // either.
     indexer.work();
     assert_eq!(written(&shared), 0);
     let clock = shared.clock();

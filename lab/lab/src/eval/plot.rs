@@ -305,7 +305,8 @@ impl Drawing for Plot {
         } = FRAME;
         let (wide, high) = FRAME.inside();
         let mut missing = 0;
-        // Numbers our curves, so that a range or a paper's points take no colour of their own.
+        // Numbers the curves of our own measurements, which select their colours. Ranges and points
+        // of a paper are not counted.
         let mut own = 0;
         for (row, curve) in self.curves.iter().enumerate() {
             let mut places = Vec::new();

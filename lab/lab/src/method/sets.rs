@@ -117,7 +117,7 @@ pub struct GroupsAnswer {
     pub same: Vec<Vec<u32>>,
     /// For clusters out of core, links between files; each file represents all with its sketch.
     pub links: Vec<MethodLinkRow>,
-    /// For clusters out of core, the commonest ignored shingles.
+    /// For clusters that are computed on disk, the most frequent of the ignored shingles.
     pub common: Vec<MethodCommonRow>,
 }
 

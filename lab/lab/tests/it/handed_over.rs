@@ -85,7 +85,8 @@ fn every_question_has_the_same_answer_through_the_command() {
             0,
         ),
         (&[], &["dump", "--method", "min", "docs"], 0),
-        // Nothing is found, the method does not have the measure, wrong usage, help.
+        // Four cases: no file is found, the method lacks the measure, the usage is wrong, help is
+        // requested.
         (
             &[],
             &[

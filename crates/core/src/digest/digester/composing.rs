@@ -39,8 +39,8 @@ impl ComposedDigest {
 }
 
 impl Digester {
-    /// Returns the digest and the state that is kept. `base` is the old content, if the digester
-    /// resumed at its end; `keep_end` asks for a checkpoint. `None`: the content must be digested
+    /// Returns the digest and the state that is stored. `base` is the old content, if the digester
+    /// resumed at its end; `keep_end` requests a checkpoint. `None` if the content must be digested
     /// again from its start. The digester is then at the start of another content.
     pub fn finish_large(
         &mut self,
@@ -105,8 +105,8 @@ impl Digester {
             }
             sampler.set_pushed(pushed);
             sampler.keep_waiting();
-            // The stretches' levels were raised for the old content, and may be too high for this
-            // one.
+            // The levels of the stretches were raised for the old content. They may be too high for
+            // this one.
             let is_least = levels[k] <= sampler.least_level();
             is_known &= revised.is_none() || is_least || sampler.level() > levels[k];
         }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A digester that records stretches has only the sums of the current stretch. At the end it adds
-//! those of all, and has the state of a digester that did not record.
+//! the sums of all stretches. Its state is then that of a digester that did not record.
 
 use std::mem;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ use crate::words::WordSums;
 /// Bytes of a stretch, while there are few. Digesting it takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The maximum number of stretches; then every two become one. Each has some 4 KB, and the samples.
+/// The maximum number of stretches; beyond it, every two are joined to one. Each has some 4 KB, and
+/// the samples.
 pub(super) const MOST: usize = 256;
 
 /// The state of the stretches so far.
@@ -182,7 +183,7 @@ impl Digester {
         }
     }
 
-    /// Samples from here on as for a content without stretches, from these levels.
+    /// From here on, samples as for a content without stretches, beginning at these levels.
     pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
         let of_any_text = self.posted.of_any_text();
         let (text, levels) = from.map_or((true, [0; 2]), |(beginning, levels)| {

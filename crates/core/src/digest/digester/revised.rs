@@ -14,19 +14,21 @@ pub(super) struct Revised {
     /// The known stretch that may be next, and its old position.
     pub(super) at: usize,
     was_at: u64,
-    /// The distance by which it has moved back, if it still exists; positive after an insertion.
+    /// The distance by which the known stretch has moved back, if it still exists; positive after
+    /// an insertion.
     shift: i64,
     /// The shift after the first stretch that differs, if it is probably another one.
     pub(super) shift_ahead: Option<i64>,
-    /// True if the digester has digested the bytes before the current stretch; otherwise they are
-    /// unchanged.
+    /// True if the digester has digested the bytes before the current stretch. Otherwise those
+    /// bytes are unchanged.
     pub(super) is_there: bool,
     /// The blocks of the current stretch, which differs.
     pub(super) blocks: Option<Vec<BlockRun>>,
 }
 
 impl Revised {
-    /// `shift`: how far its end has probably moved back.
+    /// Begins at the first known stretch. `shift` is the distance by which the end has probably
+    /// moved back.
     pub(super) fn new(known: Arc<Stretches>, content: ContentDigest, shift: i64) -> Self {
         Self {
             known,
@@ -61,7 +63,7 @@ impl Revised {
         }
     }
 
-    /// Passes the stretch at `from`, which differs; the bytes after it have probably moved by
+    /// Passes over the stretch at `from`, which differs; the bytes after it have probably moved by
     /// `shift`. The next known stretch is at least one block later. The bytes before it may be the
     /// beginning of the content, which must be long enough to decide its kind.
     pub(super) fn pass_shifted(&mut self, from: u64, shift: i64) {

@@ -39,7 +39,7 @@ impl ComparedStretch {
 /// The next step for a content that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStretch {
-    /// These bytes may be unchanged: they are to be hashed and compared.
+    /// These bytes may be unchanged: they must be hashed and compared.
     Compare(Range<u64>),
     /// These bytes are to be digested.
     Digest(Range<u64>),
@@ -48,8 +48,8 @@ pub enum NextStretch {
 }
 
 impl Digester {
-    /// Begins a content of a file that had another one before, with these stretches. `shift`: its
-    /// end has probably moved back by this many bytes, unchanged. A wrong guess only costs time.
+    /// Begins a content of a file whose earlier content had these stretches. `shift`: its end has
+    /// probably moved back by this many bytes, unchanged. A wrong guess only costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);
@@ -79,7 +79,7 @@ impl Digester {
         let length = recorder.length;
         let next = revised.next_is_at();
         if from < next {
-            // The inserted bytes may be many.
+            // There may be many inserted bytes.
             let end = if next - from > 2 * length {
                 from + length
             } else {
@@ -124,7 +124,7 @@ impl Digester {
         }
     }
 
-    /// Keeps the stretch with these bytes, if they are the same as before. Otherwise it is to be
+    /// Keeps the stretch with these bytes, if they are the same as before. Otherwise it must be
     /// digested.
     pub fn compare(&mut self, stretch: ComparedStretch) {
         let Some(mut recorder) = self.recorder.take() else {

@@ -14,8 +14,8 @@
 //!    encoded data, markup without words and machine code have more state; they are read again.
 //! 2. **Samples of a stretch are denser** than the content needs: at most twice as many for all
 //!    stretches together, and `SPARE` more. When some are removed, those that replace them at a
-//!    lower level are available. If they are not, [`Stretches`] gives no digest, and the content is
-//!    digested again.
+//!    lower level are available. If they are not available, [`Stretches`] gives no digest, and the
+//!    content is digested again.
 //! 3. **Chunks are not kept**: they are in the index. A stretch has the number of its runs, the
 //!    first and the last. These show which of the stored runs stay ([`ChunkEdit`]).
 
@@ -29,7 +29,7 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// The samples that are kept of all stretches beyond twice those of the content.
+/// The number of samples that are stored of all stretches, beyond twice those of the content.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.
@@ -40,12 +40,12 @@ pub(super) struct Stretch {
     pub(super) len: u64,
     /// Counted from its beginning.
     pub(super) blocks: Vec<BlockRun>,
-    /// The chunks that end in it; `None`: none does.
+    /// The runs of chunks that end in the stretch; `None` if no chunk ends there.
     pub(super) runs: Option<RunSpan>,
     pub(super) words: WordSums,
     /// Its samples, and the extra samples of its shingles.
     pub(super) samples: [StretchSample; 2],
-    /// The state at its end.
+    /// The state at the end of the stretch.
     pub(super) end: Arc<Standing>,
 }
 
@@ -183,7 +183,7 @@ pub struct Stretches {
     pub(super) beginning: Arc<Digester>,
     /// The chunk that ends with the content.
     pub(super) last_chunk: Option<ChunkRun>,
-    /// True if they reach the end of the content.
+    /// True if the stretches reach the end of the content.
     pub(super) are_whole: bool,
 }
 
@@ -263,7 +263,7 @@ impl Stretches {
                 by.push(span.last);
             }
         }
-        // The first run kept at the end may be all of it, and is already in `by`.
+        // The first of the runs kept at the end may be the only one, and is then already in `by`.
         let all = self.all.iter().map(|stretch| stretch.runs);
         let all = all.chain([RunSpan::of_chunk(self.last_chunk)]);
         let all = all
@@ -277,7 +277,8 @@ impl Stretches {
         edits
     }
 
-    /// Returns for each stretch the number of the run that its first run is, or is a part of.
+    /// Returns for each stretch the number of its first run. The run may begin in an earlier
+    /// stretch.
     fn spans(&self) -> Vec<u64> {
         let mut before: Option<RunSpan> = None;
         let spans = self.all.iter().map(|stretch| {
@@ -303,8 +304,8 @@ impl RunSpan {
     }
 }
 
-/// Drops the samples that are complete for some of these stretches only. Those of the beginning
-/// were taken with few stretches. So in a large text they are most of a stretch's samples.
+/// Drops the samples that are complete for some of these stretches only. The first stretches were
+/// sampled when there were few. So in a large text such samples are most of their samples.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {

@@ -95,7 +95,7 @@ fn a_pair_that_shares_a_header_keeps_the_rest() {
     let table = table(&[400, 400, 400, 400, 400, 400, 2]);
     let rarity = rarity(&sketch(&a), &sketch(&b), &table, 1000);
     assert_eq!(rarity.contents, 400);
-    // One of the seven shared pieces is left, beside the three that are not shared.
+    // One of the seven shared pieces keeps its weight, beside the three that are not shared.
     let left = rarity.discounted(Score::new(0.7)).get();
     assert!((left - 0.25).abs() < 0.01, "{left}");
 }

@@ -4,14 +4,14 @@
 //! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
 //! runs of words. Each row is then a text of its own. A row of fewer than five words is covered if
 //! the other table has it. The resemblance is that of the sets of rows, and of the shingles of
-//! longer ones. So rows may be in any order. A row that another table may have by chance is never
-//! covered.
+//! longer ones. So rows may be in any order. A row that is not distinctive is never covered,
+//! because another table may have it by chance.
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
 //!
 //! The content alone decides whether it is one of these. The kinds of both contents decide the
-//! measure, so its sides exchange with the contents. Compared with anything else, a table is a
-//! text, and encoded data are bytes.
+//! measure, so exchanging the contents exchanges the sides of the measure. Compared with anything
+//! else, a table is a text, and encoded data are bytes.
 
 use std::sync::OnceLock;
 

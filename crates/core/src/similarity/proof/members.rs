@@ -6,8 +6,9 @@
 //! shares are of words.
 //!
 //! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
-//! order of their digests. So the measure is a function of the two sets of members, and its sides
-//! exchange with them. Compared with an archive, a file without members is its own only member.
+//! order of their digests. So the measure depends only on the two sets of members. Exchanging the
+//! archives exchanges its sides. Compared with an archive, a file without members is its own only
+//! member.
 
 use std::sync::OnceLock;
 
@@ -271,7 +272,7 @@ mod tests {
         let c = of(&[&other, wrapped.as_bytes(), &image]);
         assert!(a.measure(&c, Unit::Words).is_same_text);
         assert!(!a.measure(&c, Unit::Bytes).is_same_text);
-        // A second copy of a member is one more.
+        // A second copy of a member counts as one more member.
         assert!(
             !a.measure(&of(&[&one, &one, &image, &other]), Unit::Words)
                 .is_same_text
@@ -298,7 +299,7 @@ mod tests {
         let (file, held) = shares(&found);
         assert_eq!((file, found.unit), (0.999_999, Unit::Bytes));
         assert!((0.1..0.3).contains(&held), "{held}");
-        // Its words, each with one for its separator.
+        // The bytes of its words, with one for the separator of each.
         let shared = found.measures.shared_bytes.0 as f64 / one.len() as f64;
         assert!((0.95..=1.0).contains(&shared), "{shared}");
         assert!(shares(&of(&[&image]).measure(&archive, Unit::Words)).0 > 0.9999);
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn no_run_lies_across_two_texts() {
-        // Four words each: joined, they would have runs of five.
+        // Each part has four words. If they were joined, there would be runs of five.
         let parts: Vec<String> = (0..100).map(|n| words(4 * n, 4)).collect();
         let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
         let found = of(&parts).measure(&of(&[words(0, 400).as_bytes()]), Unit::Words);

@@ -46,8 +46,8 @@ impl<'s> Blocks<'s> {
             complete: true,
         };
         let mut roll = Roll::new(data, WIDTH);
-        // From the last to the first: each is put at the front of its chain, which is then
-        // ascending.
+        // The blocks are inserted from the last to the first. Each is put at the front of its
+        // chain, which is then ascending.
         for number in (0..count).rev() {
             let at = number * STEP;
             roll.seek(at);

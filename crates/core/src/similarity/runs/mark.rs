@@ -10,7 +10,7 @@
 //! 2. A block with more than [`CROWD`] occurrences is compared with the first of these only.
 //!    Examples are zeros, a table of equal records, a heading in every file. The windows that
 //!    contain one and are still unmarked stay *open*. Where most blocks are common, more than
-//!    [`FEW`] is a crowd.
+//!    [`FEW`] occurrences already make a block crowded.
 //! 3. Open windows are looked up in a set of the other file's windows that contain a crowded block.
 //!    Suppose that an open window occurs there at all. If it contains a block that was not crowded,
 //!    it was marked in step 1. Otherwise it is in that set.

@@ -89,7 +89,7 @@ impl Starts for AllWindows<'_> {
 
 /// The windows of b that contain a crowded block and that a has.
 struct Crowd<'s> {
-    /// True if it has all windows that a has: if most are crowded, one look-up is fastest.
+    /// True if the set has all windows that a has. If most are crowded, one look-up is fastest.
     is_all: bool,
     set: WindowSet<'s>,
     places: Places,
@@ -98,7 +98,7 @@ struct Crowd<'s> {
 impl<'s> Crowd<'s> {
     fn new(a: &[u8], of_b: &Blocks<'s>) -> Self {
         let b = of_b.data();
-        // They have at most as many distinct windows as the smaller of both files.
+        // The crowded windows have at most as many distinct values as the smaller file has windows.
         let mut crowded = of_b.crowded_windows(CROWD);
         let shared = marked(b, &Blocks::new(a), Among::All);
         crowded.retain(&shared);

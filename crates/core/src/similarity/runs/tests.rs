@@ -137,7 +137,7 @@ proptest! {
         check_marks(&long, &one)?;
     }
 
-    /// One piece at any two places of another file, also twice, overlapping or not.
+    /// One piece is at any two places of another file, also twice, overlapping or not.
     #[test]
     fn marks_of_a_piece_at_every_phase(
         from in 0..140usize,

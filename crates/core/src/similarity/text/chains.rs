@@ -29,7 +29,8 @@ impl Chains {
     pub fn of<'t>(texts: impl Iterator<Item = &'t NumberedText> + Clone, times: &[u32]) -> Self {
         /// Not seen yet.
         const UNSEEN: u32 = u32::MAX;
-        /// Followed by different shingles, or by one that no other text has.
+        /// Marks a shingle that is followed by different shingles, or by one that no other text
+        /// has.
         const NONE: u32 = u32::MAX - 1;
         let mut next = vec![UNSEEN; times.len()];
         for text in texts.clone() {
@@ -44,8 +45,8 @@ impl Chains {
                 }
             }
         }
-        // A shingle that is always followed by the same one continues in it, if that one occurs no
-        // more often.
+        // A shingle that is always followed by the same one continues in it, if the following
+        // shingle occurs no more often.
         let mut continuing = BitSet::default();
         for (number, after) in next.iter_mut().enumerate() {
             if *after < NONE && times[*after as usize] == times[number] {

@@ -62,7 +62,7 @@ fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, 
     (texts.collect(), common)
 }
 
-/// The common part of texts is one chain, unless one of them has a part of it elsewhere.
+/// The common part of texts is one chain, unless one of the texts has a part of it elsewhere.
 #[test]
 fn shingles_that_never_stand_apart_are_a_chain() {
     let run = words(0, 30);
@@ -139,7 +139,7 @@ fn what_both_repeat_is_no_evidence() {
     );
     assert!(!found.is_evidence());
     assert!(proof(&dump(0), &dump(180)).is_evidence());
-    // A text that has it once is no evidence either.
+    // A text that has the piece once is no evidence either.
     let once = format!("{}{}", words(90_000, 12), words(7000, 400));
     assert!(!proof(&dump(0), &once).is_evidence());
     assert!(!proof(&once, &dump(0)).is_evidence());

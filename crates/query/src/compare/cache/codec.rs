@@ -79,7 +79,7 @@ struct PackedContent {
     length: u32,
     /// Its renditions: the kind, and the index among the contents.
     stand_ins: Vec<(u8, u32)>,
-    /// The parts that were skipped when it was taken apart: the place and the reason.
+    /// The parts that were skipped when the file was taken apart: the place and the reason of each.
     skipped: Vec<(Vec<u8>, String)>,
 }
 

@@ -1,7 +1,7 @@
 //! Compares two trees without an index of them.
 //!
 //! An index answers any question, at the cost of postings, rows by inode and transactions. A single
-//! comparison of two trees needs less, and should take no longer than reading them:
+//! comparison of two trees needs less, and should take no longer than reading the trees:
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
 //!    read side by side and compared byte by byte; if they are equal, one of them is digested.

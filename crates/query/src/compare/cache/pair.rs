@@ -21,14 +21,14 @@ pub(super) type Opened = (OwnedFd, Stat);
 
 /// The result of reading both files side by side.
 pub(super) enum PairLook {
-    /// They are equal to the byte, and neither changed meanwhile.
+    /// The files are equal to the byte, and neither changed meanwhile.
     Equal { digest: Digest, at: SystemTime },
-    /// They are not equal; both were digested, and neither changed meanwhile.
+    /// The files are not equal; both were digested, and neither changed meanwhile.
     Unequal {
         digests: Box<[Digest; 2]>,
         at: SystemTime,
     },
-    /// They must be read one by one: they are large and unequal, have holes, or keep changing.
+    /// The files must be read one by one: they are large and unequal, have holes, or keep changing.
     OneByOne,
 }
 

@@ -172,7 +172,8 @@ impl ContentTable {
         number
     }
 
-    /// Returns the number of a content from an earlier scan. Its representations are numbered, too.
+    /// Returns the number of a content from an earlier scan. Its representations get numbers as
+    /// well.
     fn known(&mut self, inventory: &Inventory, at: u32) -> Option<u32> {
         let mut number = |at: u32| {
             let (content, place) = *inventory.contents.get(at as usize)?;
@@ -223,7 +224,8 @@ struct ScanShared<'a> {
     dirs: AtomicU64,
 }
 
-// The outer option is for the side's directory, the inner one for the directories above it.
+// The outer option is for the side's directory. The inner one is for the chain of directories above
+// it.
 #[allow(clippy::option_option)]
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.

@@ -31,7 +31,7 @@ use super::{Packed, TreeCache};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
-/// An inventory that would name more pools is replaced by one that holds everything.
+/// An inventory that would name more pools is replaced by one whose pool holds everything.
 const MOST_POOLS: usize = 24;
 
 /// The record that lists all pools and the inventories that name them.

@@ -1,4 +1,4 @@
-//! Inventories of a real tree affect which files are read again, but not the answer.
+//! Inventories of a real tree decide which files are read again, but do not affect the answer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -177,7 +177,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
 
-    // The same contents at other paths: another pair may have the row.
+    // The contents are the same at other paths, so another pair may have the row.
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
@@ -200,7 +200,7 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     assert_eq!(scene.records("catalogue.pieces/"), pools);
     assert_eq!(scene.records("catalogue.head/").len(), 3);
 
-    // All bytes of A and B have changed; a pool stays only for content that C still has.
+    // All bytes of A and B have changed. A pool stays only if C still has a content in it.
     for n in 0..20u8 {
         for tree in ["a", "b", "c"] {
             scene.write(

@@ -135,7 +135,8 @@ pub(in crate::compare) fn file_name(path: &[u8]) -> &[u8] {
     slash.map_or(path, |slash| &path[slash + 1..])
 }
 
-/// Returns the file name from its last dot on; empty without one. A leading dot makes no suffix.
+/// Returns the part of a file name from its last dot to its end; empty without a dot. A leading dot
+/// does not begin a suffix.
 pub(super) fn suffix(path: &[u8]) -> &[u8] {
     let name = file_name(path);
     match name.iter().rposition(|&byte| byte == b'.') {

@@ -7,11 +7,11 @@ use super::PartnerQuestion;
 /// The maximum number of subjects looked up in one scan.
 const BATCH: usize = 1 << 16;
 
-/// Subjects looked up in one scan at least if memory is bounded, since each batch scans all
-/// contents.
+/// The minimum number of subjects looked up in one scan, even if memory is bounded, because each
+/// batch scans all contents.
 const LEAST_BATCH: usize = 1 << 8;
 
-/// Bytes of a subject during its lookup, with the pieces that others share.
+/// Bytes of a subject during its lookup, with its pieces that others share.
 const SUBJECT: u64 = 16 << 10;
 
 /// Memory of a read content as a multiple of its bytes.

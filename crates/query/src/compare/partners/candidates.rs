@@ -81,8 +81,8 @@ impl PartnerQuestion<'_> {
             let (of_a, of_b) = (self.owners(0, x), self.owners(1, y));
             let is_many = of_a.len() + of_b.len() > MOST_OF_ONE_TEXT;
             for (at, &a) in of_a.iter().enumerate() {
-                // If many files share it, the first of A meets all of B, and the others the first
-                // of B.
+                // If many files share it, the first file of A is paired with all of B, and the
+                // others with the first of B.
                 let met = if is_many && at > 0 { 1 } else { of_b.len() };
                 for &b in &of_b[..met.min(of_b.len())] {
                     let files = (a.0, b.0);
@@ -301,8 +301,8 @@ impl PartnerQuestion<'_> {
         /// windows, the containment is at most about p·(1 - ln p). That is below 4·p for every p ≥
         /// 0.05. The rest of the factor allows for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
-        /// The same for chunks. Chunks and windows cover the same bytes. So a chunk that no sample
-        /// shows adds little more than its own bytes.
+        /// The same factor for chunks. Chunks and windows cover the same bytes. So a chunk that no
+        /// sample shows adds little more than its own bytes.
         const MOST_PER_CHUNK: f64 = 2.5;
         if self.options.exact {
             return (0.0, 0.0);
@@ -362,7 +362,7 @@ struct LookedUp {
 /// The levels of a content's fingerprints.
 #[derive(Clone)]
 struct Shape {
-    /// The least level of any of them. It is at least that of the signature.
+    /// The least level of any of its fingerprints. It is at least that of the signature.
     level: u8,
     /// The number of fingerprints at or above each level, counted from the least possible one.
     /// Counts saturate at 255.
@@ -394,7 +394,7 @@ impl Shape {
         samples.map(|&key| Fingerprint(key).level()).min()
     }
 
-    /// Removes these from the counts, if they are fingerprints.
+    /// Removes these keys from the counts, if they are fingerprints.
     fn leave_out(&mut self, common: impl IntoIterator<Item = u64>) {
         for key in common.into_iter().filter(|key| key & CHUNK == 0) {
             self.common = self.common.saturating_add(1);
@@ -404,7 +404,7 @@ impl Shape {
         }
     }
 
-    /// Returns whether most of it is boilerplate.
+    /// Returns whether most of the content is boilerplate.
     const fn is_header(&self) -> bool {
         self.common > 0 && self.common >= self.at_least[0]
     }
@@ -487,7 +487,7 @@ impl Scan<'_> {
             return;
         }
         let in_b = question.has(1, content);
-        // Two subjects meet when the content of B is scanned.
+        // Two subjects of different sides are compared when the content of B is scanned.
         let in_a = question.has(0, content) && !self.is_looked_up[0][content as usize];
         let is_judged = question.is_judged(content);
         if is_judged {

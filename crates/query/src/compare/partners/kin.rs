@@ -1,8 +1,8 @@
 //! Kinship of two contents that are not texts, as in `nominate::kinship`.
 //!
 //! During the scan, the windows of the subjects of a batch are counted over all contents. The other
-//! windows of a content that is no subject are not known. Where they decide, they are counted in a
-//! separate pass.
+//! windows of a content that is no subject are not known. If the decision depends on these, they
+//! are counted in a separate pass.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -51,7 +51,7 @@ impl<'a> BatchWindows<'a> {
         self.at_level(subject, level).count()
     }
 
-    /// Returns whether the rare ones among them count no more than `most` in total.
+    /// Returns whether the rare windows among them count no more than `most` in total.
     pub(super) fn are_at_most(&self, subject: usize, level: u8, most: f64) -> bool {
         let windows = self.at_level(subject, level);
         let worths = windows.filter_map(|at| worth(self.wanted, at, self.limit));

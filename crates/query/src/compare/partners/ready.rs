@@ -13,8 +13,8 @@ use resemble_relate::nominate::evidence::StoredSketch;
 
 use crate::compare::common::CommonKeys;
 
-/// Contents of B that a thread keeps, because those of a family are used repeatedly. Each takes
-/// about 4 KB, and 25 bytes per word if it was read.
+/// The number of contents of B that a thread caches, because the contents of a family are used
+/// repeatedly. Each takes about 4 KB, and 25 bytes per word if it was read.
 const READY: usize = 512;
 
 /// The prepared contents of a thread.
@@ -52,7 +52,7 @@ impl ReadyContents {
 pub(super) struct Ready {
     pub(super) kept: StoredSketch,
     pub(super) prepared: Prepared,
-    /// Its bytes, once they were needed; `None`: they cannot be read.
+    /// The bytes of the content, after they were needed once; `None` inside: they cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 

@@ -3,8 +3,8 @@
 //! In two versions of a tree, nearly all left-over files are edits of the file at their own path.
 //! Each also resembles its relatives, such as a driver those of its family. Proving all these pairs
 //! would take ten times as long as reading both trees, and no user needs them. So a file with 70 %
-//! of itself at its own path is seldom paired with others. It is only if they need it, or if the
-//! bound of the estimate allows a better partner.
+//! of itself at its own path is seldom paired with others. It is paired only if the other file
+//! needs a partner, or if the bound of the estimate allows a better one.
 //!
 //! All pairs of documents and archives that are compared by their members are proven.
 
@@ -84,7 +84,7 @@ impl PartnerQuestion<'_> {
         settled: &Settled,
         common: &CommonKeys,
     ) -> Result<Vec<Candidate>, AskError> {
-        // The share that a pair must exceed to be needed; `None`: it is always needed.
+        // The share that a pair must exceed to be needed; `None`: the pair is always needed.
         let least_of = |files: (u32, u32)| {
             let asked = [files.0, files.1].into_iter().enumerate();
             let asked = asked.filter(|&(side, file)| is_subject[side][file as usize]);
@@ -97,7 +97,7 @@ impl PartnerQuestion<'_> {
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
-                // The share that the pair must exceed for any of the files.
+                // The least share for which the pair is needed by any of the files.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,

@@ -24,7 +24,7 @@ use crate::find::{SentBytes, holders};
 impl Prover<'_> {
     /// Measures the subject's entire contents against those of a place. A side without members is
     /// represented by its one content. `None` if one of them cannot be read or exceeds the budget.
-    /// Stored measures use the budget, too.
+    /// A pair with stored measures uses the budget, too.
     pub(in crate::find) fn measure_members(
         &mut self,
         ours: &ComparedSide,

@@ -61,7 +61,8 @@ impl Draft {
     }
 }
 
-/// Pairs that are measured for a passage that they may share, the longest and rarest first.
+/// The number of pairs that are measured because they may share a passage: those with the longest
+/// and rarest passages first.
 const QUOTATIONS: usize = 128;
 
 /// Least size of a passage in bytes, without common text.
@@ -192,8 +193,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that a content also has but that do not count. It
-    /// is `None` if unknown. Also returns the number of samples that count.
+    /// Returns the share of the subject's words that another content also has, but that are common
+    /// text. It is `None` if unknown. Also returns the number of samples that do count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),
@@ -226,8 +227,9 @@ impl Search<'_> {
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
-    /// Refines the rarity of a proven pair that only its common text keeps from being listed. The
-    /// samples alone show too little, so it uses the subject's words nearest to common text.
+    /// Refines the rarity of a proven pair that is listed only if little of its text is common. The
+    /// samples alone show too little for that, so the subject's words nearest to common text are
+    /// counted.
     fn with_rare_words(
         &mut self,
         pair: (&SubjectSide, &ContentRow),

@@ -48,7 +48,7 @@ pub(super) struct PlacedNominee {
 
 /// The result for a pair at one place.
 pub(super) enum NomineeFound {
-    /// One of the two wholes of both.
+    /// A match of one of the two kinds of wholes of both files.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
     /// The text of a mail, or a single file that is compared with a container.
     Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
@@ -194,7 +194,7 @@ impl Search<'_> {
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
-            // An estimate leaves boilerplate out; a proof includes it.
+            // An estimate leaves boilerplate out. A proof includes it.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
             if self.are_rows_listed()
@@ -285,7 +285,7 @@ struct ContentPair<'a> {
 
 impl ContentPair<'_> {
     /// Returns whether it may be listed after measuring. The share of the subject will be
-    /// discounted by the rarity of the common samples, which is known before. `rarity` is that of
+    /// discounted by the rarity of the common samples, which is already known. `rarity` is that of
     /// the estimated part.
     fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
         let Some(rarity) = rarity else {
@@ -305,8 +305,8 @@ impl ContentPair<'_> {
         if rarity.discounted(of_subject).get() >= Relation::PARTLY {
             return true;
         }
-        // The share of the other is not discounted. Boilerplate is known only for samples of the
-        // subject, so these must be its own.
+        // The share of the other content is not discounted. Boilerplate is known only for samples
+        // of the subject, so these must be its own.
         let (common, rare) = (count(b, true), count(b, false));
         let all = common + rare;
         let in_common = Score::new(common as f64 / all.max(1) as f64);

@@ -11,17 +11,18 @@ use resemble_relate::renditions::{Place, Rendition};
 use super::Search;
 use crate::find::Similar;
 
-/// The near-copies that were not compared. Each is assumed to be as similar as a near-copy is.
+/// The near-copies that were not compared. Each is assumed to have the similarity of a typical
+/// near-copy.
 #[derive(Clone, Debug, Default)]
 pub(in crate::find) struct FurtherCopies {
-    /// The number of files that have a content, without the subject.
+    /// The number of files that have a content, not counting the subject.
     files: BTreeMap<ContentId, usize>,
-    /// Contents of members of archives and mails: copies of one are one entry.
+    /// Contents of members of archives and mails. All copies of one such content are one entry.
     members: HashSet<ContentId>,
 }
 
 impl FurtherCopies {
-    /// Counts the entries that they would add to these rows.
+    /// Counts the entries that these copies would add to the given rows.
     pub(in crate::find) fn entries(&self, rows: &[Similar]) -> usize {
         let shown: HashSet<ContentId> = rows.iter().filter_map(|row| row.member).collect();
         self.files.values().sum::<usize>() + self.members.difference(&shown).count()

@@ -1,7 +1,7 @@
 //! Rejects texts that no listing can have, by their samples alone.
 //!
 //! Nine of ten texts that were read for a listing had no entry in it. A large text keeps few
-//! samples. They cannot show that it has a twentieth of the subject and not a quarter. The posting
+//! samples. They cannot show whether it has a twentieth of the subject or a quarter. The posting
 //! lists can: they have one shingle in eight, and their number of common shingles is known for
 //! every nominee. So a text is read only if, by the most that these samples allow,
 //!
@@ -123,13 +123,14 @@ fn most_share(part: f64, of: f64) -> f64 {
 }
 
 /// Returns the share of a text's words in common runs of five, given the common share of its
-/// shingles. Repeated words are unknown, so all of them may be common.
+/// shingles. It is not known which words are repeated, so all of them may be common.
 fn covered_words(shingles: f64, repeats: Option<Repeats>) -> f64 {
     let words = similarity::words_in_runs(shingles);
     words + repeats.map_or(0.0, Repeats::share) * (1.0 - words)
 }
 
-/// Returns the largest plausible share of its words, if `part` of `of` samples are common.
+/// Returns the largest plausible share of a text's words in common runs, if `part` of `of` samples
+/// are common.
 fn most_words(part: f64, of: f64, repeats: Option<Repeats>) -> f64 {
     covered_words(most_share(part, of), repeats)
 }
@@ -196,7 +197,7 @@ mod tests {
         assert!(promises(&text, &with(1500, 6000), ""));
         assert!(promises(&text, &with(1500, 40_000), ""));
         assert!(!promises(&text, &with(150, 6000), ""));
-        // It lies in the subject, and is a small part of it.
+        // The other text lies in the subject, and is a small part of it.
         assert!(promises(&text, &with(300, 350), ""));
         assert!(!promises(&text, &with(60, 1500), ""));
     }

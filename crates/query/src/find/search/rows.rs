@@ -25,8 +25,8 @@ impl Search<'_> {
         }
     }
 
-    /// Keeps one row for an archive and its members: the one with the higher share, and the member
-    /// if they are equal. Only identical files stay beside a better row.
+    /// Keeps one row for an archive and its members: the one with the higher share. If the shares
+    /// are equal, the row of the member is kept. Rows of identical files are kept in any case.
     fn say_once(&mut self) -> Result<(), AskError> {
         let mut said: HashSet<Place> = HashSet::new();
         for (&place, found) in &self.rows {

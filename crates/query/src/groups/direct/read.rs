@@ -18,8 +18,8 @@ use rustix::fs::{Access, access};
 
 use super::walk::WalkedFile;
 
-/// Bytes that are read first of a file longer than [`AT_ONCE`]. The rest is read only if these are
-/// not enough.
+/// The number of bytes that are read first of a file longer than [`AT_ONCE`]. The rest is read only
+/// if these bytes equal those of another file.
 const HEAD: usize = 4 << 10;
 
 /// Largest size of a file that is read whole at once.
@@ -187,7 +187,8 @@ impl<'a> EqualSizes<'a> {
     }
 }
 
-/// Records the digest of a content and treats it as known, so that it is hashed and not chunked.
+/// Records the digest of a content and reports the content as known. So it is hashed and not
+/// chunked.
 #[derive(Default)]
 struct DigestOnly(Cell<Option<ContentDigest>>);
 
@@ -268,7 +269,7 @@ impl EqualSizesWorker<'_, '_> {
             .bytes_read
             .fetch_add(read.bytes, Ordering::Relaxed);
         match digest.0.get() {
-            // A file that was read again after a change is not the file that was found.
+            // If a file was read again after a change, it is not the file that the walk found.
             Some(digest) if !read.moving && self.file(place).is_as(&read.stat) => {
                 self.done.contents.push((digest, place));
             }

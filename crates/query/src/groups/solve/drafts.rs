@@ -138,8 +138,8 @@ impl LinkDraft {
         })
     }
 
-    /// Appends the draft in about 24 bytes. `before` is the `a` of the previous draft and at most
-    /// this draft's `a`.
+    /// Appends the draft in about 24 bytes. `before` is the `a` of the previous draft; it is at
+    /// most this draft's `a`.
     pub(super) fn put_after(&self, before: u32, out: &mut Vec<u8>) {
         put(out, u64::from(self.a - before));
         put_signed(out, i64::from(self.b) - i64::from(self.a));
@@ -310,8 +310,8 @@ impl Solver<'_> {
         Ok((!is_beyond).then(|| open.concat()))
     }
 
-    /// Stores the links of a proven draft. Returns whether it made one, or might if more could be
-    /// read.
+    /// Stores the links of a proven draft. Returns whether it made a link, or might make one if
+    /// more could be read.
     fn settle(
         &self,
         draft: &LinkDraft,
@@ -388,10 +388,10 @@ impl Solver<'_> {
         Ok(is_open)
     }
 
-    /// Corrects a proven pair that is no link only because of its common text. Where the samples
-    /// say too little, the words nearest to the common text decide. Under a long header, few
-    /// samples remain of the words that an edited file shares. The flag is false if some of this
-    /// could not be read.
+    /// Corrects a proven pair that is no link only because of its common text. If the samples show
+    /// too little, the words nearest to the common text decide. In a file with a long header, few
+    /// samples remain of the words that an edited version shares. The returned flag is false if a
+    /// content could not be read.
     fn with_rare_words(
         &self,
         places: (u32, u32),
@@ -435,7 +435,8 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
-        // The order of the two must not matter: contents are numbered in the order of scanning.
+        // The order of the two must not affect the result: contents are numbered in the order of
+        // scanning.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {

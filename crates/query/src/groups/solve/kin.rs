@@ -1,8 +1,9 @@
 //! Kinship of two contents that are not texts: whether they share more than unrelated contents.
 //!
 //! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
-//! solved in parts, the lists of a part cannot show that. Then those of the index are read, which
-//! costs as much as measuring the pair. So the answer does not depend on the bound of memory.
+//! solved in parts, the lists of a part do not have all of them. Then the lists of the index are
+//! read, which costs as much as measuring the pair. So the answer does not depend on the bound of
+//! memory.
 //!
 //! The kinship also decides which contents are grouped ([`super::super::links`]). Two drivers of
 //! one framework may share more bytes than two builds of one of them.

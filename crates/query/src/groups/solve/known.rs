@@ -8,8 +8,8 @@
 //! again.
 //!
 //! Drafts are not stored if templates are marked, if memory is bounded, or beyond the read budget.
-//! Neither are those of a caller who does not see everything, because commonness depends on all
-//! visible files.
+//! Drafts of a caller who does not see everything are not stored, either: which pieces are common
+//! depends on all visible files.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -37,7 +37,7 @@ pub(in crate::groups) struct KnownDrafts<'a> {
 }
 
 impl<'a> KnownDrafts<'a> {
-    /// Locates the drafts of these contents. `None` if they must not be stored.
+    /// Finds the stored drafts of these contents. `None` if they must not be stored.
     pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),

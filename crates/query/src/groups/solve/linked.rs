@@ -1,8 +1,8 @@
 //! Solves drafts of given pairs, as [`super`] solves those that it finds itself.
 //!
 //! If memory is unbounded, problems are solved as usual, but a block is not searched for pairs. So
-//! the numbers of a pair are added in the same order. If it is bounded, the two contents of each
-//! pair are read from the index, which takes almost no memory.
+//! the figures of a pair are added up in the same order. If memory is bounded, the two contents of
+//! each pair are read from the index, which takes almost no memory.
 
 use resemble_relate::AskError;
 use resemble_relate::nominate::block::Common;

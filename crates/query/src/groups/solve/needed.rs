@@ -16,7 +16,8 @@ pub(crate) type NeededLinks<'a> = &'a (dyn Fn(&[(ContentId, ContentId)]) -> Vec<
 pub(super) type NeededPairs = HashSet<(ContentId, ContentId)>;
 
 impl Solver<'_> {
-    /// Returns the requested links among those these drafts may become. `None`: all.
+    /// Returns the requested links among those that these drafts may become. `None`: all are
+    /// requested.
     pub(super) fn needed(
         &self,
         drafts: &[SortedRun<LinkDraft>],

@@ -57,8 +57,8 @@ fn check(
 
     let summary = answer.body.summary;
 
-    // The rows that are a file's own: those of a pair, the inner file of a container, the one side
-    // of only-.
+    // The row that is a file's own: the row of a pair, that of the contained file, or that of a
+    // file of one side only.
     let mut own: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     let mut beside: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     for row in rows {

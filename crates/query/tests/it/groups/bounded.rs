@@ -116,7 +116,7 @@ proptest! {
 
 #[test]
 fn a_component_larger_than_memory_is_solved_in_pieces_and_said_so() {
-    // All have one text: they are always one component.
+    // All files have one text, so they are always one component.
     let base = text(1, 6000);
     let files: BTreeMap<String, Vec<u8>> = (0..400)
         .map(|at| (format!("/r/{at:03}"), edited(&base, 400 + 13 * at)))

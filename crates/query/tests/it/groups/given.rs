@@ -1,4 +1,5 @@
-//! Pairs found by another program: the same answer as without them, or none.
+//! With pairs found by another program the answer is the same as without them, or the question
+//! fails.
 //!
 //! The engine here follows docs/scale.md word for word, with maps instead of tables.
 
@@ -237,7 +238,7 @@ fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
         };
         let found = of_pairs(scene, &request, &engine).expect("an answer");
         let mut expected = expected.body.clone();
-        // The notes of bounded memory only cover pieces that were compared.
+        // The notes about bounded memory only concern pieces that were compared.
         expected.summary.notes.clone_from(&found.summary.notes);
         assert_eq!(found, expected, "{memory:?} {request:?}");
     }
@@ -334,8 +335,8 @@ proptest! {
     }
 }
 
-/// Ninety versions of a page count once. So a piece of more than seventy of them connects their
-/// leader with others; the engine takes it for boilerplate.
+/// Ninety versions of a page count as one file. So a piece of more than seventy of them connects
+/// their leader with others, while the engine takes it for boilerplate.
 #[test]
 fn what_only_near_copies_make_common_is_paired_at_home() {
     let mut scene = Scene::new();
@@ -369,7 +370,8 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// Here a sample that only small texts keep is boilerplate; to the engine it is not yet.
+/// In the question, a sample that only small texts keep is boilerplate. The engine does not count
+/// it as such.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Drafts of earlier questions are used for the same question alone, and are never trusted.
+//! Drafts of earlier questions are used only for the same question, and are never trusted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn a_second_question_drafts_nothing() {
         assert_eq!(known(&asked, &other, &cache), asked.whole(&other));
         assert_eq!(cache.seen(), (1, 0));
     }
-    // The drafts are used: without any there is no link.
+    // The stored drafts are really used: if there are none in the cache, there is no link.
     cache.spoil(|_| Vec::new());
     assert_eq!(known(&asked, &request, &cache).body.summary.links, 0);
 }
@@ -133,7 +133,7 @@ fn what_drafts_follow_from_is_in_their_name() {
         assert_eq!(found, 0, "{other:?}");
         assert!(after <= before + 1);
     }
-    // The paths of files do not matter; the content of one does.
+    // The paths of files do not affect the name of the drafts. The content of one file does.
     let Asked { mut scene, .. } = asked;
     fs::rename(scene.path("v01"), scene.path("renamed")).expect("renamed");
     scene.scan();

@@ -202,7 +202,8 @@ fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     (a.measure(&b, Unit::Words), (a.size(), b.size()))
 }
 
-/// Drivers of one vendor: one header of about a quarter of each, and distinct bodies.
+/// The files are drivers of one vendor: the same header is about a quarter of each, and their
+/// bodies differ.
 #[test]
 fn no_link_fails_the_definition() {
     let scene = Scene::new();

@@ -8,7 +8,7 @@ use resemble_testutil::random::{Random, noise};
 
 use crate::scene::fake::{Record, fake, member, packed, part, text_of};
 
-/// Returns words of letters from `first` on; in scripts without blanks each letter is a word.
+/// Returns words whose letters begin with `first`. In scripts without blanks each letter is a word.
 fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut word = || {
@@ -36,7 +36,7 @@ fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
 
 /// Returns a document of a program that adds the same template to each.
 fn document(number: usize, text: &str) -> Vec<u8> {
-    // A skipped part comes before the text, scrambled alike.
+    // A skipped part precedes the text and is scrambled in the same way.
     let template = noise(77, 6000);
     let name = [template, vec![number as u8]].concat();
     fake(60, &[Record::Skip(name), text_of(text)])

@@ -192,8 +192,8 @@ fn what_could_not_be_run_is_tried_again_and_nothing_else_is() {
 #[test]
 fn an_archive_that_holds_itself_comes_to_an_end() {
     let mut scene = Scene::with_parts();
-    // An invented archive cannot hold itself. This comes closest: a member with the bytes of
-    // another file that holds the first.
+    // An invented archive cannot contain itself. This comes closest: one of its members equals
+    // another file, which contains the archive.
     let inner = fake(1, &[member("a.txt", sentences(1, 20))]);
     let outer = fake(
         2,

@@ -56,7 +56,8 @@ enum Given<'a> {
     Zeros(u64),
 }
 
-/// Digests a content that was another one; returns the result and the number of digested bytes.
+/// Digests a content whose file had another content before. Returns the result and the number of
+/// digested bytes.
 fn revise(
     digester: &mut Digester,
     (known, was): (&Arc<Stretches>, &Digest),
@@ -130,7 +131,7 @@ impl Fill {
 }
 
 impl Change {
-    /// Changes the bytes at a place, a part of 2^16 of all.
+    /// Changes the bytes at a place, given in 65,536ths of their length.
     fn make(&self, bytes: &mut Vec<u8>, at: u16) {
         let at = bytes.len() * usize::from(at) / (1 << 16);
         let end = |len: usize| (at + len).min(bytes.len());
@@ -300,7 +301,7 @@ proptest! {
             let Some(large) = large else {
                 return Ok(());
             };
-            // The end is kept, too.
+            // The state at the end is stored, too.
             digester.resume(&large.checkpoint.unwrap());
             digester.update(b"and more");
             let grown = digester.finish_grown(fresh.content);
@@ -336,9 +337,9 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
     (digester, large.stretches.unwrap(), was)
 }
 
-/// Samples that only some stretches have are useless, and they were most of the first stretches.
-/// With them, a repetitive content of a gigabyte exceeded the limit. Its stretches were dropped, so
-/// every change was digested as a whole.
+/// Samples that only some stretches have are useless, and most samples of the first stretches were
+/// of this kind. With them, a repetitive content of a gigabyte exceeded the limit. Its stretches
+/// were dropped, so every change was digested as a whole.
 #[test]
 fn stretches_have_samples_of_one_level() {
     let mut params = Params::default();
@@ -392,8 +393,8 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     );
 }
 
-/// Inserted or removed bytes move everything after them. That part is not digested, neither then
-/// nor at the next change.
+/// Inserted or removed bytes move everything after them. The moved part is not digested, neither
+/// then nor at the next change.
 #[test]
 fn what_stands_elsewhere_is_not_digested() {
     let params = Params::default();
@@ -447,7 +448,7 @@ fn what_stands_elsewhere_is_not_digested() {
             now.bytes.extend(prose(4, 5000));
             let beginning = Arc::new(known.of_beginning());
             let (large, _) = revise(&mut digester, (&beginning, &fresh), (&now, 0));
-            // Or it is digested again.
+            // The other allowed result is that the content must be digested again.
             if let Some(large) = large {
                 grown += 1;
                 let made = whole(large.made, &fresh).unwrap();

@@ -437,7 +437,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // A scan never has contents in flight or edited ones. If it had, they would be known.
+            // A scan has no contents that are in flight or edited. If it had, their digests would
+            // be known.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
             read::Content::Edited(edited) => {
                 let table = self.shared.table.lock();
@@ -479,7 +480,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let (digester, params) = (&mut self.digester, self.params);
         let (name, fd) = (name_of(path), file.as_fd());
         let parts = DigestedParts::of(part_reader, name, head, fd, digester, &params);
-        // If the file has changed meanwhile, these are not the parts of this content.
+        // If the file has changed meanwhile, the parts are not those of this content.
         if !Stat::of(fd).is_ok_and(|now| now.unchanged_since(stat)) {
             self.notes.again = true;
             return;
