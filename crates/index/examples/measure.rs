@@ -40,7 +40,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         })
         .collect();
     let size: u64 = chunks.iter().map(|run| u64::from(run.len)).sum();
-    // As in real trees, one in a thousand is common to many.
+    // As in real trees, one fingerprint in a thousand is common to many contents.
     let fingerprints = (0..FINGERPRINTS)
         .map(|_| {
             let value = random.draw() >> (64 - 38);

@@ -10,10 +10,10 @@ use crate::rows::{FileStat, Gap, PartRole, SkippedPart, SpecialKind};
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentRef {
-    /// The index has it already. If it was deleted when the batch is applied, the change fails with
-    /// `ApplyError::ContentGone`. The file must then be read again.
+    /// The index has the content already. If it was deleted when the batch is applied, the change
+    /// fails with `ApplyError::ContentGone`. The file must then be read again.
     Known(ContentId),
-    /// A new digest. It is stored once, even if several files of the batch have it.
+    /// The digest is new. It is stored once, even if several files of the batch have it.
     New(Box<Digest>),
     /// A digest given as its differences from that of a content in the index. Applying it fails, as
     /// with [`ContentRef::Known`], if the index does not have that content or if the edits do not
@@ -61,9 +61,9 @@ pub struct NewPart {
 /// The result of searching a content for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewLook {
-    /// It cannot be taken apart. Parts from an earlier search stay.
+    /// The content cannot be taken apart. Parts from an earlier search stay.
     Plain,
-    /// It was taken apart. These parts replace earlier ones.
+    /// The content was taken apart. These parts replace earlier ones.
     Apart {
         /// Parts at all depths.
         parts: Vec<NewPart>,
@@ -79,8 +79,9 @@ pub enum NewLook {
 /// A change of the index. Paths are absolute; directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Sets the time of the changes that follow, in seconds since 1970. Their new contents are
-    /// first seen then ([`crate::Snapshot::first_seen`]). Without it, that time is unknown.
+    /// Sets the time of the changes that follow, in seconds since 1970. The time is stored as the
+    /// first sighting of their new contents ([`crate::Snapshot::first_seen`]). Without this change
+    /// it is unknown.
     Time(i64),
     /// The path is a directory.
     Dir(PathBuf),
@@ -112,8 +113,8 @@ pub enum Change {
         /// Its new `stat`.
         stat: FileStat,
     },
-    /// The path is a name of a file that the index knows by inode. The file need not be read again:
-    /// a new hard link, or a rename seen as two events.
+    /// The path is a name of a file that the index knows by its inode: a new hard link, or a rename
+    /// seen as two events. The file need not be read again.
     Link {
         /// The new name.
         path: PathBuf,
@@ -185,7 +186,7 @@ pub struct FileContent {
     /// Its content, if it was read.
     pub content: Option<ContentId>,
     /// The former content: that of the file at the path, or else that of this file under another
-    /// name. Editors that save by renaming replace the file, but `was` is still the content of the
+    /// name. Editors that save by renaming replace the file; `was` is still the content at the
     /// path.
     pub was: Option<ContentId>,
 }

@@ -40,11 +40,11 @@ pub(crate) const BLOCK: u64 = 4096;
 const GROUP: u64 = BLOCK / 8;
 /// The head and the two slots of the header.
 const FRONT: u64 = 3;
-/// The first bytes of the file; the format version follows.
+/// The first bytes of the file. The format version follows them.
 const MAGIC: [u8; 16] = *b"resemble index\n\0";
 /// The place in the head of the confirmed number of a slot: number, checksum.
 const CONFIRMED: u64 = 512;
-/// Bytes of the store's header that are kept: with number and checksum a slot is one sector.
+/// The stored bytes of the store's header. With number and checksum, a slot is one sector.
 const HEADER: usize = 512 - 16;
 
 #[cfg(any(debug_assertions, feature = "testing"))]
@@ -62,7 +62,7 @@ struct CheckedFile {
     file: Box<dyn StorageBackend>,
     groups: RwLock<Vec<Arc<Group>>>,
     header: Mutex<Header>,
-    /// Held while blocks are written, so that [`Checked::verify`] sees whole ones.
+    /// This lock is held while blocks are written, so that [`Checked::verify`] sees whole ones.
     writing: Mutex<()>,
     /// Blocks with a wrong checksum that no commit uses: a crash leaves them.
     unused: Mutex<BTreeSet<u64>>,
@@ -247,7 +247,7 @@ impl Header {
         let place = self.bytes.get_mut(at..at + data.len());
         let place = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         place.copy_from_slice(data);
-        // Until it is synced the other slot is valid, and this one is overwritten.
+        // Until this slot is synced, the other one is valid. So this one is overwritten.
         if self.is_synced {
             self.number += 1;
             self.is_synced = false;

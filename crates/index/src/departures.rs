@@ -3,8 +3,8 @@
 //! A row is written in the transaction that removes the name. It records a vanished file with the
 //! digest of its content, or a rename of a file or directory. The digest stays valid: if any file
 //! has that content, now or later, the lost file is there. No departure is recorded for a name that
-//! exists again at the end of the batch, because programs save by renaming. Neither is one for a
-//! name that is forgotten on purpose.
+//! exists again at the end of the batch, because programs save by renaming. None is recorded for a
+//! name that is forgotten on purpose, either.
 //!
 //! The log is bounded by age, rows and path length. So a tree of temporary files cannot fill the
 //! disk, but only displaces older rows.
@@ -269,8 +269,8 @@ mod tests {
             .write(Durability::AtOnce)
             .and_then(|txn| {
                 txn.delete_table(schema::DEPARTURES)?;
-                // The table of origins is newer than the other one. If it exists, all contents must
-                // have a row.
+                // The table of origins is newer than the other table. If it exists, all contents
+                // must have a row.
                 txn.delete_table(schema::ORIGINS)?;
                 Ok(txn.commit()?)
             })

@@ -1,9 +1,9 @@
 //! The parts of the index that an answer depends on, and the parts that commits change. With both,
 //! an answer can be cached beyond the next commit.
 //!
-//! The view notes what a question reads ([`crate::Snapshot::noting`]). The question itself does
-//! not, so that no code can forget to. It notes two things, and a commit records its changes of
-//! both:
+//! The view notes what a question reads ([`crate::Snapshot::noting`]). The code of the questions
+//! does not do that, so it cannot forget it. It notes two things, and a commit records its changes
+//! of both:
 //!
 //! * **contents**: their rows and parts, their places as parts, the files that have them and the
 //!   names of these; and all contents in a posting list that was read;
@@ -12,10 +12,10 @@
 //!   lists has noted it.
 //!
 //! Boilerplate keys are not noted: most questions check many keys, and each new file under a common
-//! header would touch them. A key rarely becomes boilerplate or ceases to be; then the commit
-//! touches everything. So does a commit whose changes would take too much memory. A question that
-//! reads anything else (directories, records, sums) has no footprint. Its answer is kept until the
-//! next commit.
+//! header would touch them. Rarely a key becomes boilerplate, or is no longer boilerplate. Then the
+//! commit touches everything. So does a commit whose changes would take too much memory. A question
+//! that reads anything else (directories, records, sums) has no footprint. Its answer is kept until
+//! the next commit.
 //!
 //! Keys are kept as hashes of 32 bits. If two collide, an answer is at worst computed again.
 
@@ -126,7 +126,7 @@ impl Footprint {
 
     /// Returns whether no commit up to this one has touched it.
     pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
-        // Another log is that of an index that was opened again.
+        // If the log is another one, the index was opened again.
         let stands = Arc::ptr_eq(&self.log, log)
             && (generation <= self.generation || !log.touches(self, generation));
         if stands {
@@ -144,7 +144,7 @@ impl Footprint {
         })
     }
 
-    /// Returns whether it has one of these contents, which are ascending.
+    /// Returns whether the footprint has one of these contents, which are ascending.
     fn has_content(&self, touched: &[u32]) -> bool {
         let mut touched = touched.iter().copied().peekable();
         self.contents().any(|content| {
@@ -210,8 +210,8 @@ pub(crate) struct CommitLog(Mutex<Commits>);
 struct Commits {
     /// All later commits that touched anything are recorded.
     since: u64,
-    /// Commits with their generations, ascending. A failed one stays, because it may have been made
-    /// after all.
+    /// Commits with their generations, ascending. A commit that failed stays here, because it may
+    /// have been made after all.
     known: VecDeque<(u64, WriteSet)>,
     touched: usize,
 }
@@ -342,7 +342,7 @@ mod tests {
         let many: Vec<u32> = (2..2 + MOST_TOUCHED as u32).collect();
         log.push(1, touched(&many, &[]));
         assert!(of(0).stands(&log, 1));
-        // There is no room for both.
+        // There is no room for the contents of both commits.
         log.push(2, touched(&[2], &[]));
         assert!(!of(0).stands(&log, 2));
         assert!(of(1).stands(&log, 2) && log.0.lock().touched == 1);

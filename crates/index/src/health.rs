@@ -1,9 +1,9 @@
 //! Damage of an index, for the owner of the index.
 //!
 //! Any reader may be the first to find damage: a question on some thread, the overlay, the writer.
-//! It gets an error, and so does every later reader. But only the owner of the index can set the
-//! file aside and build another. So the damage is recorded here, below all of them, and reported to
-//! the owner.
+//! That reader gets an error, and every later one as well. But only the owner of the index can set
+//! the file aside and build another. So the damage is recorded here, below all of them, and
+//! reported to the owner.
 
 use std::fmt;
 use std::io;

@@ -2,15 +2,15 @@
 //! former content.
 //!
 //! A line is appended to a log of a gigabyte, or a block of an image is written. The new content
-//! has a million chunks. All but two are those of the old content, which is removed in the same
-//! batch. Then none of these chunks is written. The new content is the **heir** of the old one:
+//! has a million chunks. All but two are chunks of the old content, which is removed in the same
+//! batch. These are not written again. The new content is the **heir** of the old one:
 //!
 //! 1. **Its chunk list** stays under the id that it was first stored with. Only the parts with
 //!    other runs are written ([`Heirs::list_of`]).
 //! 2. **Postings** of the dead content are read as postings of its heir. Keys that the heir does
 //!    not have are *gone* ([`Live::of`]). Further keys of the heir have postings of its own. No
 //!    posting occurs twice.
-//! 3. **It is temporary.** A merge writes the heir's id, as it leaves out the dead. So a content
+//! 3. **It is temporary.** A merge replaces the ids of the dead by that of the heir. So a content
 //!    has at most as many ancestors as there are segments, however often it has grown. And the gone
 //!    keys of an ancestor are among those of its postings in one segment.
 //!
@@ -51,7 +51,8 @@ pub(crate) struct Heir {
     pub(crate) changed: Option<Range<u64>>,
     /// Keys of chunks of the dead content that its heir does not have, ascending.
     pub(crate) gone: Vec<u64>,
-    /// The same for fingerprints; `None`: fingerprint postings were not inherited.
+    /// Keys of fingerprints that its heir does not have, ascending; `None`: fingerprint postings
+    /// were not inherited.
     pub(crate) gone_fingerprints: Option<Vec<u64>>,
 }
 
@@ -122,7 +123,7 @@ impl Heirs {
 
     /// Returns the id under which the chunk list of a content is stored.
     pub(crate) fn list_of(&self, content: ContentId) -> u32 {
-        // The usual case: no content has grown.
+        // In the usual case no content has grown.
         if self.lists.is_empty() {
             return content.0;
         }
@@ -180,7 +181,7 @@ impl Heirs {
 pub(crate) struct Live<'a> {
     kind: PostingKind,
     dead: &'a BitSet,
-    /// `None`: the dead have no heirs of these postings.
+    /// `None` if no dead content has an heir of these postings.
     heirs: Option<&'a Heirs>,
 }
 
@@ -239,7 +240,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Records that a content dies without an heir.
+    /// Records that a content was deleted without an heir.
     pub(crate) fn end(&mut self, content: ContentId) -> Result<(), Fault> {
         let ancestors: Vec<u32> = self.heirs.ancestors(content).map(|(id, _)| id).collect();
         for ancestor in ancestors {

@@ -2,8 +2,8 @@
 //!
 //! There is one writer and any number of readers, and none waits for another:
 //!
-//! * Writers take turns at one lock. Each starts from the state of the last commit and changes a
-//!   copy of it. A failed or refused batch leaves nothing behind.
+//! * Writers take turns at one lock. Each writer starts from the state of the last commit and
+//!   changes a copy of it. A failed or refused batch leaves nothing behind.
 //! * A reader needs a read transaction *and* the sets in memory of the same commit. A lock around
 //!   the commit would last two fsyncs. Instead every commit has a generation number in its
 //!   counters. The sets of the next generation are published before it is committed. A reader
@@ -66,7 +66,7 @@ pub enum MergeWork {
 /// One index and the only writer of its file.
 #[derive(Debug)]
 pub struct Index {
-    /// The view that was taken last, reused until the next commit. The commit drops it. It is
+    /// The view that was taken last. It is reused until the next commit, which drops it. It is
     /// declared before the store, which must be dropped later.
     pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
@@ -146,8 +146,8 @@ impl Index {
     ///
     /// A full disk or another failure of the file system makes the index refuse all writing
     /// ([`ApplyError::Closed`]). It must then be dropped and opened again. Until then snapshots
-    /// read only what is cached. Where the file cannot be opened again, [`Index::last_commit`]
-    /// reads it.
+    /// read only what is cached. If the file cannot be opened again, [`Index::last_commit`] reads
+    /// it.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }
@@ -187,7 +187,7 @@ impl Index {
     /// Marks every content as unseen ([`crate::Look::Unseen`]), because files are now taken apart
     /// in another way. Parts stay until their containers are read again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
-        // The method by itself is not general enough in its lifetime.
+        // A path to the method does not compile here: its lifetime is not general enough.
         #[allow(clippy::redundant_closure_for_method_calls)]
         self.transact(|writing| writing.forget_looks())
     }
@@ -295,10 +295,10 @@ impl Index {
         Ok(true)
     }
 
-    /// Returns unused pages to the file system if they are a third of the file or more. That is so
-    /// after a first scan, whose merges need room for the old postings and the new ones. Readers
-    /// wait meanwhile: half a second for an index of 100 MB. Returns whether it was done; it is not
-    /// while a [`Snapshot`] is alive.
+    /// Returns unused pages to the file system if they are a third of the file or more. After a
+    /// first scan they are, because its merges need room for the old postings and the new ones.
+    /// Readers wait meanwhile: half a second for an index of 100 MB. Returns whether it was done;
+    /// it is not while a [`Snapshot`] is alive.
     pub fn compact(&self) -> Result<bool, ApplyError> {
         /// The minimum number of bytes worth it.
         const LEAST: u64 = 4 << 20;
@@ -336,7 +336,7 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
-        // Every commit writes another number, except the last one before closing compacts.
+        // Every commit writes a new number, except the last one before closing compacts the file.
         if in_file == 0 {
             return Ok(());
         }
@@ -403,7 +403,7 @@ impl Index {
         self.transact_in(&turn, Durability::AtOnce, work)
     }
 
-    /// Like [`Self::transact`], for a caller that holds the turn already.
+    /// Like [`Self::transact`], for a caller that holds the writers' lock already.
     fn transact_in<T>(
         &self,
         _turn: &MutexGuard<'_, ()>,
@@ -442,7 +442,7 @@ impl Index {
             mut touched,
             ..
         } = writing;
-        // If boilerplate is out of date in either state, its changes are not known.
+        // If boilerplate is out of date before or after the batch, its changes are not known.
         if before.inner.counters.uncounted || counters.uncounted {
             touched.everything();
         }

@@ -39,7 +39,8 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // They were never written, so the index has no file. Start again with an empty set.
+        // So many measures were never written, which means that the index has no file. Begin again
+        // with an empty set.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }

@@ -2,11 +2,12 @@
 //!
 //! The index is derived data: the remedy for any fault of the file is to read the contents again.
 //! The file may not be redb's, may be damaged, or may have another version or other parameters. It
-//! is then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. It replaces
-//! an older one, so that at most one is kept. The caller receives the reason and reports it. Only
-//! conditions that need a decision are errors: a file in use, a full disk, missing permissions.
+//! is then *set aside*: renamed to `NAME.set-aside`, and a new index takes its place. A file that
+//! was set aside earlier is replaced, so there is at most one. The caller receives the reason and
+//! reports it. Only conditions that need a decision are errors: a file in use, a full disk, missing
+//! permissions.
 //!
-//! Another boilerplate limit does not require reading contents again: the keys are counted again.
+//! If the boilerplate limit changes, no content is read again; only the keys are counted again.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -137,7 +138,8 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // Checked even if loading succeeded, because bytes that were read may not be those written.
+        // This is checked even if loading succeeded, because the bytes that were read may differ
+        // from those that were written.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }
@@ -255,7 +257,7 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
 
 /// Creates the tables that an older index of this format does not have.
 fn complete(store: &Store) -> Result<(), Fault> {
-    // Tables were added in order, so a file with the newest one has all.
+    // Tables were added in order, so a file with the newest table has all of them.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }

@@ -63,8 +63,8 @@ impl Place {
     }
 }
 
-/// Renames the file, or the folder in its place, to its name when set aside. That replaces an older
-/// one. Returns the new name.
+/// Renames the file, or the folder in its place, to its name when set aside, and returns that name.
+/// A file that was set aside earlier is replaced.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".set-aside");

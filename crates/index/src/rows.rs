@@ -43,13 +43,14 @@ pub struct FileStat {
 /// The state of a regular file: its content, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileState {
-    /// Read. The stat was equal before and after, and old enough to trust.
+    /// The file was read. The stat was equal before and after, and old enough to trust.
     Settled(ContentId),
-    /// Read, but the file changed during the read or so recently that it must be read again.
+    /// The file was read, but it changed during the read or so recently that it must be read again.
     Unsettled(ContentId),
-    /// It could not be opened or read: the errno.
+    /// The file could not be opened or read: the errno.
     Unreadable(i32),
-    /// Left out on purpose; the reason is a short word: `size`, `ignored`, `path-too-long` …
+    /// The file was left out on purpose; the reason is a short word: `size`, `ignored`,
+    /// `path-too-long` …
     Skipped(String),
 }
 
@@ -113,13 +114,13 @@ pub struct ContentRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// It was not searched, or not completely. A program that takes files apart must read its files
-    /// again.
+    /// The content was not searched, or not completely. A program that takes files apart must read
+    /// its files again.
     #[default]
     Unseen = 0,
-    /// It cannot be taken apart, under the names that its files had when they were read.
+    /// The content cannot be taken apart under the names that its files had when they were read.
     Plain = 1,
-    /// It was taken apart, with or without parts.
+    /// The content was taken apart. It may have no parts.
     Apart = 2,
 }
 
@@ -145,9 +146,9 @@ pub enum PartRole {
     Unpacked = 1,
     /// One of the files in an archive or a mail.
     Member = 2,
-    /// All texts in an archive or a mail together: only a sample, no chunks.
+    /// All texts in an archive or a mail together. It has only a sample and no chunks.
     WholeText = 3,
-    /// All other members together: only a sample, no chunks.
+    /// All other members together. It has only a sample and no chunks.
     WholeBytes = 4,
 }
 
@@ -159,7 +160,7 @@ pub struct PartRow {
     /// The part that contains it, by its position in the list; `None`: the content itself. A part
     /// follows the one that contains it.
     pub parent: Option<u32>,
-    /// Its name there, as raw bytes.
+    /// Its name in the part that contains it, as raw bytes.
     pub name: Vec<u8>,
     /// Its content; `None`: it is empty, or could not be stored.
     pub content: Option<ContentId>,

@@ -80,7 +80,8 @@ pub(crate) struct Inner {
     pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// The only owner of the store. Declared after the tables, because they must be dropped first.
+    /// The only owner of the store. It is declared after the tables, because they must be dropped
+    /// first.
     _store: Option<Store>,
 }
 

@@ -92,8 +92,8 @@ impl Counters {
     }
 }
 
-/// Sums over all files. They belong to one commit. A writer of an older version leaves old ones
-/// behind, which are then counted again.
+/// Sums over all files. They belong to one commit. If an older version of the program writes a
+/// commit, it does not update them, and they are counted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSums {
     /// Bytes of all files.

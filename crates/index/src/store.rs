@@ -141,7 +141,7 @@ pub(crate) enum Durability {
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Write-locked only to be dropped, or while it is opened again.
+    /// The write lock is taken only to drop the database or to open it again.
     database: RwLock<Option<Database>>,
     cache_bytes: usize,
     /// The layer between the store and its file.

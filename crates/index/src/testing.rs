@@ -459,7 +459,7 @@ impl Check<'_> {
     /// Compares known counts with the counts of all keys that are [`near`] the limit.
     fn counts(&mut self, counted: &Boilerplate) {
         let (sets, limit) = (&self.inner.sets, self.inner.boilerplate_limit);
-        // Contents that are new since all keys were counted may have brought other keys near the
+        // Contents that were added since all keys were counted may have brought other keys near the
         // limit.
         let births = self.inner.counters.uncounted_births;
         for kind in PostingKind::ALL {
@@ -531,7 +531,8 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, key: u64, content: u32) {
-        // The finaliser of splitmix64, twice, so that neither half cancels the other.
+        // The finaliser of splitmix64 is applied twice, so that neither half of the result cancels
+        // the other.
         let mix = |mut z: u64| {
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

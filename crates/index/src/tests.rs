@@ -24,7 +24,7 @@ enum Asked {
     Write(u64, Vec<u8>),
     Length(u64),
     Sync,
-    /// Not from the store: this many batches are committed.
+    /// The error is not from the store: this many batches are committed.
     Committed(u64),
 }
 
@@ -136,7 +136,8 @@ fn open(disk: &SharedDisk) -> Index {
 
 const BATCHES: u64 = 8;
 
-/// Batch `n` adds ten files and removes some of those before; after it there are [`files`].
+/// Batch `n` adds ten files and removes some that were there before. After it the index has
+/// [`files`].
 fn batch(n: u64) -> Vec<Change> {
     let mut changes: Vec<_> = (n * 10..n * 10 + 10).map(file).collect();
     if n % 3 == 2 {
@@ -225,7 +226,7 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
             }
         };
         assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
-        // Space alone does not help, because memory and disk differ.
+        // Space alone does not repair the store, because memory and disk differ.
         disk.with(|disk| disk.left = None);
         let again = index.apply(batch(done));
         assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
@@ -304,7 +305,8 @@ fn recorded() -> Vec<Asked> {
     disk.with(|disk| disk.log.take()).unwrap()
 }
 
-/// Chooses the fate of the writes after the last sync, the same for all or another for each.
+/// Chooses the fate of the writes after the last sync: the same for all writes, or another one for
+/// each.
 fn fate(variant: u64, random: &mut Random) -> Fate {
     let torn = |random: &mut Random| Fate::Torn(random.draw());
     match variant {

@@ -1,9 +1,9 @@
 //! Candidate pairs from an external engine: the links of docs/scale.md.
 //!
 //! An engine has searched for pairs of contents that share something, and counted the common
-//! pieces. It decides nothing: `groups` judges each pair again. It gives no answer unless the
-//! counts of each content add up to its own counts. So an implementation of [`ExternalPairs`] need
-//! not be trusted with counts.
+//! pieces. It decides nothing: `groups` judges each pair again. `groups` gives no answer unless the
+//! engine's counts for each content add up to the counts of `groups` itself. So an implementation
+//! of [`ExternalPairs`] need not be trusted with counts.
 //!
 //! If workers can read the files, they may have measured pairs by [`crate::listed`]. Measures
 //! depend on the two contents only, so they are accepted as if measured here. One pair in
@@ -57,7 +57,7 @@ pub trait ExternalPairs: fmt::Debug {
     /// Returns the engine's name of a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// Returns the limit beyond which the engine left out a piece.
+    /// Returns the limit on the contents of a piece, beyond which the engine left the piece out.
     fn degree(&self) -> u64;
 
     /// Returns the candidates, in any order.
@@ -82,7 +82,7 @@ pub enum ExternalError {
     /// The links cannot be read.
     #[error(transparent)]
     Read(Box<dyn Error + Send + Sync>),
-    /// The links leave out other pieces than the question.
+    /// The links leave out other pieces than the question does.
     #[error(
         "the links leave out what more than {links} contents have, and the question what more than \
          {asked} have: give --degree {links}, or make the links again with --degree {asked}"
@@ -93,7 +93,7 @@ pub enum ExternalError {
         /// Limit of the question.
         asked: u64,
     },
-    /// The links lack pairs that share so little.
+    /// Pairs that share so little are missing among the links.
     #[error("links are made for pairs of 25% and more: leave out --min, or ask without --links")]
     TooLittle,
     /// Marked templates remove pieces that the links count.

@@ -1,8 +1,7 @@
 //! Measures listed pairs of files for the workers of an engine (docs/scale.md).
 //!
 //! There is no index here: a pair is two digests and two files. A file counts only if its bytes
-//! have the digest. So the measures are those of the two contents wherever they are computed, and a
-//! question can use them.
+//! have the digest. So the measures depend only on the two contents, and any question can use them.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -41,7 +40,7 @@ pub struct ListedFile {
 #[derive(Debug)]
 pub struct ListedProver {
     ready: Mutex<Recent<ContentDigest, Option<Arc<Provable>>>>,
-    /// Locked while a content of more than [`LARGE`] bytes is read.
+    /// This lock is held while a content of more than [`LARGE`] bytes is read.
     large: Mutex<()>,
 }
 

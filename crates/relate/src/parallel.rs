@@ -184,8 +184,8 @@ impl Steps {
 }
 
 thread_local! {
-    /// Receives the progress of the question that this thread asks; questions do not know of it. A
-    /// step within a step reports nothing.
+    /// Receives the progress of the question that this thread asks. The questions themselves do not
+    /// know this receiver. A step within a step reports nothing.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
     /// The name of this thread's steps.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };

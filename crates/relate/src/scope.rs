@@ -79,7 +79,7 @@ pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     })
 }
 
-/// The shortest run that is certain to be found: a run of twice the largest chunk holds a whole
+/// The shortest run that is certain to be found. A run of twice the largest chunk contains a whole
 /// chunk.
 fn least_run(snapshot: &Snapshot) -> u64 {
     u64::from(snapshot.params().chunk.max) * 2
@@ -97,7 +97,7 @@ pub struct ScopedFiles {
     by_content: ByContent,
     /// The other paths in the scope of files with hard links, sorted by file, then path.
     further: Vec<(FileId, PathBuf)>,
-    /// See [`Self::knows`]; `None`: a content has postings of its own sample alone.
+    /// See [`Self::knows`]. `None`: only postings of the content's own sample exist.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
 }
 
@@ -265,7 +265,7 @@ impl ScopedFiles {
     }
 
     /// Returns whether a content of the scope takes part with this piece. If the scope has the
-    /// content only from a catalogue, just the sample in the catalogue takes part. The index may
+    /// content only from a catalogue, only the sample in the catalogue takes part. The index may
     /// have more pieces of it, if a file outside of the scope has the same content.
     pub fn knows(
         &self,
@@ -371,7 +371,7 @@ struct ByContent {
     holders: Vec<(ContentId, u32)>,
     /// The contents that take part. Nomination looks each posting up here.
     held: BitSet,
-    /// Those of these contents that do not lie only in catalogues.
+    /// The contents among these that do not lie only in catalogues.
     live: BitSet,
 }
 

@@ -21,7 +21,7 @@ pub mod scratch;
 pub trait Record: Copy + Ord + Send {
     /// Number of bytes on disk.
     const BYTES: usize;
-    /// Writes itself; `out` has [`Self::BYTES`].
+    /// Writes itself. `out` has [`Self::BYTES`] bytes.
     fn put(&self, out: &mut [u8]);
     /// Reads the bytes that [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
@@ -62,8 +62,8 @@ impl Record for u32 {
 /// Records of a run in memory if there is no limit.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// Least records of a run, for any memory limit: merging very many tiny runs would need more memory
-/// than it saves.
+/// The minimum number of records of a run, whatever the memory limit. Merging very many tiny runs
+/// would need more memory than they save.
 const LEAST_RUN: usize = 1 << 10;
 
 /// Bytes read or written at once for each run.
@@ -206,8 +206,8 @@ pub struct Sorter<R> {
 }
 
 impl<R: Record> Sorter<R> {
-    /// Holds at most about `room` bytes, the rest in a file in `dir`; all in memory if `room` is
-    /// `None`.
+    /// Holds at most about `room` bytes, and the rest in a file in `dir`. If `room` is `None`,
+    /// everything is in memory.
     pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let most = room.map_or(UNBOUNDED_RUN, |room| {
             (room as usize / size_of::<R>()).max(LEAST_RUN)
@@ -227,7 +227,7 @@ impl<R: Record> Sorter<R> {
             self.end_run()?;
         }
         if self.records.capacity() == 0 && self.scratch.is_some() {
-            // Doubling would leave up to half of the capacity unused.
+            // Doubling the capacity would leave up to half of it unused.
             self.records.reserve_exact(self.most);
         }
         self.records.push(record);
@@ -416,7 +416,8 @@ mod tests {
             let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
             let mut expected = records.clone();
             expected.sort_unstable();
-            // Rooms for a merge in two rounds, for a single merge, and without a limit.
+            // Memory limits that cause a merge in two rounds, a single merge, and a merge in
+            // memory.
             for room in [Some(1), Some(40_000), None] {
                 prop_assert!(sorted(&records, room) == expected, "{room:?}");
             }

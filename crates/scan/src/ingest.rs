@@ -27,9 +27,9 @@
 //!    directory's listing and one file's digest must fit in memory as a whole.
 //! 7. **A changed inode is read** even if size and modification time are unchanged, since both can
 //!    be set. Only an event that reported the change itself (a rename of this very name, a link, a
-//!    chmod) explains it. The index must also have all names of the inode. A write through another
-//!    name would have had an event, too. Changes under unobserved names are found by comparing
-//!    inodes (`sweep`).
+//!    chmod) makes a reading unnecessary. The index must also have all names of the inode. A write
+//!    through another name would have had an event, too. Changes under unobserved names are found
+//!    by comparing inodes (`sweep`).
 //! 8. **A cold disk is kept busy**: separate threads prefetch queued files and directories to be
 //!    entered (`ahead`).
 //! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.

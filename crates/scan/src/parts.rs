@@ -8,9 +8,9 @@
 //! Two more contents represent an archive or a mail as a **whole**: one of all texts in it, and one
 //! of all other parts. Nothing is read for them. Samples nest, so the sample of all leaves is the
 //! union of their samples, cut to a common level. It has the windows that one pass over all bytes
-//! would have kept, except those across the seams. It depends on the order of the leaves only in
-//! the order that it keeps. The name of a whole does not depend on it either: it derives from the
-//! leaves' digests. A whole has no chunks, which would repeat those of its leaves.
+//! would have kept, except those across the seams. The order of the leaves affects only the order
+//! of the sample. It does not affect the name of a whole, which derives from the leaves' digests. A
+//! whole has no chunks, which would repeat those of its leaves.
 
 use std::fmt;
 use std::io;
@@ -498,8 +498,8 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // A text shorter than a shingle has one of its own. Concatenated with others it only
-            // has theirs.
+            // A text shorter than a shingle has one shingle of its own. Concatenated with others it
+            // has only their shingles.
             let is_short = |leaf: &Vec<u8>| {
                 is_text && leaf.split(|&byte| byte == b' ').count() < Params::SHINGLE
             };

@@ -89,7 +89,7 @@ pub struct FileRead {
     pub applies: bool,
     /// The result of looking into it, if that was requested and is new.
     pub look: Option<NewLook>,
-    /// It is to be taken apart later.
+    /// The content must be taken apart later.
     pub due: bool,
     /// The system lacked the resources to look into it: the error number.
     pub scarce: Option<i32>,
@@ -168,7 +168,7 @@ struct Pass {
     content: Content,
     bytes: u64,
     assumed: ByteLen,
-    /// The file had more bytes than it should, or fewer.
+    /// The file had more or fewer bytes than its size.
     other_size: bool,
 }
 
@@ -318,7 +318,7 @@ impl Reader {
                 (before, at) = (paused.stat, paused.at);
                 bytes += paused.bytes;
                 halfway = Some(paused.state);
-                // A file that is written to between all turns would never be finished.
+                // A file that is written to between all turns would otherwise never be finished.
                 attempt = ATTEMPTS;
             }
             let digest_first = known_size == Some(ByteLen(before.size));
@@ -333,8 +333,8 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // Only the times changed, so the content is in flight because the last attempt here
-                // claimed it.
+                // Only the times changed. So the content is in flight because the previous attempt
+                // of this reading claimed it.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
                 }
@@ -508,7 +508,7 @@ impl Reader {
         }
         Ok(Some(match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
-            // The file that claimed the digest first also brings the content, which is stored once.
+            // The file that claimed the digest first adds the content, which is stored once.
             Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }

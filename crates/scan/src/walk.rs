@@ -14,7 +14,7 @@
 //!    would wait for ourselves, one of a hung server for ever.
 //! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold copies of the tree.
 //! 4. A name that is gone before its `stat` was never there. Any other failure is kept in the
-//!    entry, so the caller can distinguish "not there" from "not now".
+//!    entry, so the caller can distinguish a missing file from a transient failure.
 //! 5. Nothing recurses; the caller keeps the stack.
 
 use std::ffi::{OsStr, OsString};
@@ -236,7 +236,7 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
         let limit = if one_by_one { 1 } else { LONGEST_PIECE };
         let Some(end) = piece_end(rest, limit) else {
             return match open_piece(at, OsStr::from_bytes(rest), flags) {
-                // Refused just now: once more, by single components.
+                // The call was refused this time. It is repeated with single components.
                 Err(_) if !one_by_one && NO_OPENAT2.load(Ordering::Relaxed) => continue,
                 other => other,
             };

@@ -4,9 +4,9 @@
 //!
 //! 1. **Keys near the limit are counted, too**: all keys that more than half as many contents have
 //!    ([`near`]) are *known* with their numbers. A key that is not known cannot pass the limit
-//!    before enough contents were born to fill the gap ([`spare`]). Until then a new key costs a
+//!    before enough contents were added to fill the gap ([`spare`]). Until then a new key costs a
 //!    look-up in memory. Afterwards the keys of new contents are looked up in the postings. When
-//!    that has cost as much as a pass over all postings, a pass is made. It starts the count again.
+//!    that has cost as much as a pass over all postings, such a pass counts all keys again.
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
 //!    new version of a file under a common header does not even write a row.
 //! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.
@@ -87,7 +87,7 @@ pub(super) fn count(
     let limit = writing.boilerplate_limit;
     if contents <= u64::from(limit) {
         publish(writing, &Boilerplate::default())?;
-        // No key was looked up.
+        // No key was looked up, so all contents of the batch count as not looked up.
         writing.counters.uncounted_births = contents as u32;
         return Ok(());
     }
@@ -105,7 +105,7 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // The lost fingerprints of a content are known if an heir has the rest.
+    // If a content has an heir, the fingerprints that it lost are known.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
@@ -145,12 +145,12 @@ pub(super) fn count(
     set(writing, changes)
 }
 
-/// Returns how many contents may be born before an unknown key can be boilerplate.
+/// Returns how many contents may be added before an unknown key can be boilerplate.
 pub(crate) const fn spare(limit: u32) -> u32 {
     limit - near(limit)
 }
 
-/// A killed content, read from the commit before, where its rows still exist.
+/// A deleted content. It is read from the previous commit, where its rows still exist.
 struct Death {
     content: ContentId,
     /// The fingerprints of its signature.
@@ -173,7 +173,7 @@ impl Death {
     }
 }
 
-/// Returns the known fingerprints of a killed content that are not in its signature: the denser
+/// Returns the known fingerprints of a deleted content that are not in its signature: the denser
 /// samples of a text, and extra fingerprints.
 fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> {
     let (content, kind) = (death.content, PostingKind::Fingerprint);
@@ -195,7 +195,7 @@ fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> 
     Ok(found)
 }
 
-/// Subtracts one from the known keys of a killed content, except those that an heir has.
+/// Subtracts one from the known keys of a deleted content, except those that an heir has.
 fn forget(
     writing: &Writing<'_>,
     mut death: Death,
@@ -203,7 +203,7 @@ fn forget(
     lost: &mut [Gains; 2],
 ) -> Result<(), Refusal> {
     let mut chunk_keys = match inherited {
-        // Keys of its heir are not lost.
+        // The keys of its heir are not lost.
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };

@@ -46,19 +46,19 @@ pub(super) struct Fresh {
     gained: RefCountChange,
 }
 
-/// A stored content that becomes another one.
+/// A stored content that is the base of another one.
 pub(super) struct Base {
     pub(super) content: ContentId,
-    /// The edits that make its chunks those of the other one.
+    /// The edits that turn its chunks into those of the other content.
     pub(super) chunks: Vec<ChunkEdit>,
-    /// The edit of its fingerprints; `None`: all may differ.
+    /// The edit of its fingerprints; `None` if all may differ.
     pub(super) fingerprints: Option<FingerprintEdit>,
 }
 
 /// The step in the numbers of a chunk list's parts, so that others can be inserted between them.
 pub(super) const STEP: u32 = 16;
 
-/// A new content that has most of a killed one.
+/// A new content that has most data of a deleted one.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
@@ -67,7 +67,7 @@ pub(super) struct Inherited {
     pub(super) chunks: u64,
     /// Keys of chunks that the ancestor had and its heir does not have, ascending.
     pub(super) gone: Vec<u64>,
-    /// `None`: its heir has only fingerprints of its own.
+    /// `None`: the heir has no fingerprints of the ancestor.
     pub(super) fingerprints: Option<FingerprintEdit>,
     /// A range with all bytes of the heir that differ from the ancestor's.
     pub(super) changed: Range<u64>,
@@ -75,12 +75,12 @@ pub(super) struct Inherited {
     pub(super) sizes: (ByteLen, ByteLen),
 }
 
-/// The changes of a batch to a content: gains less losses.
+/// The changes of a batch to the number of references of a content: added less removed.
 #[derive(Clone, Copy, Default)]
 struct RefCountChange {
     files: i64,
     uses: i64,
-    /// `None`: as in its row.
+    /// `None`: the result is as in the row of the content.
     seen: Option<Seen>,
 }
 
@@ -98,10 +98,11 @@ pub(super) struct Seen {
 
 /// The changes of the batch to the contents.
 pub(super) struct BatchOutcome {
-    /// The start of the id range of this batch; contents without any file in the end are not in
-    /// `fresh`.
+    /// The start of the id range of this batch. Contents without a file at the end of the batch are
+    /// not in `fresh`.
     pub(super) first_new: u32,
-    /// New contents with their ids, ascending. Heirs have only their further chunks.
+    /// The new contents with their ids, ascending. An heir has here only the chunks that its
+    /// ancestor lacks.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
     /// The new contents that are heirs of killed ones.
     pub(super) inherited: Vec<Inherited>,
@@ -126,8 +127,8 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Returns whether a content can still be named. Those that lost their last file in this batch
-    /// can.
+    /// Returns whether a change can still name a content. Contents that lost their last file in
+    /// this batch can still be named.
     pub(super) fn exists(&self, content: ContentId) -> Result<bool, Fault> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Ok((index as usize) < self.fresh.len()),
@@ -157,7 +158,7 @@ impl<'a> Contents<'a> {
         if let Some(id) = self.find(&edited.digest.content)? {
             return Ok(Some(id));
         }
-        // A content of this batch has no rows yet.
+        // A content that is new in this batch has no rows yet.
         let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
         };
@@ -247,7 +248,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records that a file has this content and had that one before.
+    /// Records that a file has this content, and had the other one before.
     pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
         let at = content.0.checked_sub(self.first_new);
         let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
@@ -305,8 +306,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Releases the parts of contents that no file has in the end. None of these parts has parts of
-    /// its own, so one pass is enough.
+    /// Releases the parts of contents without a file at the end of the batch. None of these parts
+    /// has parts of its own, so one pass is enough.
     fn let_go(&mut self) -> Result<(), Fault> {
         let mut without = Vec::new();
         for (&id, gained) in &self.gained {

@@ -1,4 +1,4 @@
-//! New contents that have most of a stored one: they become its heirs, if possible.
+//! New contents that have most data of a stored one. They become its heirs, if possible.
 //!
 //! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
 //! grown, or a large one whose file had a mostly equal content before. Examples are an image in
@@ -28,13 +28,15 @@ type OtherRuns = (Range<u64>, Range<usize>);
 /// Contents with fewer runs of chunks are written whole.
 const MANY: usize = 1 << 10;
 
-/// In a content with more new runs, they are compared with its old runs elsewhere.
+/// If a content has more new runs than this, they are compared with its old runs elsewhere in it.
 const MOST_NEW: usize = 1 << 16;
 
-/// Runs of a full part. A list whose parts have fewer than half of that is written whole.
+/// The number of runs in a full part. A list whose parts have fewer than half of that is written
+/// whole.
 const FULL: u64 = 226;
 
-/// Up to this many chunks are searched in the bytes of a list, more in its decoded runs.
+/// Up to this many chunks are searched in the bytes of a list. More are searched in its decoded
+/// runs.
 const FEW_GONE: usize = 4;
 
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
@@ -61,7 +63,7 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // Most of many chunks may be old ones that inserted chunks moved.
+                // Most of many new chunks may be old ones that inserted chunks have moved.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -132,8 +134,8 @@ impl Contents<'_> {
         Ok(ByteLen(left + new) == size)
     }
 
-    /// Returns the runs of a stored content that `new` replaces, and the runs that replace them;
-    /// `None` if less than half of one of both stays.
+    /// Returns the runs of a stored content that `new` replaces, and the runs that replace them.
+    /// `None` if less than half of one of the two contents stays.
     fn edit(
         &self,
         stored: ContentId,
@@ -178,8 +180,8 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Replaces runs of a content's chunk list and gives it to another content, which then has only
-    /// the further chunks.
+    /// Replaces runs of a content's chunk list and gives the list to another content. That content
+    /// then has only the further chunks.
     fn bequeath(
         &self,
         base: Base,
@@ -196,7 +198,7 @@ impl Contents<'_> {
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
         let (mut runs, mut chunks, mut size) = (row.chunk_runs, row.chunks, row.size.0);
         let (mut gone, mut changed) = (HashSet::new(), None);
-        // The last first, so that the numbers of the other runs stay valid.
+        // The last edit comes first, so that the numbers of the other runs stay valid.
         for edit in edits.iter_mut().rev() {
             edit.runs = edit.runs.start.min(runs)..edit.runs.end.min(runs);
             let of = |range| Stretch::of(&lists, list, (runs, size), range);
@@ -333,8 +335,8 @@ impl Stretch {
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // A short first part means that no other follows. If there are more parts than free
-        // numbers, they take those of their neighbours.
+        // If the first part is short, no other part follows. If there are more parts than free
+        // numbers, they take the numbers of their neighbours.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
@@ -422,7 +424,7 @@ fn gone(
     Ok(gone)
 }
 
-/// Records the heirs of postings. The ancestors are among the dead already.
+/// Records the heirs of postings. The ancestors are already in the set of the dead.
 pub(super) fn bequeath_postings(
     writing: &mut Writing<'_>,
     inherited: &[Inherited],
@@ -478,7 +480,7 @@ pub(super) fn bequeath_postings(
     Ok(())
 }
 
-/// Adds to the lost postings of an ancestor those of these keys that it has.
+/// Adds those of these keys that an ancestor has to its lost postings.
 fn lose(
     lost: &mut Vec<u64>,
     gone: impl Iterator<Item = u64>,
@@ -496,7 +498,8 @@ fn lose(
 }
 
 impl Inherited {
-    /// Returns the bytes that an ancestor of the ancestor does not have, if they are known.
+    /// Returns the bytes of the ancestor that the ancestor's own ancestor does not have, if they
+    /// are known.
     fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;

@@ -33,7 +33,7 @@ impl Batch<'_, '_> {
             return Ok(());
         };
         let (parts, skipped, date, look) = match look {
-            // Under another name it may have been taken apart.
+            // Under another name the content may have been taken apart.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {

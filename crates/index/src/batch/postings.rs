@@ -1,5 +1,5 @@
-//! The end of a batch: boilerplate ([`super::boilerplate`]), the new segment, and the merges it
-//! causes.
+//! The end of a batch: boilerplate ([`super::boilerplate`]), the new segment, and the merges that
+//! it causes.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Marks the killed contents as dead: their postings are still stored.
+/// Marks the deleted contents as dead: their postings are still stored.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -138,7 +138,8 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
 }
 
 /// Writes a segment with the postings of the batch and of `run`, which are consecutive segments.
-/// Forgets the dead that it leaves out. `counts` receives the boilerplate among them.
+/// Removes the contents whose postings are left out from the set of the dead. `counts` receives the
+/// boilerplate among the postings.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -151,8 +152,8 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    // Includes the newest id, because inherited postings may belong to an heir without any of its
-    // own.
+    // The range includes the newest id, because inherited postings may belong to an heir without
+    // postings of its own.
     let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     let order = match first {
         Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
@@ -205,12 +206,13 @@ fn order(
     first: u32,
     last: u32,
 ) -> Result<Option<Order>, Fault> {
-    /// The order is computed from one in this many postings.
+    /// The order is computed from one in this many of the postings.
     const SHARE: u64 = 32;
-    /// The size of the sample: more would take over 16 MB, and fewer are too few.
+    /// The size of the sample. A larger one would take over 16 MB; a smaller one gives no useful
+    /// order.
     const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
-    // An unused id would cost as much as a used one.
+    // In the order, an unused id would cost as much as a used one.
     if u64::from(last.saturating_sub(first)) > 2 * contents {
         return Ok(None);
     }
@@ -231,7 +233,7 @@ fn order(
     Ok(Order::of(first, last, sample, postings))
 }
 
-/// Forgets the dead of merged segments.
+/// Removes the contents of merged segments from the set of the dead.
 fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
     if run.is_empty() || writing.sets.dead.is_empty() {
         return Ok(());

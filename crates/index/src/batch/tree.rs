@@ -180,8 +180,8 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // Detach first. The entry at `to` may be a directory above `from`. And `to` may be below a
-        // new directory of the old name (`mv a t; mkdir a; mv t a/b` in one batch).
+        // The entry is detached first. The entry at `to` may be a directory above `from`. And `to`
+        // may be below a new directory of the old name (`mv a t; mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;

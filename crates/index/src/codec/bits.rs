@@ -36,7 +36,8 @@ impl<'a> Writer<'a> {
         self.held = held % u64::BITS;
         if held >= u64::BITS {
             self.out.extend_from_slice(&self.pending.to_le_bytes());
-            // The bits that did not fit. A field that filled the word exactly leaves none.
+            // The bits that did not fit into the word. A field that filled the word exactly leaves
+            // none.
             self.pending = value.checked_shr(width - self.held).unwrap_or(0);
         }
     }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A chunk takes 18 bytes. Lengths of 64 to 8191 take two varint bytes. A run of one ordinary chunk
-//! has no count; almost all runs are that. Fingerprints keep their order, which is evidence, so
-//! they cannot be delta coded. But in a signature of level `k`, each fingerprint has `k - 3`
+//! has no count; almost all runs have one chunk. Fingerprints keep their order, which is evidence,
+//! so they cannot be delta coded. But in a signature of level `k`, each fingerprint has `k - 3`
 //! leading zero bits of 40. The part's width omits them.
 //!
 //! Parts are at most [`PART`] bytes, which fill a 4096-byte page with the key and redb's offsets.
@@ -102,7 +102,8 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // The widest fingerprint of all that are left: always enough, and hardly too wide.
+        // The width of the widest remaining fingerprint. It is always enough, and hardly ever too
+        // large.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))

@@ -138,7 +138,7 @@ fn the_number_is_bounded_and_what_nobody_asks_for_goes_first() {
     let index = memory();
     write_tens(&index, 0..2);
     assert_eq!(rows(&index), [10, 10]);
-    // It moves from the older generation to the newer one.
+    // The measure moves from the older generation to the newer one.
     assert!(get(&index, 0, 100, Unit::Words).is_some());
     let moved = index.new_measures.sorted();
     assert_eq!(moved.len(), 1);
@@ -191,7 +191,7 @@ fn a_damaged_row_is_as_none() {
         };
         put(row).unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), None, "{row:?}");
-        // It is measured and stored again.
+        // The pair is measured and stored again.
         keep(&index, 1, 2, &proven(0.5, 0.25));
         index.write_measures().unwrap();
         assert_eq!(get(&index, 1, 2, Unit::Words), Some(proven(0.5, 0.25)));
@@ -230,7 +230,7 @@ fn a_snapshot_of_before_finds_what_others_keep_meanwhile() {
             .kept_measures(&digest(1), &digest(2), Unit::Words)
             .is_some()
     );
-    // A snapshot is of its commit, so pairs of a later one are measured again.
+    // A snapshot is of its commit, so pairs of a later commit are measured again.
     index.write_measures().unwrap();
     assert_eq!(
         before.kept_measures(&digest(1), &digest(2), Unit::Words),

@@ -53,7 +53,8 @@ impl Gaps {
         self.0[bits::width(gap as u64) as usize] += 1;
     }
 
-    /// Returns the shift that codes them in the fewest bits, and the approximate number of bits.
+    /// Returns the shift that codes the gaps in the fewest bits, and the approximate number of
+    /// bits.
     pub(crate) fn best_shift(&self) -> (u32, u64) {
         let cost = |shift: u32| {
             let of = |(width, &count): (u32, &u32)| {
@@ -66,7 +67,7 @@ impl Gaps {
     }
 }
 
-/// Returns the bits of a gap, with the one before it.
+/// Returns the bits of a gap, including the one that precedes it.
 const fn gap_bits(gap: u32, shift: u32) -> usize {
     let coded = (gap as u64 >> shift) + 1;
     (2 + 2 * coded.ilog2() + shift) as usize
@@ -190,7 +191,7 @@ impl Builder {
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The space was reserved for the other shift.
+        // The space was reserved for another shift, which is used if the gaps do not fit otherwise.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -471,7 +472,7 @@ fn above(content: u32, gap: u32) -> Result<u32, Malformed> {
     next.ok_or(Malformed("postings"))
 }
 
-/// Returns the position of the one with `before` ones below it.
+/// Returns the position of the one bit that has `before` one bits below it.
 fn nth_one(mut word: u64, before: usize) -> u32 {
     for _ in 0..before {
         word &= word - 1;

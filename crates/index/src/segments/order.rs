@@ -1,14 +1,14 @@
 //! The order of contents in a large segment.
 //!
-//! Lists of near-copies contain the same contents again and again. If these are adjacent, a list is
-//! its first member and a few ones. But ids are assigned in the order in which files were found,
-//! and copies may be anywhere. So if it makes a segment smaller, its postings identify contents by
-//! *rank*. The segment stores the ids in the order of the ranks.
+//! Lists of near-copies contain the same contents again and again. If these have adjacent numbers,
+//! a list is its first member and a few one bits. But ids are assigned in the order in which files
+//! were found, and copies may be anywhere. So a segment may identify contents by *rank* instead, if
+//! that makes it smaller. The segment stores the ids in the order of the ranks.
 //!
 //! 1. **The order is computed from a sample of the lists.** A new content is inserted after a
-//!    member of its list that is in the order already. Without one, it is appended. A thirty-second
-//!    of the postings is enough, because near-copies have dozens of keys in common. Contents that
-//!    share no sampled list follow by id.
+//!    member of its list that is in the order already. If there is no such member, it is appended.
+//!    One in 32 postings is enough, because near-copies have dozens of keys in common. Contents
+//!    that share no sampled list follow by id.
 //! 2. **Only readers and writers of blocks use ranks**: they take and return ids.
 
 use super::block::{Gaps, Posting};

@@ -3,8 +3,9 @@
 //! When a batch would leave more than [`MOST`] segments, a run of the newest ones is merged. It is
 //! the shortest run whose predecessor is at least as large as the whole run; without such a
 //! predecessor, all are merged. With `s` slots, `n` equal batches rewrite each posting about `(s!
-//! n)^(1/s)` times. That is 16 times for 100,000 batches and 8 slots, and never for the first 8.
-//! Tiny batches after a large one do not touch the large one until they have grown to its size.
+//! n)^(1/s)` times. For 100,000 batches and 8 slots that is 16 times. The first 8 batches rewrite
+//! nothing. Tiny batches after a large one do not touch the large one until they have grown to its
+//! size.
 
 /// The maximum number of segments after a batch.
 pub(crate) const MOST: usize = 8;

@@ -13,7 +13,8 @@ use super::block::Posting;
 /// Fewer postings are sorted by comparison.
 const FEW: usize = 512;
 
-/// The maximum number of bits of a digit; each value of a digit is a place that is written in turn.
+/// The maximum number of bits of a digit. Each value of a digit has a place in memory, and these
+/// are written in turn.
 const DIGIT: u32 = 11;
 
 /// The bits that, beyond those that count the keys, make nearly all keys distinct.
@@ -98,7 +99,7 @@ mod tests {
             above in 0u64..1000,
             keys in prop::collection::vec(any::<u64>(), 0..2 * FEW),
         ) {
-            // Some keys that differ only in their lowest bits, among others.
+            // Some keys differ only in their lowest bits; others do not.
             let keys = keys.into_iter().map(|key| match key % 4 {
                 0 if alike => key >> 52,
                 _ => (key >> shift).saturating_add(above),

@@ -48,8 +48,8 @@ pub(crate) struct Stored {
 }
 
 impl Source<'_> {
-    /// Returns the next postings, and whether they are the last ones. It returns none only at the
-    /// end.
+    /// Returns the next postings, and whether they are the last ones. Only at the end are there
+    /// none.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -121,8 +121,8 @@ impl<'a> Merge<'a> {
         Ok(self.same.pop())
     }
 
-    /// Appends the next live postings, about `most` of them and whole lists; nothing only at the
-    /// end.
+    /// Appends the next live postings: about `most` of them, and whole lists. Appends nothing only
+    /// at the end.
     fn append_to(&mut self, postings: &mut Vec<Posting>, most: usize) -> Result<(), Fault> {
         if self.live.reorders() {
             while postings.len() < most && self.take_list()? {
@@ -165,7 +165,8 @@ impl<'a> Merge<'a> {
         Ok(self.at_hand()?.first().copied())
     }
 
-    /// Returns the next postings by their keys, without taking them; none only at the end.
+    /// Returns the next postings by their keys, without taking them. Only at the end are there
+    /// none.
     fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
             if !self.refill()? {
@@ -225,10 +226,11 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the next ones: some thousands, and whole lists. It leaves none only
+    /// Replaces `postings` by the next ones: some thousands, and whole lists. Leaves it empty only
     /// at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
-        /// Postings at a time; one by one, each look-up of a rank would wait for memory.
+        /// The number of postings that are processed together. One by one, each look-up of a rank
+        /// would wait for memory.
         const STRETCH: usize = 4096;
         postings.clear();
         self.merge.append_to(postings, STRETCH)?;
@@ -266,7 +268,7 @@ impl<'a> Numbered<'a> {
     ) -> R {
         /// Fewer are merged and written in some milliseconds.
         const MANY: u64 = 1 << 17;
-        /// Stretches that wait to be written.
+        /// The maximum number of stretches that wait to be written.
         const WAITING: usize = 8;
         if postings < MANY {
             return write(&mut |stretch| self.fill(stretch));

@@ -53,9 +53,9 @@ impl Snapshot {
 
 impl DepartureLog {
     /// Returns the times at which a path departed, in seconds since 1970, each with its last target
-    /// through all later renames. The first one is the last departure of the path. The second is
-    /// the last departure of the name itself, if a directory above it departed later, perhaps
-    /// without it. Empty if nothing is known.
+    /// through all later renames. The first one is the last departure of the path. If a directory
+    /// above departed later, perhaps without the name, the second is the last departure of the name
+    /// itself. Empty if nothing is known.
     pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
         let last = self.leading(path, 0).map(|(_, last)| last).max();
         let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
@@ -67,7 +67,7 @@ impl DepartureLog {
     }
 
     /// Returns the first and the last departure, from number `from` on, that removed the path.
-    /// There is one pair for the name itself, and one for each directory above it.
+    /// There is one such pair for the name itself, and one for each directory above it.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {

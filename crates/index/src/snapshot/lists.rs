@@ -70,7 +70,7 @@ impl Snapshot {
         for (index, &key) in keys.iter().enumerate() {
             // The counts are exact except during a bulk load.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
-                // While the key is boilerplate, only its count can change this result.
+                // If the key is boilerplate now, this result can change only with its count.
                 if most > inner.boilerplate_limit {
                     self.note_list(kind, key, &[]);
                 }

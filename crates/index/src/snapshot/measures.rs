@@ -16,7 +16,8 @@ impl Snapshot {
         b: &ContentDigest,
         unit: Unit,
     ) -> Option<Proven> {
-        // Measures for other callers would reveal their files and their questions.
+        // To callers who do not see everything, measures that others caused would reveal their
+        // files and questions.
         if !self.templates().is_empty() || self.is_partial() {
             return None;
         }

@@ -166,9 +166,9 @@ impl Snapshot {
 /// A directory on the path of a walk.
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
-    /// Directories that were visited themselves, while names that sort before their contents
-    /// follow: after `a` is `a-b`, then `a/c`. A later one always precedes an earlier one. It is
-    /// only reached if its name begins with the earlier name and a byte below the slash.
+    /// Directories that were visited, but not yet their contents, because other names sort before
+    /// these: after `a` is `a-b`, then `a/c`. The contents of the last directory here come first:
+    /// its name begins with that of the previous one and a byte below the slash.
     below: Vec<(OsString, DirId)>,
 }
 

@@ -42,8 +42,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns an inode number from which on this file system has no file. Only in an unrestricted
-    /// view.
+    /// Returns an inode number such that no file of this file system has it or a greater one. Only
+    /// in an unrestricted view.
     pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -260,7 +260,7 @@ impl Snapshot {
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
         if self.is_partial() {
-            // If the check fails, the next read fails; until then the key is no evidence.
+            // If the check fails, the next read fails as well. Until then the key is no evidence.
             return match self.is_boilerplate(kind, key) {
                 Ok(false) => None,
                 Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),

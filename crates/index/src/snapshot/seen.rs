@@ -2,8 +2,8 @@
 //!
 //! 1. **A name exists if the caller may open its file.** The file must be the one that the index
 //!    knows, by inode, size and times. The time of a file's last status change cannot be set. So no
-//!    caller sees the content of another file by replacing it with their own. Nor do they see the
-//!    former content of a file that was rewritten for them.
+//!    caller sees the content of another file by replacing it with their own. They do not see the
+//!    former content of a file that was rewritten for them, either.
 //! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
 //!    of). Everything else of the view follows: postings, counts, boilerplate. Data of all contents
 //!    together are not in the view ([`Snapshot::totals`], measures for other callers, records).
@@ -234,7 +234,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the visible contents; if there are more than `most`, some more than that.
+    /// Returns the visible contents. If there are more than `most`, it returns some more than that.
     pub(super) fn seen_of(
         &self,
         contents: &[ContentId],

@@ -76,7 +76,7 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
         new.extend_from_slice(&old[kept_to..from]);
         let start = new.len();
         for _ in 0..few_or_many(random) {
-            // Some were there before, or still are.
+            // Some of the fingerprints were there before, or still are.
             let old = (from > 9 && random.below(4) == 0).then(|| old[random.below(from - 8)]);
             let again = old.filter(|chunk| new.last() != Some(chunk));
             new.push(again.unwrap_or_else(|| {
@@ -105,8 +105,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A reader that knows the edits passes only these. The range of changed bytes is known as long
-    /// as the former content is.
+    /// A reader that knows the edits passes on only these. The range of changed bytes is known as
+    /// long as the former content is.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();
@@ -122,7 +122,7 @@ proptest! {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            // Some are added, some are removed, and some of those are added again.
+            // Some contents are added, some are removed, and some of those are added again.
             for _ in 0..random.below(6) {
                 let print = random.below(60) as u64;
                 match prints.iter().position(|other| *other == print) {
@@ -232,7 +232,7 @@ fn what_is_written_of_a_change_does_not_grow_with_the_content() {
     assert_eq!(rows(&index, "chunk_list_of"), 1);
     assert_eq!(rows(&index, "heirs"), 1);
     assert_is(&index, &now);
-    // The heir ends with a merge, and with the content.
+    // A content is no longer an heir after a merge, and when it is deleted.
     index.merge(MergeWork::All).unwrap();
     assert_eq!(
         (rows(&index, "heirs"), rows(&index, "dead_contents")),

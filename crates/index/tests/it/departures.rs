@@ -62,7 +62,7 @@ fn what_vanished_is_known_by_its_content() {
     for never in ["/r/2", "/r/d/5", "/r", "/"] {
         assert_eq!(departed(&index, never), None, "{never}");
     }
-    // It returned with other bytes, and vanished again.
+    // The file returned with other bytes, and vanished again.
     index.apply(vec![file("/r/1", 9)]).unwrap();
     index.apply(vec![gone("/r/1")]).unwrap();
     assert_eq!(departed(&index, "/r/1"), vanished(9));
@@ -79,7 +79,7 @@ fn renames_are_followed_of_files_and_of_folders() {
     assert_eq!(departed(&index, "/r/1"), went(1, "/r/e/1"));
     index.apply(vec![gone("/r/5")]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), vanished(4));
-    // Renamed in a circle; the old name now belongs to another file.
+    // Files are renamed in a circle. The old name now belongs to another file.
     index.apply(vec![rename("/r/2", "/r/x")]).unwrap();
     index.apply(vec![rename("/r/3", "/r/2")]).unwrap();
     index.apply(vec![rename("/r/x", "/r/3")]).unwrap();
@@ -90,7 +90,7 @@ fn renames_are_followed_of_files_and_of_folders() {
 #[test]
 fn what_is_there_again_did_not_go() {
     let index = index();
-    // One save removes the file, and one renames over it.
+    // One way to save removes the file, another renames over it.
     index.apply(vec![gone("/r/1"), file("/r/1", 8)]).unwrap();
     index.apply(vec![file("/r/.2.tmp", 9)]).unwrap();
     index.apply(vec![rename("/r/.2.tmp", "/r/2")]).unwrap();

@@ -205,7 +205,7 @@ fn what_a_footprint_does_not_have_makes_none() {
     };
     index.apply(vec![unreadable]).unwrap();
     assert!(!asked(&|snapshot| drop(snapshot.file_at(Path::new("/x")))));
-    // A view of the same commit by another index, or by the same one opened again.
+    // The view may be one of the same commit in another index, or in the same index opened again.
     let mut kept = footprint(&index, "/d/1", &[10]);
     assert!(
         !self::index(1000)

@@ -94,7 +94,7 @@ fn gaps_follow_the_tree() {
     };
     assert!(names.len() == 3 && names.iter().any(failed), "{names:?}");
 
-    // The file is small now; a name is listed again; a folder moves with its entries.
+    // The file is small now, a name is listed again, and a folder moves with its entries.
     index
         .apply(vec![
             Change::File {

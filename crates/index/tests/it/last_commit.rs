@@ -41,7 +41,7 @@ fn last_commit(path: &Path) -> Result<Snapshot, OpenError> {
     Index::last_commit(path, &Params::default(), &OPTIONS)
 }
 
-/// Checks that everything in it can be read, and that it has this many batches.
+/// Checks that everything in the index can be read, and that it has this many batches.
 fn holds(snapshot: &Snapshot, batches: u64) {
     assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
     assert_eq!(snapshot.totals().unwrap().files, batches * 100);
@@ -108,7 +108,7 @@ fn a_read_only_file_system() {
     assert!(matches!(error, OpenError::Permission { .. }), "{error}");
     let snapshot = last_commit(&path).unwrap();
     holds(&snapshot, 5);
-    // Several readers, one of which outlives the first.
+    // There are several readers, one of which outlives the first.
     let other = last_commit(&path).unwrap();
     drop(snapshot);
     holds(&other.clone(), 5);

@@ -48,7 +48,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
         _ => (base.chunks.0.len() - end) as u64,
     };
     let runs = start as u64..end;
-    // For some, the fingerprints that they share with their base are not known.
+    // For some contents, the fingerprints that they share with their base are not known.
     let fingerprints = (!n.is_multiple_of(3)).then(|| made::fingerprint_edit(&base, &digest));
     ContentRef::Edited(Box::new(EditedDigest {
         base: base.content,
@@ -58,7 +58,7 @@ fn edited(n: u64, base: u64) -> ContentRef {
     }))
 }
 
-/// Returns digest number `n`; neighbours share keys, 0 is empty.
+/// Returns digest number `n`. Digests with neighbouring numbers share keys, and number 0 is empty.
 fn digest(n: u64) -> Digest {
     if n == 0 {
         return made::digest(0, &[], &[]);
@@ -70,8 +70,8 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // Each has grown from the one four before, with another end; two of three have a list of
-    // several parts.
+    // Each content has grown from the one four numbers before, with another end. Two of three have
+    // a list of several parts.
     if n == 5 {
         chunks.extend(100..1500);
     } else if n >= 8 {
@@ -133,7 +133,8 @@ impl Pair {
         }
     }
 
-    /// Gives a growing file the content four numbers on, if there is one, or four back.
+    /// Gives a growing file the content four numbers later, if there is one, or else four numbers
+    /// earlier.
     fn growing(&self, step: Step) -> Option<Step> {
         let Step::Grow(ino, tick) = step else {
             return Some(step);
@@ -407,7 +408,7 @@ impl Pair {
         }
         self.model.let_go();
         drop(before);
-        // Durable and other batches look the same.
+        // Durable batches and others have the same effect.
         let applied = if changes.len().is_multiple_of(2) {
             self.index().apply(changes).unwrap()
         } else {
@@ -422,7 +423,7 @@ impl Pair {
         for (applied, expected) in applied.contents.iter().zip(&expected) {
             assert_eq!(applied.content.is_some(), expected.1.is_some());
         }
-        // New files have ids now; old ones keep theirs.
+        // New files have ids now. Old files keep theirs.
         let after = self.index().snapshot().unwrap();
         for file in self.model.files.values_mut() {
             let id = after

@@ -236,7 +236,7 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     for name in &names {
         index.put_records(&[(name, Some(&large))]).unwrap();
     }
-    // The last record stays, near the end of the file.
+    // The last record stays. It is near the end of the file.
     let none = names[..7].iter().map(|name| (name.as_str(), None));
     index.put_records(&none.collect::<Vec<_>>()).unwrap();
     index.close().unwrap();
@@ -278,7 +278,7 @@ fn a_running_index_gives_back_what_it_needs_no_more() {
     let after = fs::metadata(&at.path).unwrap().len();
     assert!(after < before * 2 / 3, "{before} → {after}");
     assert!(!index.compact().unwrap(), "there is nothing to gain");
-    // It can be read and written, and a kill loses nothing.
+    // The index can be read and written, and a kill loses nothing.
     assert_eq!(sound(&index).totals().unwrap().files, 9000);
     index.apply(files(20_000..20_010)).unwrap();
     std::mem::forget(index);
@@ -347,7 +347,7 @@ fn flipped_bits_never_panic() {
     let mut random = Random::new(11);
     for round in 0..120 {
         let mut damaged = bytes.clone();
-        // The header, then anywhere, then a burst.
+        // The header is changed first, then any place, then many bytes at once.
         let (from, span) = if round % 3 == 0 {
             (0, 512)
         } else {
@@ -391,6 +391,6 @@ fn verify_finds_a_flipped_bit_that_reading_would_not() {
         let sound = aside.is_none() && matches!(index.verify(), Ok(true));
         missed += usize::from(sound);
     }
-    // Free pages and the padding of half-full ones do not matter.
+    // Changes of free pages and of the padding of half-full ones have no effect.
     assert!(missed < bytes.len() / 4096 / 2, "{missed}");
 }

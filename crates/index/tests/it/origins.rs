@@ -56,7 +56,7 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // Renamed, edited, vanished: the copy still has it.
+    // The file is renamed, edited, and vanishes. The copy still has the origin.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     let vanished = Change::Vanished("/r/b".into());
@@ -132,12 +132,12 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     index.close().unwrap();
     let index = open(&path, 1000);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
-    // Nor does a later copy make it known.
+    // A later copy does not make the origin known, either.
     apply(&index, 20, vec![file("/r/c", 3, 2)]);
     assert_eq!(known(&index, 2), None);
 }
 
-/// Lists all folders, and opens only the file with this inode number.
+/// Allows listing all folders, and opening only the file with this inode number.
 #[derive(Debug)]
 struct Looker(u64);
 
@@ -156,8 +156,8 @@ impl AccessCheck for Looker {
     }
 }
 
-/// A restricted caller always gets the same answer, nothing, whatever the index knows of other
-/// files.
+/// A restricted caller always gets the same answer: nothing. It does not depend on what the index
+/// knows of other files.
 #[test]
 fn a_caller_learns_nothing_not_even_by_silence() {
     let alone = memory();

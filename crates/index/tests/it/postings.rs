@@ -51,7 +51,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A long list is returned neither by the set nor by counting.
+        // A long list is returned neither if the set of boilerplate has the key, nor if it is
+        // counted.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -69,8 +70,8 @@ fn a_list_may_span_blocks_and_segments() {
     drop(snapshot);
     let four = [(0, 1429), (1, 1429), (2, 1429), (3, 1429)];
     assert_eq!(boilerplate(), [&four[..], &[(500, 10_000)]].concat());
-    // Small batches count just the keys that they touch: one more, one fewer, on both sides of the
-    // limit.
+    // Small batches count just the keys that they touch. A key gains one content and loses one, on
+    // both sides of the limit.
     index.apply(vec![file(20_000, &[5, 500])]).unwrap();
     assert_eq!(
         boilerplate(),
@@ -126,7 +127,7 @@ fn keys_may_be_asked_in_any_order_and_often() {
             .map(|key| model.get(key).map_or(0, BTreeSet::len))
             .collect();
         assert_eq!(found, expected);
-        // Unsorted, then sorted, then backwards.
+        // The keys are looked up unsorted, then sorted, then backwards.
         if keys.is_sorted() {
             keys.reverse();
         } else {
@@ -208,7 +209,8 @@ fn batches_of_a_bulk_load_are_merged_at_its_end() {
 fn a_merge_of_many_postings_has_each_once_and_none_of_the_dead() {
     let index = memory();
     let (contents, batches) = (2400u64, 6);
-    // Each has keys of its own, and others with its neighbours: near-copies, so there is an order.
+    // Each content has keys of its own, and others that its neighbours have as well. They are
+    // near-copies, so there is an order.
     let keys =
         |n: u64| (0..80).map(move |k| ((n / 8 * 8 + u64::from(k % 4 == 0) * n % 8) << 8) + k);
     let made = |n: u64| digest(n, &[n as u32], &keys(n).collect::<Vec<_>>());
@@ -349,8 +351,8 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate_limit(), 1200);
 }
 
-/// A large text has more postings than its signature, and data have those of their words, too. A
-/// deleted content takes all of them along.
+/// A large text has more postings than fingerprints in its signature. Data also have postings of
+/// their words. If such a content is deleted, all of its postings are.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {
@@ -383,7 +385,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
                 text.signature.level = 3;
                 text
             } else {
-                // Data: all samples that are not windows are of its words.
+                // In data, all samples that are not windows are samples of their words.
                 let level = Params::default().sampling.least_level;
                 let (windows, words): (Vec<u64>, Vec<u64>) = prints
                     .iter()
@@ -429,7 +431,7 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     let mut file = |n: u64, model: &mut BTreeMap<u64, BTreeSet<u64>>| {
         let kept = own[(n % APART) as usize].iter().copied();
         let mut prints: Vec<u64> = kept.filter(|_| !random.draw().is_multiple_of(8)).collect();
-        // A list that continues in further blocks, and one print that no other content has.
+        // A list that continues in further blocks, and one fingerprint that no other content has.
         prints.extend([7, random.draw() % (1 << 30)]);
         prints.sort_unstable();
         prints.dedup();
@@ -471,7 +473,7 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     index.close().unwrap();
     let index = open(&path, 5000);
     compare(&index, &model);
-    // Some are added and some removed; a merge of all makes a new order.
+    // Some contents are added and some are removed. A merge of all segments makes a new order.
     let more = (FAMILY * APART..FAMILY * APART + 50).map(|n| file(n, &mut model));
     index.apply(more.collect()).unwrap();
     let gone = (0..FAMILY * APART).step_by(3);

@@ -49,7 +49,7 @@ fn batches() -> Vec<Vec<Change>> {
     batches
 }
 
-/// One more batch, on top of the others.
+/// One more batch, after all the others.
 fn further() -> Vec<Change> {
     (0..30).map(|n| file(n * 5, 2)).collect()
 }
@@ -180,14 +180,15 @@ impl Sample {
         self.folder.path().join("index.redb")
     }
 
-    /// Makes one kind of damage after another, somewhere.
+    /// Makes one kind of damage after another at different places.
     fn damage(&self, round: u32, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let blocks = bytes.len() / BLOCK;
         let mut any = |below: usize| random.draw() as usize % below;
         let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
         let block = loop {
-            // The front and the checksums are few; they are hit as often as all other blocks.
+            // The first blocks and the checksums are few. They are damaged as often as all other
+            // blocks.
             let block = match round / 5 % 3 {
                 0 => any(4),
                 1 => any(blocks),

@@ -176,7 +176,7 @@ fn a_view_is_an_index_of_what_is_seen() {
             .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
-        // The control: unrestricted access must give other answers than restricted access.
+        // As a control: without restrictions, the answers must be different.
         let everything = all
             .iter()
             .map(|(path, ino, _)| (path.clone(), *ino))
@@ -214,7 +214,7 @@ fn what_is_known_of_all_together_is_not_told() {
     assert_eq!(kept, [false].into());
 }
 
-/// Another file in the place of the known one, and a file that was rewritten.
+/// One name has another file in the place of the known one. Another file was rewritten.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_seen() {
     let names = vec![(PathBuf::from("/r/a.x"), 1, 1)];

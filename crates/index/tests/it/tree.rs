@@ -212,14 +212,14 @@ fn was_is_what_the_path_had_even_if_an_editor_replaced_the_file() {
         .apply(vec![read("/doc", 1, digest(1, &[1], &[]))])
         .unwrap();
     let first = content_at(&index, "/doc");
-    // Saved by rename: another inode at the same path.
+    // The file was saved by a rename: there is another inode at the same path.
     let applied = index
         .apply(vec![read("/doc", 2, digest(2, &[2], &[]))])
         .unwrap();
     assert_eq!(applied.contents[0].was, Some(first));
     let second = content_at(&index, "/doc");
     assert_eq!(applied.contents[0].content, Some(second));
-    // Moved, but only the new place was seen.
+    // The file moved, but only the new place was seen.
     let applied = index
         .apply(vec![read("/moved", 2, digest(2, &[2], &[]))])
         .unwrap();

@@ -30,7 +30,7 @@ pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,
-    /// Bytes of all that the archive holds, by kind: texts, all else.
+    /// The bytes that the archive holds, by kind: of texts, of all other members.
     sizes: [f64; 2],
 }
 
@@ -82,7 +82,7 @@ impl<'a> JudgedSide<'a> {
         }
     }
 
-    /// Its distinct samples of one kind with the least level that one was kept at.
+    /// Returns the distinct samples of one kind, and the least level at which one of them was kept.
     fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
         let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
         for member in self.members.iter().filter(|member| is_asked(member)) {
@@ -103,7 +103,7 @@ struct KindShare {
     shared: ShownShare,
     /// Samples of the members that share something.
     samples: usize,
-    /// Bytes and samples of those with nothing in common.
+    /// The bytes and the samples of the members with nothing in common.
     unseen: (f64, usize),
 }
 
@@ -123,7 +123,7 @@ impl KindShare {
     }
 
     /// Returns the shared bytes, with the ends of their interval. In words the ends are wider,
-    /// because only samples show how many of its words a member shares. Members without a common
+    /// because only samples show how many words of a member are shared. Members without a common
     /// sample may still share something: at 95 %, at most three of all their samples.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;

@@ -9,9 +9,9 @@ use crate::judge::matched::{CommonPart, Match};
 /// The maximum number of entries of one `.similar` listing.
 pub const LISTED: usize = 100;
 
-/// Returns whether a similar file is listed. It is if it is identical or has the same text.
-/// Otherwise a quarter of the subject (a) must be in it, or most of it in the subject, without
-/// common text.
+/// Returns whether a similar file is listed. It is listed if it is identical or has the same text.
+/// Otherwise, without common text, a quarter of the subject (a) must be in it, or most of it in the
+/// subject.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
@@ -22,7 +22,8 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// The least share and the least bytes that a file too small to judge must share to be a quotation.
+/// The minimum share and the minimum bytes that a pair must share to be a quotation, if one file is
+/// too small to judge.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
 /// Returns whether a pair without a relation is a text and its quotation: they share a rare

@@ -31,20 +31,20 @@ pub struct Match {
     pub layer: Layer,
     /// Unit of the shares.
     pub unit: Unit,
-    /// True if the measures are estimates; else the contents were read.
+    /// True if the measures are estimates. Otherwise the contents were read.
     pub is_estimate: bool,
     /// Measures with the first file as a.
     pub measures: Measures,
     /// The sizes of both renditions, in bytes.
     pub sizes: (ByteLen, ByteLen),
-    /// Shares without pieces that many files have.
+    /// The shares after the discount for pieces that many files have.
     pub discount: Discount,
-    /// Larger containment and resemblance of two texts that were read, even if they are small.
+    /// The larger containment and the resemblance of two texts that were read, even if they are
+    /// small.
     pub read: Option<(Score, Score)>,
     /// Intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
-    /// Number of differing numbers, if two texts differ in nothing else in the parts that were
-    /// checked.
+    /// The number of differing numbers, if the checked parts of two texts differ in nothing else.
     pub numbers: Option<u64>,
     /// Larger discounted share, if requested.
     pub rare: Option<Score>,
@@ -118,7 +118,7 @@ impl Match {
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // If figures are equal, those of the bytes are shown.
+        // If the figures are equal, the match by bytes is shown.
         let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
         let order = order.then_with(|| a.4.cmp(&b.4));
         // The order of the search must not decide.
@@ -176,7 +176,7 @@ pub fn shown_wholes(
         if small(a) || small(b) {
             continue;
         }
-        // A whole that only one side has shares exactly nothing.
+        // If only one side has a whole, it is certain that nothing of it is shared.
         let nothing = (Some(Score::ZERO), Some((Score::ZERO, Score::ZERO)));
         let shares = found[at].map_or([nothing; 3], |Estimated { measures, interval }| {
             [

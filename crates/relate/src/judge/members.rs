@@ -11,8 +11,8 @@
 //! * Nothing is known of members that are left out because they are too many or too small. The
 //!   upper ends include them.
 //!
-//! A pair has a relation only if it has one at the lower ends. A common phrase makes a stranger
-//! with few samples look related, and nothing is read here that would disprove it.
+//! A pair has a relation only if it has one at the lower ends. If a stranger has few samples, a
+//! common phrase makes it look related. Nothing is read here that would disprove it.
 //!
 //! Only samples are used, so digests sent to a daemon give the same result as an index.
 
@@ -94,7 +94,7 @@ impl PieceCount {
         }
     }
 
-    /// Widens a number that both counts bound.
+    /// Widens a number to everything that the counts of both sides allow.
     fn widened(self, other: Self, count: ShownShare) -> ShownShare {
         let error = self.error.max(other.error);
         ShownShare {
@@ -112,9 +112,9 @@ struct SharingMembers {
     known: f64,
     /// Bytes and pieces of the members with which the content is compared.
     comparable: (f64, f64),
-    /// All samples of these, each with the level of its signature.
+    /// All samples of these members, each with the level of its signature.
     samples: Vec<(Fingerprint, u8)>,
-    /// For each sharing member its shared part, its bytes and its pieces.
+    /// For each member that shares something: its shared part, its bytes and its pieces.
     shares: Vec<(ShownShare, f64, PieceCount)>,
     /// Share of the content.
     of_single: ShownShare,
@@ -267,7 +267,7 @@ pub fn shown_of_members<E>(
     let mut of_single = sharing.of_single;
     of_single.high += unknown / own;
 
-    // Weighed as in a measure: by all contents of the single content's kind.
+    // The result is weighed as in a measure: by all contents of the single content's kind.
     let of_kind = match asked {
         Unit::Words => size(wholes[usize::from(!is_text(single))]),
         Unit::Bytes => all,
@@ -278,7 +278,7 @@ pub fn shown_of_members<E>(
     of_both.high += unknown;
     let count = PieceCount::of(single);
     let both = pieces + unknown + count.pieces;
-    // If the content's count is too low, more seems shared than it has.
+    // If the estimated count of the content is too low, it seems to share more than it has.
     let most = count.pieces * (1.0 + count.error);
     let weight = (of_kind + own) / (all + own);
     let joined = |shared: f64| {

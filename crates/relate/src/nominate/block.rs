@@ -256,7 +256,8 @@ pub fn nominating_pieces(kind: PostingKind, content: &StoredSketch, counts: &Cou
     usable(keys, kind, counts)
 }
 
-/// Returns the fingerprints that nominate others; those of a member's leader do not.
+/// Returns the fingerprints that nominate others. A member's fingerprints that its leader has as
+/// well do not.
 fn own_fingerprints(content: &StoredSketch) -> Vec<u64> {
     let mut keys = fingerprint_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -305,9 +306,9 @@ struct Lists {
 }
 
 impl Lists {
-    /// `count` is called with every key and its places. It returns the number of otherwise
-    /// different contents there. Keys of more than `limit` have no list. `cutoff` is the limit of
-    /// the keys' weights.
+    /// Calls `count` with every key and its places. It returns the number of otherwise different
+    /// contents there. Keys of more than `limit` have no list. `cutoff` is the limit of the keys'
+    /// weights.
     fn new(
         kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),
@@ -332,7 +333,8 @@ impl Lists {
             if count(list[0].0, &places) <= limit {
                 lists.keys.push((list[0].0, lists.contents.len() as u32));
                 lists.contents.extend(&places);
-                // A content is paired with later ones only, so the last has none.
+                // A content is paired with later ones only, so the last content of a list has no
+                // pairs.
                 for &(_, place) in &list[..list.len() - 1] {
                     lists.starts[place as usize + 1] += 1;
                 }
@@ -349,7 +351,7 @@ impl Lists {
             let worth = PieceWorth::of((end - begin) as u32, cutoff);
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                // The first of a family represents it.
+                // The first content of a family represents it.
                 let to = if end - begin > limit && from > begin {
                     end.min(from + 1 + NEIGHBOURS)
                 } else {

@@ -42,7 +42,7 @@ impl<'a> KnownBoilerplate<'a> {
     }
 
     fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        // A piece of few contents is not common among the scoped files, either.
+        // A piece that few contents of the index have is not common among the scoped files, either.
         if !self.snapshot.is_boilerplate(kind, key)? {
             return Ok(false);
         }

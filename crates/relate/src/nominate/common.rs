@@ -12,7 +12,8 @@ pub struct Common {
     pub chunks: u32,
     /// Sum of the weights of the fingerprints ([`discount::weight`]).
     pub rare: f32,
-    /// Sum over the fingerprints of 1 up to `FEW` holders, and of `FEW`/n for n holders beyond.
+    /// Sum of the weights of the fingerprints: 1 for up to `FEW` holders, and `FEW`/n for n holders
+    /// beyond that.
     pub few: f32,
     /// Sum over the fingerprints of 1/n², where n *others* have one.
     pub own: f32,
@@ -20,8 +21,8 @@ pub struct Common {
     pub told: f32,
 }
 
-/// Windows without other holders that a chunk without other holders counts for; a chunk has at
-/// least this many.
+/// The number of windows that a chunk without other holders counts for. Each such chunk has at
+/// least this many windows without other holders.
 const CHUNK_TELLS: f32 = 4.0;
 
 /// Holders up to which a piece counts fully in [`Common::few`].

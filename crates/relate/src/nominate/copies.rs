@@ -1,9 +1,9 @@
 //! Finds the near-copies of a subject, if there are many.
 //!
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
-//! 5,000 copies, that affects all of it. So if most samples of a subject are common, some of their
-//! lists are read whole. A content in most of these lists that has most of the subject's samples is
-//! a copy of it.
+//! 5,000 copies, all its pieces are very common. So if most samples of a subject are common, some
+//! of their lists are read whole. A content in most of these lists that has most of the subject's
+//! samples is a copy of it.
 //!
 //! The subject may also be an extract of the page. So contents in most of the lists count as copies
 //! as well if they are near-copies of each other. Files that only share a header are not: most of
@@ -11,10 +11,10 @@
 //! piece are counted.
 //!
 //! A near-copy is defined as in `families`, which visits all contents of a question. A question
-//! about one file needs one family only. The subject may be outside of it, as text from a pipe or
-//! an extract. A few lists and a sample of signatures decide that in the time of a listing. No
-//! content is read where samples leave a copy in doubt. The majority of the signatures that are
-//! read decides for all.
+//! about one file needs one family only. The subject itself may be no member: text from a pipe, or
+//! an extract. A few lists and a sample of signatures decide which contents are copies, in the time
+//! of a listing. No content is read, even if the samples do not decide about a copy. The majority
+//! of the signatures that are read decides for all.
 //!
 //! Digests choose among equally good copies, because ids depend on the order of scans.
 
@@ -31,7 +31,8 @@ use crate::scope::ScopedFiles;
 /// Number of posting lists that are read whole.
 const LISTS: usize = 12;
 
-/// A copy is in two of three of them, because a line of its own has several samples.
+/// A copy must be in two of three of these lists. It may be missing in some, because a line of its
+/// own has several samples.
 const IN_LISTS: (usize, usize) = (2, 3);
 
 /// Number of contents in most lists whose signatures are read.
@@ -62,7 +63,7 @@ impl SubjectCopies {
         self.0.iter().map(|copy| copy.0)
     }
 
-    /// Returns the `most` copies that share most with the subject, which is the second value of
+    /// Returns the `most` copies that share most with the subject. How much is the second value of
     /// each.
     pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
         if of.len() > most {

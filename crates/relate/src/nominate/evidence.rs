@@ -104,7 +104,7 @@ impl Counts {
     }
 
     /// Subtracts the near-copies of the subject from the counts. `count` returns the number of
-    /// contents of a piece that was only recorded as too common.
+    /// contents of a piece if that was only recorded as too common.
     fn leave_out_copies(
         &mut self,
         kind: PostingKind,
@@ -122,7 +122,7 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            // For a piece that was not counted no number is known, so it stays unknown.
+            // The number of contents of an uncounted piece stays unknown.
             let others = match all {
                 u32::MAX => all,
                 _ => all.saturating_sub(copies),
@@ -376,7 +376,7 @@ pub fn nominate(
             windows.note(kind, key, contents);
         }
     })?;
-    // Nothing is estimated by these samples, so their counts are dropped.
+    // Nothing is estimated by these samples, so the counts of their holders are dropped.
     let mut no_counts = Counts::new(limit);
     let keys = keys(&besides);
     let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
@@ -512,8 +512,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // A key without contents is boilerplate, or has no list: not every stored sample is
-            // posted.
+            // A key without contents is boilerplate, or has no list: not every stored sample has a
+            // posting.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);
@@ -543,7 +543,7 @@ pub(crate) fn hits(
 mod tests {
     use super::*;
 
-    /// Near-copies of the subject are taken off a count that is known, and off no other.
+    /// The near-copies of the subject are subtracted from a count that is known, and from no other.
     #[test]
     fn a_count_that_is_not_known_is_not_printed() {
         let kind = PostingKind::Fingerprint;

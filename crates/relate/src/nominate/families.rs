@@ -1,8 +1,8 @@
 //! Families of near-copies among the contents of a question.
 //!
 //! A piece of 5,000 contents is boilerplate if they are otherwise different, such as a licence. If
-//! they are versions of one page, it is evidence. Comparing 5,000 versions with each other takes
-//! twelve million pairs for a single finding. So near-copies are found first:
+//! they are versions of one page, the piece is evidence. Comparing 5,000 versions with each other
+//! takes twelve million pairs to find a single family. So near-copies are found first:
 //!
 //! 1. **Names.** The names of a content are its four least fingerprints: the first ones in a random
 //!    order of all its shingles or windows. Two contents have the same first name with the
@@ -40,7 +40,8 @@ use resemble_core::{Measures, Score};
 pub struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// Bit of the names of contents with fewer samples; no other content has these names.
+    /// The bit that marks the names of contents with too few samples; no other content has these
+    /// names.
     const ALONE: u64 = 1 << 63;
 
     /// Returns the names of a content by all its fingerprints or shingles; `own` is its own number.
@@ -59,7 +60,8 @@ impl FamilyNames {
 /// Least common share of the pieces of two near-copies, and least share of each in the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
-/// Contents with a smaller common share are not near-copies; up to [`ALIKE`] they may be.
+/// Contents with a smaller common share are not near-copies. Between this and [`ALIKE`] they may be
+/// near-copies.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
 /// The members of a larger family are compared only with the leader and with their neighbours.
@@ -68,10 +70,11 @@ pub const LARGE: usize = 1000;
 /// Number of neighbours of a content on either side, in the order of paths.
 pub const NEIGHBOURS: usize = 8;
 
-/// Number of vain comparisons of a leader, to which each member adds one.
+/// The number of failed comparisons that a leader may have. Each member of its family adds one to
+/// it.
 const TRIALS: u32 = 4;
 
-/// Least members for each leader; with fewer the contents form no families.
+/// The minimum number of members for each leader; with fewer the contents form no families.
 const MEMBERS: usize = 8;
 
 /// The maximum number of larger families of one name that a family is compared with.
@@ -95,8 +98,8 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// Returns the places of each name that more than `few` contents have, of the most common name
-/// first, and of the least one among those as common.
+/// Returns the places of each name that more than `few` contents have, beginning with the most
+/// common name. Of equally common names, the least comes first.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named
@@ -108,7 +111,7 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let common = common.filter(|of_name| of_name.len() > few as usize);
     let places = |of_name: &[(u64, u32)]| of_name.iter().map(|&(_, place)| place).collect();
     let mut common: Vec<Vec<u32>> = common.map(places).collect();
-    // A stable sort: the names ascend already.
+    // The sort is stable: the names are ascending already.
     common.sort_by_key(|of_name| Reverse(of_name.len()));
     common
 }
@@ -137,7 +140,7 @@ impl Families {
         let mut found: Vec<Family> = Vec::new();
         for mut free in common_names(names, few) {
             free.retain(|&place| !is_member[place as usize]);
-            // Few contents are compared with each other.
+            // If there are only few contents, they are all compared with each other in any case.
             if free.len() <= few as usize {
                 continue;
             }
@@ -318,8 +321,8 @@ impl Family {
         }
     }
 
-    /// Returns the leader's names, and those that more than one in [`MEMBERS`] of the members has.
-    /// Text inserted into the leader alone may replace its least fingerprints.
+    /// Returns the names of the leader, and those that more than one in [`MEMBERS`] of the members
+    /// has. If text is inserted into the leader alone, other fingerprints may become its names.
     fn names(&self, names: &[FamilyNames]) -> Vec<u64> {
         let mut of_members: Vec<u64> = Vec::with_capacity(4 * self.members.len());
         for &member in &self.members {
@@ -350,7 +353,7 @@ impl Family {
     }
 }
 
-/// Returns the family of whose leader a content is a near-copy. Families are tried in the order of
+/// Returns the family whose leader is a near-copy of a content. Families are tried in the order of
 /// `among`.
 fn family_of<C: NearCopies>(
     families: &mut [Family],

@@ -1,6 +1,6 @@
 //! Finds the frames of contents among those of a question ([`Frame`]), by their posting lists.
 //!
-//! Every verb that lists relatives checks its pairs here, so all of them omit the same ones.
+//! Every verb that lists relatives checks its pairs here, so all of them leave out the same pairs.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,17 +14,17 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 
 use crate::nominate::evidence::StoredSketch;
 
-/// Number of holders of a frame that are checked for having it as their frame, too.
+/// The number of holders of a frame that are checked for having it as their frame as well.
 const ASKED: usize = 8;
 
-/// The maximum number of holders of a sample that is looked at; beyond, it counts next to nothing
-/// ([`weight`](resemble_core::similarity::discount::weight)).
+/// The maximum number of holders of a sample that is considered. With more holders, the sample
+/// counts next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
 /// Finds the contents of a question that have a sample.
 pub trait SampleHolders: Sync {
-    /// Returns the samples of at most [`MOST`] contents. Each lists its holders if they are at
-    /// least [`LEAST`](resemble_core::similarity::frame::LEAST).
+    /// Returns the samples of at most [`MOST`] contents. A sample lists its holders if there are at
+    /// least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
 }
 
@@ -32,7 +32,7 @@ pub trait SampleHolders: Sync {
 pub struct ListedHolders<'a> {
     /// The index.
     pub snapshot: &'a Snapshot,
-    /// Returns whether a content is in question; if `None`, all contents of the index are.
+    /// Returns whether a content is part of the question; if `None`, all contents of the index are.
     pub is_here: Option<&'a IsHere<'a>>,
 }
 

@@ -27,7 +27,7 @@ pub struct StoredSketch {
     pub signature: Signature,
     /// Digest of its words, if it is a text with enough of them.
     pub words: Option<WordsDigest>,
-    /// Pieces of the family's leader, if it is a member.
+    /// The pieces of the family's leader, if the content is a member of a family.
     pub of_leader: Option<LeaderPieces>,
 }
 
@@ -72,8 +72,8 @@ impl StoredSketch {
         Ok(whole)
     }
 
-    /// Drops the chunks whose text is boilerplate by its samples. The list then has gaps, as with
-    /// templates.
+    /// Drops the chunks whose text is boilerplate according to its samples. The list then has gaps,
+    /// as with templates.
     pub fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)

@@ -1,22 +1,22 @@
-//! Distinguishes kin from strangers among contents that are not texts, by how few others have their
+//! Distinguishes related from unrelated contents that are not texts, by how few others have their
 //! common pieces.
 //!
 //! Two programs of one compiler share padding, string tables and start-up code. Two builds of one
 //! program share windows that no other content has. So a window counts 1/n² if n *others* have it:
 //! 1 if only the two have it, a sixteenth if three more do. *Kinship* is the weight of the common
-//! windows over the weight of all windows, of the content with less. Samples suffice to estimate
-//! it.
+//! windows divided by the weight of all windows. The content with less weight counts. Samples
+//! suffice to estimate it.
 //!
-//! In a family of near-copies many contents have every window. So half of all windows of both are
-//! enough as well. So is half of the windows of one, if few contents have them.
+//! In a family of near-copies many contents have every window. So two contents are also kin if half
+//! of all windows of both are common, or half of the windows of one that few contents have.
 //!
-//! A thinly sampled content seems to lack windows that it has, which then look rare. The square
+//! A thinly sampled content seems to lack windows that it has. These then look rare. The square
 //! limits that error: if five of ten holders of a window show it, it still counts next to nothing.
 //!
 //! Every verb uses this rule with the counts that it has. [`Kinships`] takes them from the lists of
 //! a block, and [`SubjectKin`] from the posting lists of a subject. `compare` takes them from one
-//! pass over all contents. The windows of another content are read only if nothing else decides,
-//! and its first windows mostly suffice.
+//! pass over all contents. The windows of another content are read only if nothing else decides.
+//! Mostly its first windows are enough.
 
 use resemble_core::similarity::lower_end;
 use resemble_core::{ContentKind, Fingerprint, Signature};
@@ -31,16 +31,18 @@ use crate::scope::ScopedFiles;
 /// Weight of common windows and chunks that makes two contents kin.
 const TOLD: f32 = 4.0;
 
-/// Share of the rare windows of the content with less that makes two contents kin.
+/// Two contents are kin from this share of the weight of rare windows on. The content with less
+/// weight counts.
 const KIN: f64 = 0.08;
 
-/// Share of all windows of the content with fewer, counted by [`Common::few`].
+/// Two contents are also kin from this share of all windows on, weighed by [`Common::few`]. The
+/// content with fewer windows counts.
 const HALF: f64 = 0.5;
 
-/// Share of all windows of both.
+/// Two contents are also kin if this share of all windows of both is common.
 const ALIKE: f64 = 0.5;
 
-/// With fewer samples than this on one side, the nomination of the pair is enough.
+/// With fewer samples than this on one side, every nominated pair counts as kin.
 const FEW: usize = 4;
 
 /// Numbers of sampled windows of two contents, at a level at which both are complete.
@@ -85,8 +87,8 @@ impl WindowCounts {
         }
     }
 
-    /// Returns whether two contents share more than strangers do. `is_at_most` returns whether the
-    /// rare windows of one of the two weigh at most its argument.
+    /// Returns whether two contents share more than unrelated contents do. `is_at_most` returns
+    /// whether the rare windows of one of the two weigh at most its argument.
     pub fn are_kin<E>(
         self,
         common: Common,
@@ -167,7 +169,7 @@ impl Kinships {
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
-    /// Returns the weight of the windows of the content with less.
+    /// Returns the weight of the windows of the content with less weight.
     pub fn rare_in_less(&self, pair: (usize, usize), level: u8) -> f64 {
         rare_in_less(self.at_level(pair.0, level), self.at_level(pair.1, level))
     }
@@ -224,7 +226,7 @@ impl<'a> SubjectKin<'a> {
         }
     }
 
-    /// Returns whether a content shares more with the subject than strangers do.
+    /// Returns whether a content shares more with the subject than unrelated contents do.
     pub fn is_kin(&self, other: &Signature, common: Common) -> Result<bool, ReadError> {
         let windows = WindowCounts::of(self.signature, other);
         windows.are_kin(common, |most| {
@@ -237,7 +239,7 @@ impl<'a> SubjectKin<'a> {
     }
 
     /// Returns whether the windows of another content weigh at most `most`. A window without other
-    /// holders counts most, so a few windows of a stranger exceed the limit.
+    /// holders counts most, so a few windows of an unrelated content exceed the limit.
     fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
         let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
         keys.sort_unstable();

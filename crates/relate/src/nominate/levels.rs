@@ -1,12 +1,13 @@
 //! Estimates how many contents have a sample, by the levels of their signatures.
 //!
 //! The level of a signature grows with the size of its content, so only small contents keep samples
-//! of a low level. Take a header of 1,800 files, half of them small. Some of its samples are in
-//! 1,800 signatures. Others are equally common in the files, but are in only 900 signatures. By
-//! these counts the others would not be boilerplate, and would nominate all pairs of small files.
+//! of a low level. Suppose that 1,800 files have one header, and half of them are small. Some
+//! samples of the header are in 1,800 signatures. Other samples have a low level: all files contain
+//! them, but only 900 signatures do. By these counts they would not be boilerplate, and would
+//! nominate all pairs of small files.
 //!
 //! So a sample is counted among the contents that would have kept it. It is assumed to be equally
-//! common among the rest. `MOST` bounds that factor.
+//! common among the other contents. `MOST` bounds the factor by which this increases a count.
 
 use resemble_core::Fingerprint;
 
@@ -52,8 +53,8 @@ impl SignatureLevels {
             .for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// Returns in how many contents a sample is, if `kept` signatures have it. The result exceeds
-    /// `limit` if the count would do so, were all signatures as dense as those.
+    /// Returns the number of contents that a sample is in, if `kept` signatures have it. The result
+    /// exceeds `limit` if the count would exceed it, were all signatures as dense as those.
     pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
         let (limit, count) = (u64::from(limit), kept as u64);
         if count > limit || count * MOST <= limit {

@@ -1,7 +1,7 @@
 //! Nominates contents by the members of an archive, in one lookup for all members.
 //!
 //! The samples of all members together are one subject. An edited version or a part of one member
-//! has most of its samples there. The rest of the archive does not matter.
+//! has most of its samples among them, whatever else is in the archive.
 
 use resemble_core::similarity::Unit;
 use resemble_core::{

@@ -1,17 +1,18 @@
 //! Nominates quotations: passages that are a small part of both files.
 //!
-//! Two long files with one common paragraph share a hundredth of their words, as strangers do. The
-//! *order* of samples distinguishes them. Samples of a paragraph are consecutive in the subject and
-//! few others have them. Phrases of strangers are scattered, and many files have them.
+//! Two long files with one common paragraph share a hundredth of their words. So do two unrelated
+//! files. The *order* of samples distinguishes them. The samples of a paragraph are consecutive in
+//! the subject, and few other files have them. Phrases that unrelated files share are scattered,
+//! and many files have them.
 
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
-/// The maximum number of places between two samples of one quotation. A content that is sampled
-/// more thinly than the subject lacks some.
+/// The maximum number of places between two samples of one quotation. If a content is sampled more
+/// thinly than the subject, some of the samples are missing.
 const GAP: u32 = 4;
 
-/// Least bytes of text that a sample represents: one shingle of eight is sampled.
+/// The minimum number of bytes of text that a sample represents: one shingle of eight is sampled.
 const BYTES: f64 = 48.0;
 
 /// A sample of a smaller weight nominates no quotation.
@@ -92,8 +93,8 @@ impl Passage {
         f64::from(self.rare) >= RARE
     }
 
-    /// Returns the key by which candidates are ordered. Single samples come last, because chance
-    /// seldom puts two in one place.
+    /// Returns the key by which candidates are ordered. Candidates with single samples come last.
+    /// Two samples of one place are better evidence, because they seldom meet by chance.
     pub const fn promise(self) -> (bool, u32) {
         (self.samples > 1, self.rare)
     }
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// A passage of a hundred contents counts less, one of a thousand nothing.
+    /// A passage that a hundred contents have counts less, one that a thousand have counts nothing.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

@@ -10,7 +10,7 @@ use crate::nominate::common::{Common, PieceWorth};
 /// The pieces of a subject that is not a text, and the contents that have them.
 #[derive(Debug)]
 pub struct SubjectWindows {
-    /// The subject's content, if it is indexed and so in its own lists.
+    /// The subject's content, if it is indexed. Its own lists then contain it.
     own: Option<ContentId>,
     pub(super) limit: u32,
     /// Weights of the pieces that others have: windows first, ascending, then chunks.
@@ -45,8 +45,8 @@ impl SubjectWindows {
         self.met.extend(met);
     }
 
-    /// Returns the counts of what each content shares with the subject, by content, and clears
-    /// them.
+    /// Returns the counts of what each content shares with the subject, in the order of the
+    /// contents. Clears the counts.
     pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();

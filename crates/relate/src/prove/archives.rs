@@ -1,7 +1,7 @@
 //! Measures archives and mails by their members, with each other and with single files.
 //!
-//! Each is extracted when a pair of it is first measured. It is kept for later pairs while all
-//! together have no more than `KEPT` bytes.
+//! Each archive is extracted when a pair with it is first measured. It is stored for later pairs as
+//! long as all stored archives together have no more than `KEPT` bytes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

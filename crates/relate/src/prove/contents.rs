@@ -94,7 +94,7 @@ impl ContentReader<'_> {
             return Ok(false);
         };
         if self.snapshot.is_partial() {
-            // Nothing may be disclosed of a file before all of it is verified.
+            // Nothing of a file may be disclosed before all of it is verified.
             return Ok(false);
         }
         Ok(is_encoded(&holder.path))
@@ -114,7 +114,7 @@ impl ContentReader<'_> {
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
         let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
-            // A whole of an archive is in no file as such.
+            // No file is a whole of an archive.
             let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
             return Err(Self::unread(&path, NOT_TAKEN_APART));
         };

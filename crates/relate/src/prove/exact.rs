@@ -99,9 +99,8 @@ const FOR_A_WINDOW: f64 = 16.0;
 /// beginnings of rows in dumps, the year in each line of a log, and padding.
 ///
 /// Coverage beyond three words for each *distinct* common shingle is repetition. A text's number of
-/// distinct shingles is taken to be proportional to its size. A shingle covers five words; short
-/// runs that alone make up a quarter of a text are an accident of records. The same holds for
-/// bytes.
+/// distinct shingles is taken to be proportional to its size. A shingle covers five words; in
+/// records, short runs may be a quarter of a text by chance. The same holds for bytes.
 fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
     let of_both = shared_once(measures, sizes);
     let for_one = match unit {
@@ -128,7 +127,7 @@ pub fn prove_once(
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    // The kind is that of the whole file: without templates it may begin anywhere.
+    // The kind is that of the whole file: without its templates the content may begin anywhere.
     let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
     prove(&ready(a), &ready(b), asked, min_shared)
 }
@@ -199,7 +198,8 @@ mod tests {
         assert_eq!(found.relation, None, "{found:?}");
         let (all, half) = (dump(0), dump(0)[..9000].to_owned());
         assert_eq!(of(&all, &half).relation, Some(Relation::Contains));
-        // What two files repeat and little else is no phrase of theirs, unless it is short.
+        // Two files that repeat one line, and share little else, have a relation unless the line is
+        // short.
         let repeated = |line: &str| {
             let (many, few) = (line.repeat(300), line.repeat(100) + "\nThe end of it.");
             of(&many, &few).relation
@@ -252,7 +252,8 @@ mod tests {
         );
     }
 
-    /// A dump of a table whose statements name its columns in this order, from the row of a number.
+    /// A dump of a table whose statements name its columns in this order, beginning with the row of
+    /// a number.
     fn dump(columns: &str, from: usize, rows: usize) -> String {
         let create = "CREATE TABLE people (id int, name text, street text, city text, day date, \
                       amount numeric, state text, mail text);\n";
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!((found.relation, found.has_passage), (None, false));
     }
 
-    /// Each row begins as all others do, but the rest of it is quoted.
+    /// The beginning of each row is the same in all rows, but the rest of the row is quoted.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";
@@ -304,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Padding of any period counts once; without it related files keep their relation.
+    /// Padding of any period counts once. Without the padding, related files keep their relation.
     #[test]
     fn padding_alone_makes_no_relation() {
         let prove = |a: Vec<u8>, b: Vec<u8>| {

@@ -2,7 +2,7 @@
 //!
 //! A question about two documents compares their texts, so both are extracted and kept. Files of
 //! more than [`LARGEST_READ`] bytes are left out. Compressed files are treated in the same way. An
-//! archive itself has no text; its members have, and each can be named.
+//! archive itself has no text. Its members have texts, and each can be named.
 
 use std::fs::File;
 use std::io::Write;

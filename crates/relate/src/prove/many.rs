@@ -38,8 +38,8 @@ const USUAL_ROOM: u64 = 40 << 20;
 /// Larger contents are read one at a time: cutting one into words takes twice its memory.
 pub const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// Least bytes of a pair whose measures are stored in the index; a smaller pair is measured faster
-/// than looked up.
+/// The minimum number of bytes of a pair whose measures are stored in the index. A smaller pair is
+/// measured faster than looked up.
 const KEPT: ByteLen = ByteLen(16 << 10);
 
 /// A pair of places with the estimate of its score.
@@ -74,7 +74,7 @@ pub struct PairProver<'a> {
     known: Option<&'a dyn KnownMeasures>,
     asked: Unit,
     ready: Mutex<Recent<Key, Arc<ReadyContent>>>,
-    /// Locked while a content of more than [`LARGE`] bytes is read.
+    /// This lock is held while a content of more than [`LARGE`] bytes is read.
     large: Mutex<()>,
 }
 

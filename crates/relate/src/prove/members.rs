@@ -167,14 +167,14 @@ pub fn provable_single(
     provable_members(templates, vec![HeldContent { names, kind, bytes }])
 }
 
-/// The relation of a part to the requested thing.
+/// The relation of a part to the requested file or member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bearing<'n> {
-    /// The requested thing, or a rendition of it.
+    /// The part is the requested one, or a rendition of it.
     Is,
     /// A part of it.
     Within,
-    /// A part on the way to it, with the names that remain.
+    /// The part contains the requested one. The names are those that remain on the way to it.
     LeadsOn(&'n [u8]),
     Unrelated,
 }
@@ -192,7 +192,7 @@ struct Unpacking<'n> {
     top: Bearing<'n>,
     parts: Vec<UnpackedPart<'n>>,
     under_way: bool,
-    /// Bytes that are kept now.
+    /// The bytes that are buffered now.
     kept: u64,
     has_members: bool,
     is_too_much: bool,

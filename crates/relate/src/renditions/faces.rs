@@ -1,11 +1,11 @@
 //! Selects the renditions that are compared: one pair of contents for each pair of files.
 //!
 //! A file may have a **text** to compare: its own, or the one extracted from it. It always has
-//! **bytes**: those of what is packed in it, or its own. Two files with texts are compared by their
-//! texts, all others by their bytes. Samples shared by other renditions do not change this. So the
-//! styles and fonts of two documents never make them similar, and every question gives the same
-//! figures. An archive or a mail is compared by all its members, also with a file that has no
-//! members.
+//! **bytes**: those of its packed content if it is compressed, else its own. Two files with texts
+//! are compared by their texts, all others by their bytes. Samples shared by other renditions do
+//! not change this. So the styles and fonts of two documents never make them similar, and every
+//! question gives the same figures. An archive or a mail is compared by all its members, also with
+//! a file that has no members.
 
 use resemble_core::ContentKind;
 
@@ -56,7 +56,7 @@ impl Faces {
         self.holds_members
     }
 
-    /// The rendition that is compared with a file that holds members, if this one holds none.
+    /// The rendition that is compared with a file that holds members, if this file holds none.
     pub fn alone(self) -> Rendition {
         self.text.unwrap_or(self.bytes)
     }

@@ -200,8 +200,8 @@ impl Named {
 
 /// Returns whether two renditions show that their files have the same text.
 ///
-/// Equal bytes suffice at any size, packed or not. A few words from a reader do not: pictures and
-/// empty forms yield the same few.
+/// Equal bytes are enough at any size, packed or not. A few equal words from a reader are not:
+/// pictures and empty forms yield the same few words.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)

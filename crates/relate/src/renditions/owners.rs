@@ -1,8 +1,8 @@
 //! The renditions of the files of a question, for questions about all pairs.
 //!
 //! Files are named by their contents here: the **owner** of a text is the content of the document.
-//! Several documents may have the same text, so a stand-in can have any number of owners. A
-//! stand-in may also be a file of the question itself.
+//! Such a text is a **stand-in** for the document. Several documents may have the same text, so a
+//! stand-in can have any number of owners. A stand-in may also be a file of the question itself.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -7,16 +7,18 @@
 //! * two threads: 9 to 11 s; eight: 4.4 s; thirty-two: 2.7 s;
 //! * two rings of `io_uring` with 64 files in flight each: 3.0 to 3.7 s.
 //!
-//! The order of inodes was as fast as that of names, since the kernel sorts a long queue by itself.
-//! More digesting threads would need more memory and processors. So separate threads only open the
-//! queued files, ask the kernel to read them ahead, and list upcoming directories.
+//! Reading in the order of inodes was as fast as in the order of names, since the kernel sorts a
+//! long queue by itself. More digesting threads would need more memory and processors. So separate
+//! threads only open the queued files, ask the kernel to read them ahead, and list upcoming
+//! directories.
 //!
-//! 1. **Only hints.** A prefetched file is read again in the usual way. A failure here recurs
-//!    there, and is reported there. Directories on other file systems are left alone.
+//! 1. **Only hints.** A prefetched file is read again in the usual way. If prefetching fails, the
+//!    reading will fail as well, and reports that. Directories on other file systems are left
+//!    alone.
 //! 2. **Only when the disk is cold.** Opening each file twice would cost a warm scan 5 %. Now and
 //!    then a reading thread checks if its next file is cached (`RWF_NOWAIT` reads a byte or returns
-//!    `EAGAIN`). The first that is not starts the prefetching, and a row of cached files ends it.
-//!    If the file system cannot answer, nothing is prefetched.
+//!    `EAGAIN`). The first file that is not cached starts the prefetching, and a row of cached
+//!    files ends it. If the file system cannot answer, nothing is prefetched.
 //! 3. **Nothing is left behind.** A large scan exceeds a quarter of the memory. Then a prefetched
 //!    file is dropped from the cache after it was read.
 
@@ -159,7 +161,7 @@ impl Ahead {
     fn want(&mut self, wanted: Wanted) {
         let cache = &self.cache;
         let fetchers = self.fetchers.get_or_insert_with(|| Fetchers::start(cache));
-        // Without a thread nothing would receive it.
+        // Without a thread nothing would receive the request.
         if !fetchers.threads.is_empty() {
             fetchers.wanted.send(wanted).ok();
         }
@@ -190,7 +192,7 @@ impl Fetchers {
         let thread = |number: usize| {
             let (unfetched, cache) = (Receiver::clone(&unfetched), Arc::clone(cache));
             let thread = std::thread::Builder::new().name(format!("ahead-{number}"));
-            // Its calls need little stack.
+            // The system calls of these threads need little stack.
             let thread = thread.stack_size(256 << 10);
             thread.spawn(move || unfetched.iter().for_each(|wanted| fetch(&wanted, &cache)))
         };

@@ -12,10 +12,11 @@ use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::ingest::target::{DocumentTurns, RootOptions};
 use crate::read::{Contents, FileRead};
 
-/// Outcomes that took longer are made durable at once: a power cut must not repeat them.
+/// Outcomes that took longer than this are made durable at once. After a power cut they must not be
+/// computed again.
 const DEAR: Duration = Duration::from_secs(1);
 
-/// The most names of a content that are checked again, for one file and for several.
+/// The maximum number of names of a content that are checked again, for one file and for several.
 const FEW: usize = 16;
 
 /// The number of folders with a queue of their own; further ones share them.
@@ -30,8 +31,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the owner of a document, among which the readers are shared. If many users are
-    /// served it is the user, else the topmost folder in its root.
+    /// Returns the owner of a document. The readers are shared fairly among owners. If many users
+    /// are served, the owner is the user; otherwise it is the topmost folder in its root.
     fn owner_of(&self, path: &Path, root: &RootOptions, uid: u32) -> Owner {
         if self.options.documents == DocumentTurns::LaterByUser {
             return Owner(uid);
@@ -118,7 +119,7 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Changed => {
-                // The file that is there now is read, and queued itself.
+                // The file that is there now is read, and will be queued itself.
                 self.documents.settle(content);
                 self.look_again(path);
                 for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {

@@ -13,8 +13,8 @@ use crate::ingest::rules::Excluded;
 use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
-/// Folders that stay open for roots that are files. A list of names may have more folders than this
-/// process may have descriptors. Names of one folder mostly follow each other.
+/// The number of folders that stay open for roots that are files. A list of names may have more
+/// folders than this process may have descriptors. Mostly, names of one folder follow each other.
 const FOLDERS: usize = 32;
 /// Folders that may be open for files under way.
 const MOST_IN_USE: usize = 64;
@@ -39,7 +39,7 @@ pub(super) struct Area {
     opened: HashMap<PathBuf, Opened>,
     /// Folders of roots that are files, the most recently used one last.
     folders: VecDeque<Arc<Anchor>>,
-    /// The folders opened since there was last no file under way.
+    /// The number of folders that were opened since the last time without any file under way.
     in_use: usize,
     /// The exclusions by the patterns of each root.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
@@ -183,8 +183,8 @@ impl Area {
         self.folders.iter().rposition(|it| it.path() == folder)
     }
 
-    /// Returns whether a path is excluded, lies on something that is never entered, or below a
-    /// directory of snapshots. It does not access the path.
+    /// Returns whether a path is excluded, lies on a file system that is never entered, or is below
+    /// a directory of snapshots. It does not access the path.
     pub(super) fn left_out(&self, root: &Path, path: &Path) -> bool {
         if is_under_any(path, &self.exclude) {
             return true;

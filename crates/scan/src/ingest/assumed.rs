@@ -27,8 +27,8 @@ impl Assumed {
         }
     }
 
-    /// Records an unsettled file that is unchanged. If it was read before a restart, that reader's
-    /// assumptions are unknown.
+    /// Records an unsettled file that is unchanged. If it was read before a restart, it is not
+    /// known what that reading assumed.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);

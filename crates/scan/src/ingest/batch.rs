@@ -58,7 +58,7 @@ pub(super) struct Taken {
 /// A batch is applied when it has this size in bytes …
 const HEAVY: usize = 64 << 20;
 
-/// … or this many new chunks and fingerprints.
+/// The batch is also applied if it has this many new chunks and fingerprints.
 const MANY_POSTINGS: u64 = 250_000;
 
 /// Bytes of a change with its path, roughly.
@@ -184,8 +184,8 @@ impl Batch {
     }
 }
 
-/// Orders links so that a file gets its new name before another takes its old one. In a cycle (two
-/// exchanged files) one of them comes too late, and is read again.
+/// Orders links so that a file gets its new name before another file takes its old name. In a cycle
+/// (two exchanged files) one of them comes too late, and is read again.
 fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
     let by_file: HashMap<FileId, usize> = links
         .iter()

@@ -33,7 +33,7 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Records the duration of one turn of a file. `paused`: more turns follow.
+    /// Records the duration of one turn of a file. `paused` is true if more turns follow.
     pub(super) fn count(&mut self, file: &Stat, took: Duration, paused: bool) {
         let inode = (file.dev, file.ino);
         let before = self.under_way.get(&inode).unwrap_or_default();
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(costs.of(inode), Duration::ZERO);
         costs.count(&file, Duration::from_millis(500), false);
         assert_eq!(costs.of(inode), Duration::from_millis(2500));
-        // It has grown, and only the new bytes were read.
+        // The file has grown, and only the new bytes were read.
         costs.count(&file, Duration::from_millis(3), false);
         assert_eq!(costs.of(inode), Duration::from_millis(3));
     }

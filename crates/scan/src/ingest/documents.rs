@@ -1,8 +1,9 @@
 //! Takes documents apart, later and in parallel with everything else.
 //!
 //! Taking a file apart starts a process and may take a minute, so no other file waits for it. Its
-//! bytes are indexed first, with a content that is [`Look::Unseen`], which also records it across a
-//! restart. Then it waits here for a reader of its [`queue`]. Its parts are a separate change.
+//! bytes are indexed first, and its content is stored as [`Look::Unseen`]. So it is found again
+//! after a restart. Then it waits here for a reader of its [`queue`]. Its parts are a separate
+//! change.
 //!
 //! 1. **A content waits, not a file**: it is taken apart once, whatever its names are by then. The
 //!    indexed `stat` shows that the file still has this content, or for an unsettled file its
@@ -57,7 +58,7 @@ pub(super) struct TakenApart {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Apart(DigestedParts),
-    /// It has no format that is taken apart, under its present names.
+    /// The content has no format that is taken apart, under its present names.
     Plain,
     /// The file was replaced, or changed meanwhile.
     Changed,
@@ -116,7 +117,7 @@ impl WaitingDocuments {
     ///
     /// # Errors
     ///
-    /// If there are more than `most`: their number.
+    /// If there are more than `most`, returns their number instead.
     pub fn contents(&self, most: usize) -> Result<Vec<ContentId>, usize> {
         let state = self.0.state.lock();
         let contents = state.queue.contents();
@@ -315,7 +316,7 @@ impl Takers {
             drop(state);
             // The free place may be for another thread's owner.
             self.work.changed.notify_one();
-            // It may have been signalled already.
+            // The channel may be full already; then the signal is pending.
             self.work.bell.try_send(()).ok();
             if !is_heard {
                 return;

@@ -94,7 +94,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // Whatever its state, it must be taken apart.
+            // Whatever the file's state is, its content must be taken apart.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -192,7 +192,8 @@ impl Run<'_> {
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
-        // Each name of an unreadable file would need its own round, and the rounds are few.
+        // Each name of an unreadable file would need its own round, and there are only a few
+        // rounds.
         let unreadable = matches!(moved.state, FileState::Unreadable(_))
             && has_same_bytes(moved, row)
             && same_change
@@ -249,8 +250,8 @@ impl Run<'_> {
     }
 
     /// Returns whether reported events on a name explain the change of its inode. That requires
-    /// that all its names are known, including `new` names that have just been found. Then every
-    /// other change would have been reported, too.
+    /// that all its names are known, including `new` names that have just been found. Only then
+    /// would every other change have been reported as well.
     fn is_explained(
         &self,
         known: &FileRow,
@@ -293,8 +294,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Returns whether only the new name of a file says that it can be taken apart. Editors create
-    /// a document under a temporary name and then rename it.
+    /// Returns whether a file can be taken apart only because of its new name. Editors create a
+    /// document under a temporary name and then rename it.
     fn is_another_kind(
         &self,
         place: &Place,

@@ -150,8 +150,8 @@ impl Run<'_> {
         }
     }
 
-    /// Does the same for a name from an event. In a directory that is not indexed it is found by
-    /// listing that.
+    /// Like [`Self::leave`], for a name from an event. If its directory is not indexed, the name
+    /// will be found when that is listed.
     pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {

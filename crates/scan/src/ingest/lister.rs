@@ -10,8 +10,8 @@
 //! 2. **A listing may be slightly outdated.** It is used only if all later changes in its directory
 //!    are reported by other means: see [`Listing`](super::report::Listing). The indexed names are
 //!    used only if nothing was committed since.
-//! 3. **Only hints.** A failure here recurs in the walk and is reported there. Directories on other
-//!    file systems are left to the walk.
+//! 3. **Only hints.** If listing fails here, the walk will fail at the same directory and reports
+//!    that. Directories on other file systems are left to the walk.
 //! 4. **Bounded.** The thread pauses at [`MOST_HELD`] or more names, until half of them are left.
 //!    Waking it for each directory would cost as much as listing it. An open directory counts as
 //!    [`OPEN`] names.
@@ -107,7 +107,7 @@ impl Listed {
         OPEN + self.found.len()
     }
 
-    /// Returns the indexed names of the directory, if no commit came since.
+    /// Returns the indexed names of the directory, if nothing was committed since they were read.
     pub(super) fn known(&mut self, snapshot: &Snapshot) -> Option<KnownNames> {
         let (generation, names) = self.known.take()?;
         (generation == snapshot.generation()).then_some(names)
@@ -116,14 +116,14 @@ impl Listed {
 
 #[derive(Debug, Default)]
 struct ListerState {
-    /// The last one is visited next.
+    /// The directories to list. The last one is visited next.
     wanted: Vec<Upcoming>,
     /// The directory that is just being listed.
     current: Option<PathBuf>,
     ready: HashMap<PathBuf, Listed>,
     /// The number of names in finished listings.
     held: usize,
-    /// True while enough is held.
+    /// True while enough names are held.
     is_paused: bool,
     is_over: bool,
 }

@@ -47,7 +47,7 @@ impl Run<'_> {
                 .root_of(from)
                 .is_some_and(|root| root.path != from);
         if moved_dir {
-            // Files below it may still be being read.
+            // Files below it may still be under way.
             self.drain()?;
             self.commit()?;
             // Events before the rename may have added a directory at the new path to the index.
@@ -72,8 +72,8 @@ impl Run<'_> {
         } else {
             Cause::Named
         };
-        // Both ends are compared fully: either may now be another directory than in the index, with
-        // equal names.
+        // Both ends are compared fully: either may now be another directory than in the index,
+        // although names in it are equal.
         let cause = if moved_dir { Cause::Unknown } else { cause };
         self.path(to, Scope::Subtree, cause, false)?;
         self.path(from, Scope::Subtree, Cause::Unknown, false)
@@ -115,8 +115,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a root is not mounted: it is an empty directory on another file system than
-    /// its files were. Called once, before anything below the root is checked.
+    /// Returns whether a root is not mounted: it is an empty directory, and on another file system
+    /// than its files were. It is called once, before anything below the root is checked.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);

@@ -1,14 +1,15 @@
 //! The reading threads.
 //!
 //! The reconciling thread passes on jobs and takes results. It never waits for a job to be taken,
-//! because it bounds the number and bytes of files under way. So the two sides cannot wait for each
-//! other: results always have space.
+//! because it bounds the number and bytes of files under way. So there is always space for results,
+//! and the two sides cannot wait for each other.
 //!
 //! A small file that is alone, as after most changes, is read by the thread that waits for it.
 //! Waking another thread, and being woken by it, takes longer than digesting the file.
 //!
-//! A thread that panics on a file (a fault of ours; the bytes are not) must not end the reconcile.
-//! The panic is caught, the file is recorded as unreadable, and the next one gets a new reader.
+//! A thread that panics on a file (which is a fault of this program, not of the file) must not end
+//! the reconcile. The panic is caught, the file is recorded as unreadable, and the next file gets a
+//! new reader.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -122,7 +123,8 @@ impl Contents for Known {
         }
     }
 
-    // A failing index also fails the next question of the reconciling thread, which can report it.
+    // If the index fails here, the next question of the reconciling thread fails as well, and it
+    // can report that.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -137,7 +139,7 @@ impl Contents for Known {
 /// The maximum number of files under way.
 const MOST_JOBS: usize = 8192;
 
-/// Bytes under way at most, unless it is one file.
+/// The maximum number of bytes under way, unless it is one file.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Largest file that the waiting thread reads itself. A larger one is read by the pool, so that the
@@ -167,7 +169,7 @@ pub(super) struct Pool {
     running: Option<Running>,
     /// The only file under way, if it is small. It is read when its result is waited for.
     alone: Option<Given>,
-    /// True if something else was done since it was given.
+    /// True if something else was done since the file was given.
     is_overdue: bool,
     /// The reader of that file.
     reader: Option<Reader>,
@@ -248,7 +250,7 @@ impl Pool {
         self.readers.stop.set();
     }
 
-    /// Returns the number of the next job. Everything with a lesser number was met earlier.
+    /// Returns the number of the next job. Everything with a lesser number was found earlier.
     pub(super) const fn given(&self) -> u64 {
         self.given
     }
@@ -279,7 +281,7 @@ impl Pool {
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
-        // With no more files than threads, none waits to be read.
+        // If there are no more files than threads, no file waits to be read.
         let fetched = if self.jobs > self.threads {
             self.ahead.file(number, (&job.anchor, &job.path))
         } else {
@@ -309,7 +311,7 @@ impl Pool {
     }
 
     fn send(&self, given: Given) -> std::io::Result<()> {
-        // The threads hold the other end while this one is held.
+        // The threads hold the other end of the channel while this one is held.
         let running = self.running.as_ref();
         if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
             Ok(())
@@ -376,8 +378,8 @@ impl Drop for Pool {
             return;
         };
         drop(jobs);
-        // Jobs that are not begun are dropped by draining the queue. A read under way ends with its
-        // file or with the stop flag.
+        // Jobs that are not begun are dropped by draining the queue. A reading under way ends with
+        // its file or with the stop flag.
         drop(done);
         for thread in threads {
             // Panics were caught where they happened.

@@ -33,8 +33,8 @@ pub struct Committed {
     pub file: FileId,
     /// Its content, if it could be read.
     pub content: Option<ContentId>,
-    /// The content that the path had before. For a new name it is the content under the other
-    /// names. Equal to `content` if nothing relevant changed.
+    /// The content that the path had before. For a new name it is the content of the file under its
+    /// other names. Equal to `content` if nothing relevant changed.
     pub was: Option<ContentId>,
 }
 
@@ -75,7 +75,7 @@ pub trait Observer {
         let _ = progress;
     }
 
-    /// Asked often. `true` ends the reconcile early; finished work is kept.
+    /// Returns whether to end the reconcile early. It is called often. Finished work is kept.
     fn should_stop(&mut self) -> bool {
         false
     }
@@ -153,7 +153,7 @@ pub struct Report {
     /// left unchanged.
     pub unavailable: Vec<PathBuf>,
     /// Paths that were found, but were gone when they were to be read or listed: the first
-    /// [`Report::MOST_ERRORS`]. Something may be there again.
+    /// [`Report::MOST_ERRORS`]. By now something may be there again.
     pub vanished: Vec<PathBuf>,
     /// Roots whose directory was replaced during the reconcile. They must be reconciled again.
     pub replaced: Vec<PathBuf>,

@@ -94,7 +94,8 @@ impl Run<'_> {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
                 if let Some(errno) = read.scarce {
-                    // The content is known. Failing to extract parts is not stored as a result.
+                    // The content is known. A failure to extract its parts is not stored as a
+                    // result.
                     self.report.error(&job.path, errno);
                 }
                 if !self.written_to.is_empty()
@@ -245,8 +246,8 @@ impl Run<'_> {
             self.recheck(path, read.stat.ctime);
             return false;
         }
-        // A time in the future is no evidence and may stay there for years, so two readings must
-        // suffice.
+        // A time in the future proves nothing and may stay there for years, so two readings must be
+        // enough.
         if age >= window || (second_look && age < -window) {
             return true;
         }

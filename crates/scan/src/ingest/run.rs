@@ -30,22 +30,22 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Shortest interval between two reports of progress.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// From this many new postings on, merging them at the end pays off.
+/// The number of new postings from which on merging them at the end pays off.
 const BULK: u64 = 200_000;
 
-/// Fewer new postings do not justify a durable transaction. Their source, a megabyte of text, is
-/// digested again in milliseconds. If the machine loses power within the minute, the rest of an
-/// edited large file is read again, too.
+/// Fewer new postings than this do not justify a durable transaction. Their source, a megabyte of
+/// text, is digested again in milliseconds. If the machine loses power within the minute, the rest
+/// of an edited large file must be read again, too.
 const FEW: u64 = 10_000;
 
 /// The reason why a name is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was not there. It is checked once more before it is removed.
+    /// The name was not there. It is checked once more before it is removed.
     Vanished,
-    /// It is there but left out, or below a directory that may not be read.
+    /// The entry is there, but left out or below a directory that may not be read.
     LeftOut,
-    /// It is there, but was not checked; the reason is stored in its place.
+    /// The entry is there, but was not checked. The reason is stored in its place.
     Gap(Gap),
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Run<'a> {
     pub(super) being_read: HashSet<(u64, u64)>,
     /// Inodes with several names that could not be read. Their other names are not tried.
     pub(super) unreadable: HashSet<(FsId, u64)>,
-    /// Files whose content is just being brought by another file.
+    /// Files whose content another file is just adding.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that are new to the index.
     new_dirs: Vec<PathBuf>,
@@ -259,15 +259,16 @@ impl<'a> Run<'a> {
         self.batch.push(self.pool.given(), change);
     }
 
-    /// Marks a name of the index for removal. Directories are reported at once. Otherwise the
-    /// removal could hit the watch that the same directory already has under its new name.
+    /// Marks a name of the index for removal. Directories are reported at once. Later, the removal
+    /// could hit the watch that the same directory already has under its new name.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
         let Some(known) = self.snapshot.entry(path)? else {
             return Ok(());
         };
         if matches!(known, Entry::Dir(_)) {
             self.observer.directory_gone(path);
-            // They may be this one after a rename: list them once more, with new watches.
+            // After a rename, new directories may be this one. They are listed once more, with new
+            // watches.
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
@@ -313,7 +314,7 @@ impl<'a> Run<'a> {
             }
         }
         self.finish_documents()?;
-        // The files that were to bring these contents moved, or the reconcile was stopped.
+        // The files that should have added these contents moved, or the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
@@ -327,7 +328,7 @@ impl<'a> Run<'a> {
         self.commit()?;
         self.empty_denied()?;
         self.again_below.append(&mut self.implied);
-        // Only now are the names that were found in this round known, too.
+        // Only now are the names that were found in this round known as well.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }

@@ -1,9 +1,9 @@
 //! Finds files that were written to under names that nobody observed.
 //!
 //! A hard link may appear, be written through and vanish before it is observed. That happens, for
-//! example, in a folder that was not watched yet. No event identifies the file then. It is found by
-//! comparing the known inodes with their present state. That takes some microseconds per name, so
-//! it is bounded: in a large index only files with several known names are compared.
+//! example, in a folder that was not watched yet. Then no event identifies the file. The change is
+//! found by comparing the known inodes with their present state. That takes some microseconds per
+//! name, so it is bounded: in a large index only files with several known names are compared.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;

@@ -32,7 +32,7 @@ pub enum Cause {
     /// explains why a known inode changed. So with equal size and modification time nothing is
     /// read.
     Named,
-    /// Only attributes changed: with equal size and modification time nothing is read.
+    /// Only attributes changed. If size and modification time are equal, nothing is read.
     AttributesOnly,
 }
 

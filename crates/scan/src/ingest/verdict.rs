@@ -5,12 +5,12 @@ use resemble_index::{FileRow, FileStat, FileState};
 /// The action for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is unchanged, and was read long enough after its last change.
+    /// The file is unchanged, and was read long enough after its last change.
     Settled,
-    /// It is unchanged, and is checked again after its settle window.
+    /// The file is unchanged, and is checked again after its settle window.
     Settling,
-    /// Its inode changed, but neither its size nor its modification time. It need not be read if
-    /// reported events explain that.
+    /// The inode changed, but neither its size nor its modification time. The file need not be read
+    /// if reported events explain that.
     Touched,
     /// It must be read.
     Changed,
@@ -39,7 +39,7 @@ pub(super) fn decide(
         _ if written_to => Verdict::Changed,
         FileState::Settled(_) => Verdict::Settled,
         FileState::Unsettled(_) if may_wait() => Verdict::Settling,
-        // The reason why it was not read may no longer hold.
+        // The reason why the file was not read may no longer hold.
         FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
             Verdict::Changed
         }
@@ -114,7 +114,7 @@ mod tests {
                 now.ctime.nanos += 1;
                 decide(&known, &now, written_to, || true)
             });
-            // The explanation of the change decides whether it was written to.
+            // The cause of the change decides whether the file was written to.
             assert_eq!(verdicts, [Touched, Touched, Changed, Changed]);
         }
     }

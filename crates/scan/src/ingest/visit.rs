@@ -293,7 +293,7 @@ impl Run<'_> {
                 .map(|(visit, stat)| (visit.path.as_path(), *stat))
                 .collect();
             if self.observer.found_directories(&dirs) {
-                // The first is visited at once.
+                // The first directory is visited at once.
                 let next = below.iter().skip(1).map(|(visit, _)| upcoming(visit));
                 pool.lister.want(next);
             }
@@ -372,7 +372,7 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
     stats.map(|stat| (stat.dev, stat.ino)).collect()
 }
 
-/// Returns why the mount at a directory is not entered; `None`: it is.
+/// Returns why the mount at a directory is not entered; `None` if it is entered.
 fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
     // A root is always entered, on any file system: the user named it.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {

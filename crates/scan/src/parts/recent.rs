@@ -172,7 +172,7 @@ impl RecordedParts {
     }
 }
 
-/// Passes calls on and records them until they exceed the bound.
+/// Passes calls on to another sink. Records them until they exceed the bound.
 struct Recorder<'s> {
     sink: &'s mut dyn Sink,
     told: Option<RecordedParts>,
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Reports the bytes of a file twice, and a part that breaks off. Counts how often it is
+    /// Reports the bytes of a file twice, and a part that is incomplete. Counts how often it is
     /// called.
     #[derive(Debug, Default)]
     struct Twice(AtomicUsize);

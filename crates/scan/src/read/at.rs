@@ -19,8 +19,7 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// Does the same as [`read_at`], but leaves the page cache as it was, if the file system can do
-/// that.
+/// Like [`read_at`], but leaves the page cache as it was, if the file system can do that.
 pub(super) fn read_past_cache(
     file: &OwnedFd,
     buffer: &mut [u8],

@@ -10,7 +10,7 @@ pub enum Lookup {
     Known(ContentId),
     /// Another reader is digesting an equal file at this moment.
     InFlight,
-    /// It is new, and the caller must digest it.
+    /// The content is new, and the caller must digest it.
     New,
 }
 

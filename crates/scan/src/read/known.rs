@@ -7,9 +7,9 @@
 //! 1. **If the file has grown** and continues where it ended, only the new bytes are read. The
 //!    bytes before the old end are *assumed*, because a `stat` cannot show that they did not
 //!    change. The first and the last bytes are compared, which distinguishes a rewritten file from
-//!    a grown one. A file that passes is *unsettled*: it is read and hashed once it was quiet for
-//!    [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty. Certainty
-//!    costs only hashing: the bytes before the old end are one digest.
+//!    a grown one. A file that passes this test is *unsettled*: it is read and hashed when it was
+//!    quiet for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty.
+//!    Certainty costs only hashing: the bytes before the old end are one digest.
 //! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. A stretch
 //!    with the same blocks keeps its result; the others are read again and digested
 //!    ([`changed`](super::changed)). A file that was renamed over another one, as editors save, is
@@ -28,7 +28,7 @@ use resemble_core::{ByteLen, Checkpoint, ContentDigest, PostedFingerprints, Stre
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
-/// Smaller files are read whole, which takes less time than the disk needs to find them.
+/// Smaller files are read whole, which takes less time than the disk needs to find their bytes.
 pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
 /// Smaller files keep no stretches: digesting this much takes about 40 ms.
@@ -92,7 +92,7 @@ pub(super) struct KnownFile {
     pub(super) checkpoint: Checkpoint,
     /// The fingerprints that its next content is compared with.
     pub(super) posted: PostedFingerprints,
-    /// The stretches that it consists of, or begins with.
+    /// The stretches that the content consists of, or begins with.
     pub(super) stretches: Option<Arc<Stretches>>,
     /// Its [`edges`].
     pub(super) edges: Edges,
@@ -103,12 +103,13 @@ impl KnownFile {
         self.checkpoint.position()
     }
 
-    /// Returns whether it is this file, and not one that it was replaced with.
+    /// Returns whether this is the state of the file, and not of one that it was replaced with.
     pub(super) fn is_of(&self, stat: &Stat) -> bool {
         self.file == (stat.dev, stat.ino)
     }
 
-    /// Returns whether the file continues where it ended, judged by its first and last bytes.
+    /// Returns whether the file continues where the content ended, judged by its first and last
+    /// bytes.
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }

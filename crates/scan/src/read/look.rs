@@ -36,8 +36,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// Does the same. With [`When::Later`], a content that needs a process for this is only marked
-    /// as [due](FileRead::due).
+    /// Like [`Self::read_with_parts`]. With [`When::Later`], a content that needs a process for
+    /// this is only marked as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
@@ -57,8 +57,8 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // Only the times changed, so the content is in flight because the last attempt here
-                // claimed it.
+                // Only the times changed. So the content is in flight because the previous attempt
+                // of this reading claimed it.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                     read.due = was.due;
@@ -107,7 +107,7 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that brings this content is taken apart, not this one.
+            // The file that adds this content is taken apart, and not this one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

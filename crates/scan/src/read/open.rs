@@ -15,7 +15,7 @@ pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), Rea
     open_checked(&|flags| anchor.open_at(path, flags))
 }
 
-/// Does the same for a name of an open directory, with one look-up at any depth.
+/// Like [`open_regular`], for a name of an open directory, with one look-up at any depth.
 pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| dir.open_at(name, flags))
 }
@@ -23,7 +23,7 @@ pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), R
 fn open_checked(
     open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
 ) -> Result<(OwnedFd, Stat), ReadFailure> {
-    // A stale handle may be resolved once more.
+    // If the handle is stale, the name is looked up once more.
     let handle = match open_at(OFlags::PATH) {
         Err(Errno::STALE) => open_at(OFlags::PATH),
         other => other,
@@ -40,7 +40,7 @@ fn open_checked(
         other => other,
     };
     match file {
-        // Without /proc it is opened by name, and the inode is compared.
+        // Without /proc the file is opened by its name, and the inode is compared.
         Err(Errno::NOENT | Errno::NOTDIR) => {
             let file = open_at(flags)?;
             let now = Stat::of(file.as_fd())?;

@@ -38,8 +38,8 @@ impl InPieces {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
         let read = self.way_to_read();
         let mut filled = 0;
-        // A short read that ends at `size`, with space for one more byte, was at the end of the
-        // file.
+        // If a reading ended at `size` although the buffer has space for one more byte, it was at
+        // the end of the file.
         while filled != size + 1 && (filled != size || size == 0) {
             let room = &mut self.buffer[filled..=size];
             match read(file, room, filled as u64)? {
@@ -51,7 +51,7 @@ impl InPieces {
         Ok(filled)
     }
 
-    /// Does the same as [`Self::stream`], for a receiver of data and of counts of zeros.
+    /// Like [`Self::stream`], for a receiver of data and of counts of zeros.
     pub(super) fn stream_into(
         &mut self,
         file: &OwnedFd,

@@ -1,5 +1,5 @@
 //! Plays hostile files with [`Contents`]. It is called between the reading and the second `stat`.
-//! So its changes always happen exactly "while the file is read".
+//! So its changes are always made exactly while a file is read.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -178,7 +178,7 @@ fn a_file_cut_to_nothing_each_time_ends() {
 
 #[test]
 fn no_more_is_read_than_the_file_said_it_had() {
-    // Its size is 0, but it has content, endlessly if read again: none of it counts.
+    // The file has the size 0, but its content never ends. None of it may count.
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));
     let anchor = Anchor::open(&process).expect("proc");
     let path = process.join("status");
@@ -199,7 +199,7 @@ fn a_known_content_costs_one_pass_and_no_chunks() {
             .expect("read");
         assert_eq!(read.content, Content::Known(ContentId(7)));
         assert_eq!(read.bytes, size);
-        // Its size differs from the known one: it must be digested, also in one pass.
+        // The size differs from the known one. The file must be digested, also in one pass.
         let read = reader()
             .read(&anchor, &path, None, &NoContents)
             .expect("read");
@@ -252,7 +252,7 @@ fn looking_leaves_no_trace_in_the_access_time() {
     let (dir, anchor) = here();
     let path = dir.path().join("file");
     fs::write(&path, b"x").expect("written");
-    // Older than the modification: any ordinary read would update it.
+    // The access time is older than the modification, so any ordinary read would update it.
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let times = fs::FileTimes::new().set_accessed(old);
     let file = File::options().write(true).open(&path).expect("open");
@@ -360,7 +360,7 @@ fn a_file_that_is_read_in_turns_is_read_once() {
     let (turns, read) = in_turns(&anchor, &path, None, |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!((turns, read.bytes, read.moving), (pieces, size, false));
-    // First only its digest, because the size is the known one.
+    // At first only the digest is computed, because the size is the known one.
     let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!(
@@ -374,7 +374,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
     let (dir, anchor) = here();
     let path = dir.path().join("large");
     let bytes = noise(1, 5 << 20);
-    // It grows: the result has the size of the beginning.
+    // The file grows. The result has its size at the beginning.
     fs::write(&path, &bytes).expect("written");
     let (turns, read) = in_turns(&anchor, &path, None, |turn| {
         let mut file = File::options().append(true).open(&path).expect("a file");
@@ -386,7 +386,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
         (turns, read.moving, read.stat.size),
         (pieces, true, 5 << 20)
     );
-    // It is another file in the same inode, or shorter than the part that was read.
+    // The inode has another content, or the file is shorter than the part that was read.
     let other = noise(2, 5 << 20);
     for new in [&other[..], &other[..2 << 20]] {
         fs::write(&path, &bytes).expect("written");

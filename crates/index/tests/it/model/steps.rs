@@ -32,7 +32,8 @@ pub(super) enum Step {
     Unlisted(PathBuf, Option<i32>),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
-    /// The result of searching a content for parts: none possible, or parts and what was skipped.
+    /// The result of searching a content for parts: none is possible, or the parts, and whether
+    /// something was skipped.
     Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
 }
 

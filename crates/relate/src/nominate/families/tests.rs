@@ -35,7 +35,7 @@ fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
     families
 }
 
-/// A page of a hundred pieces; each copy has its own last ones.
+/// A page of a hundred pieces. The last pieces of each copy are its own.
 fn copy(place: u32, own: u64) -> HashSet<u64> {
     let of_page = 0..100 - own;
     let own = (0..own).map(|n| 1000 + u64::from(place) * 100 + n);
@@ -91,7 +91,8 @@ fn near_copies_meet_by_any_of_their_names() {
     assert_eq!(families.members().count(), 99);
 }
 
-/// A licence gives all files their least fingerprint; a hundred of them are copies of one page.
+/// A licence gives all files the same least fingerprint. A hundred of the files are copies of one
+/// page.
 #[test]
 fn a_family_under_a_common_header_is_found_by_its_next_name() {
     let is_copy = |place: u64| place < 100;
@@ -263,7 +264,7 @@ fn near_copies_of_a_page_are_one_family() {
     }
 }
 
-/// Each has a header that is 60 percent of it, and another text of its own.
+/// Each file has a header that is 60 percent of it, and another text of its own.
 #[test]
 fn files_under_one_header_are_no_family() {
     for (files, seeds) in [(300, 8), (1000, 2), (5000, 1)] {

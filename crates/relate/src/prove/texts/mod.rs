@@ -10,9 +10,9 @@
 //!
 //! # Families
 //!
-//! Near-copies are not boilerplate, even if there are many. A shingle is as common as the number of
-//! *otherwise different* texts that have it: a family (`nominate::families`) counts once. A shingle
-//! of more texts than the limit nominates no pair.
+//! Common text of near-copies is not boilerplate, even if there are many. A shingle is as common as
+//! the number of *otherwise different* texts that have it: a family (`nominate::families`) counts
+//! once. A shingle of more texts than the limit nominates no pair.
 //!
 //! If a shingle within the limit is in more than [`LARGE`] texts, most of them are near-copies. It
 //! then pairs each text only with the first holder and with its neighbours in path order. So time
@@ -52,12 +52,12 @@ pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 /// A text with fewer distinct shingles is small.
 const SMALL: u32 = 256;
 
-/// Weight of common rare shingles at which two texts are compared; any run that is evidence has
-/// more.
+/// The weight of common rare shingles from which on two texts are compared. Any run that is
+/// evidence weighs more.
 const LEAST_RARE: f32 = 3.5;
 
-/// Two texts are also compared if at least one in this many of the smaller text's shingles is
-/// common to both. The first limit applies if the smaller text has fewer than [`SMALL`] shingles.
+/// Two texts are also compared if one in this many of the smaller text's shingles is common to
+/// both. The first limit applies if the smaller text has fewer than [`SMALL`] shingles.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
 
@@ -216,8 +216,8 @@ impl Texts {
         self.by_place.get(place).is_some_and(Option::is_some) && !self.is_data(place)
     }
 
-    /// Returns whether the content at a place is data. Its words are here so that texts can find
-    /// it. The words that it shares with a text are measured by reading both.
+    /// Returns whether the content at a place is data. Its words are read so that texts can find
+    /// it. What it shares with a text is measured by reading both.
     pub fn is_data(&self, place: usize) -> bool {
         self.data.has(place as u32)
     }
@@ -239,8 +239,8 @@ impl Texts {
         })
     }
 
-    /// Drops the pieces of read texts that no unread content has. Sets the kind of decoded contents
-    /// to text, and sizes to those without templates.
+    /// Drops the pieces that only texts which were read have. Sets the kind of decoded contents to
+    /// text, and their sizes to those without templates.
     pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
@@ -314,8 +314,8 @@ impl Texts {
         Ok(states.into_iter().map(|worker| worker.0).collect())
     }
 
-    /// Tallies the shingles that other texts share with text `a`. Two small texts, or two large
-    /// ones, are tallied by the first; a mixed pair by the small one.
+    /// Counts the shingles that other texts share with text `a`. Two small texts, or two large
+    /// ones, are counted for the first one. A mixed pair is counted for the small one.
     fn nominate(
         &self,
         a: usize,
@@ -345,7 +345,7 @@ impl Texts {
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
             let first = if holders.len() > LARGE {
-                // The first holder represents its family.
+                // The first holder of a shingle represents its family.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
                 }

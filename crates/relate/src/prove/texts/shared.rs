@@ -11,7 +11,8 @@ use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
-/// Parts per thread in which shingles are sorted; a part is small compared with the texts.
+/// The number of parts per thread in which shingles are sorted. A part is small compared with the
+/// texts.
 const PARTS: usize = 4;
 
 /// Holders of the shingles of several texts, by the chains that these form.
@@ -86,8 +87,8 @@ impl SharedChains {
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
-        // The threads that made the texts allocate these, because they reuse the memory freed
-        // there.
+        // These are allocated by the threads that made the texts, because they reuse the memory
+        // that was freed there.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
             Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())

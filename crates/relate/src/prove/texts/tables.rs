@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-/// Rows up to which all rows nominate. Up to eight times as many, one row in eight does, and beyond
-/// one in 64.
+/// Up to this number of rows, all rows nominate. In a table of up to eight times as many, one row
+/// in eight does, and in a larger one, one in 64.
 const SMALL: usize = 4096;
 
-/// Tables of one row beyond which only the first of them and neighbours are paired.
+/// If more tables than this have one row, only the first of them and neighbours are paired.
 const FAMILY: usize = 64;
 
 /// Number of neighbours of a table on either side.

@@ -1,9 +1,9 @@
 //! Schedules documents fairly among owners, without I/O.
 //!
 //! Some documents take a minute, and one user may add a thousand of them. So every owner has a
-//! queue, and the owner with the fewest documents in progress is next. Among equals it is the one
-//! that has waited longest. A single owner may use all readers but one. That one is reserved: an
-//! owner without a document in progress need not wait for the others.
+//! queue, and the owner with the fewest documents in progress is next. Among equals, the one that
+//! has waited longest is next. A single owner may use all readers but one. The last reader is
+//! reserved for owners without a document in progress, so that they need not wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// The turn of its last document, or of its first appearance.
+    /// The turn in which it last got a reader, or in which it first appeared.
     last: u64,
 }
 
@@ -67,7 +67,7 @@ impl Queue {
         self.arrivals += 1;
         self.known.insert(waiting.content, self.arrivals);
         self.order.insert(self.arrivals);
-        // An owner that keeps adding single documents is not always first.
+        // The owner gets a new turn, so one that keeps adding single documents is not always first.
         let last = self.turns;
         let share = self.owners.entry(waiting.owner).or_insert(Share {
             waiting: VecDeque::new(),

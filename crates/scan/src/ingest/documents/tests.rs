@@ -198,7 +198,7 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
     let waiting = scene.ingest.waiting_documents();
     let content = scene.content("slow.doc").expect("a content").id;
     assert!(waiting.has(content) && !scene.ingest.is_past(mark));
-    // Others continue, and a check of it reads nothing.
+    // Other files are processed, and a check of the document reads nothing.
     scene.write("b.txt", "b");
     scene.scan();
     assert_eq!(scene.look("b.txt"), Look::Plain);
@@ -374,7 +374,7 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let upper = "what is written in another time and nowhere else".to_uppercase();
     let expected = resemble_core::hash::content::digest(upper.as_bytes());
     assert_eq!(scene.text("slow.doc"), expected);
-    // A removed file is no error, and one without its suffix is plain.
+    // If a file is removed, that is no error. If it loses its suffix, it is plain.
     scene.write("slow-gone.doc", "a third time");
     scene.write("b.doc", "b");
     scene.scan();
