@@ -9,10 +9,10 @@
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
 //! 3. **No request that the kernel may send is left to a default.** The defaults answer ENOSYS. For
 //!    many operations the kernel remembers that for the life of the mount; for `opendir` it would
-//!    even start caching listings. Harmless requests succeed. Where the kernel does the work
-//!    itself, the answer is ENOSYS, with the reason beside it. The kernel refuses writes with EROFS
-//!    itself: every mount is `MS_RDONLY`. If a mount were remounted as writable, the defaults would
-//!    refuse them.
+//!    even start caching listings. Harmless requests succeed. If the kernel then does the work
+//!    itself, the answer is ENOSYS; a comment in the code gives the reason. The kernel refuses
+//!    writes with EROFS itself: every mount is `MS_RDONLY`. If a mount were remounted as writable,
+//!    the defaults would refuse them.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
 //!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
@@ -42,7 +42,7 @@ use translate::{DirectorySink, attribute, errno, file_attr};
 
 /// Threads that read requests from the kernel.
 const SERVERS: usize = 4;
-/// It is constant, because a number never means another path while the kernel knows it.
+/// The generation is constant, because a number never means another path while the kernel knows it.
 const GENERATION: Generation = Generation(0);
 
 /// Connects `space` to a mounted `/dev/fuse` descriptor. Returns after the first handshake with the
@@ -54,8 +54,9 @@ pub(crate) fn connect(
 ) -> io::Result<Connection> {
     let mut config = Config::default();
     config.n_threads = Some(SERVERS);
-    // The kernel already admits only the mount's owner (no allow_other), or everybody to a mount
-    // for all users. A check by fuser could only contradict that because of user namespaces.
+    // The kernel already decides who may enter: only the mount's owner (no allow_other), or
+    // everybody in a mount for all users. A check by fuser could only contradict that because of
+    // user namespaces.
     let adapter = Adapter { spaces, lanes };
     let session = Session::from_fd(adapter, device, SessionACL::All, config)?;
     Ok(Connection(session))
@@ -327,7 +328,8 @@ impl Filesystem for Adapter {
     }
 
     fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        // The kernel does not ask: with default_permissions it judges by mode and owner itself.
+        // The kernel does not send this request: with default_permissions it judges by mode and
+        // owner itself.
         if mask.contains(AccessFlags::W_OK) {
             reply.error(errno(Refusal::ReadOnly));
         } else {
@@ -359,12 +361,12 @@ impl Filesystem for Adapter {
         _: fuser::PollFlags,
         reply: ReplyPoll,
     ) {
-        // The kernel is to remember this: files are always readable, so no poll is ever sent.
+        // The kernel remembers this answer: files are always readable, so no poll is ever sent.
         reply.error(Errno::ENOSYS);
     }
 
     fn bmap(&self, _: &Request, _: INodeNo, _: u32, _: u64, reply: ReplyBmap) {
-        // The kernel is to remember this: there are no blocks (FIBMAP is then EINVAL).
+        // The kernel remembers this answer: there are no blocks (FIBMAP is then EINVAL).
         reply.error(Errno::ENOSYS);
     }
 

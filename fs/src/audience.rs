@@ -1,9 +1,9 @@
 //! The callers of a mount, and their views.
 //!
-//! A mount of one user has one namespace. A mount for all has one per caller, which is made on the
-//! first request and kept for a second. Answers are cached that long for the look-ups that follow a
-//! listing. The groups of a process are looked up that often for each of its callers. The access to
-//! a place is checked at each request.
+//! A mount of one user has one namespace. A mount for all users has one per caller, which is made
+//! on the first request and kept for a second. For that second, answers are cached for the look-ups
+//! that follow a listing. The groups of a process are looked up once in that second for each
+//! caller. The access to a place is checked at each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Worker threads. A slow answer delays only its own caller.
 //!
 //! There are two pools, by the duration of jobs: answers of the index (milliseconds) and texts that
-//! read whole files (seconds). So four running texts delay only the fifth text.
+//! read whole files (seconds). So when four texts are being made, only a fifth text must wait.
 //!
 //! In a pool the accounts take turns, however many jobs one account has queued. In a mount for all
 //! users an account gets at most as many threads as are left for the others, plus one. If there are

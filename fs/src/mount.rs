@@ -4,9 +4,10 @@
 //! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN
 //!    is removed. One that answers belongs to a live daemon, and is refused.
 //! 3. **Ending is idempotent and lazy.** Afterwards the path is free, the threads have ended and
-//!    the directory is gone if we made it. That holds even if programs are still inside the mount.
-//!    Only the mount with our id is unmounted; another one that a user mounted instead stays.
-//! 4. **Others may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
+//!    the directory is gone if we made it. All this holds even if programs are still inside the
+//!    mount. Only the mount with our id is unmounted; another one that a user mounted instead
+//!    stays.
+//! 4. **Others may end a mount**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -279,7 +280,8 @@ impl MountedOverlay {
         &self.path
     }
 
-    /// Replaces the watched directories: all absolute, none in another or in an overlay.
+    /// Replaces the watched directories. All must be absolute, and none may lie in another one or
+    /// in an overlay.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         self.space.set_roots(roots);
     }
@@ -408,7 +410,7 @@ impl Running {
 
     fn stop(&mut self) -> Result<(), MountError> {
         let Some((_, device)) = self.mount.clone() else {
-            // Its thread waits for requests while it is mounted.
+            // The server's thread waits for requests as long as the overlay is mounted.
             return Ok(());
         };
         let path = |mount: &Mount| mount.point.clone();

@@ -425,18 +425,18 @@ mod tests {
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert_eq!(got.len(), MAX_NAME);
         assert!(got.starts_with(b"050%_nnn") && got.ends_with(b"nnn.txt"));
-        // 'ä' has two bytes: in 246 bytes there is room for 123 of them, in 245 for 122.
+        // 'ä' has two bytes. In 246 bytes there is room for 123 such letters, in 245 for 122.
         for (extension, want) in [(".txt", 255), (".text", 254)] {
             let long = format!("/d/{}{extension}", "ä".repeat(125)).into_bytes();
             let got = &names(vec![neighbour(&long, 0.5)])[0];
             assert_eq!(got.len(), want, "{extension}");
             assert!(str::from_utf8(got).is_ok());
         }
-        // No room for any stem: cut at the end.
+        // There is no room for any stem, so the name is cut at its end.
         let long = [b"/d/a.".as_slice(), &[b'e'; 253]].concat();
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert!(got.len() == MAX_NAME && got.starts_with(b"050%_a.eee"));
-        // Equal after the cut: the digits have room.
+        // The names are equal after the cut, and there is room for the digits.
         let a = [b"/a/".as_slice(), &[b'n'; 250], b"a.txt"].concat();
         let b = [b"/b/".as_slice(), &[b'n'; 250], b"b.txt"].concat();
         let got = names(vec![neighbour(&a, 0.5), neighbour(&b, 0.5)]);

@@ -89,8 +89,8 @@ pub trait Neighbours: Send + Sync + 'static {
     fn report(&self, file: &Path) -> Vec<u8>;
 
     /// Returns whether [`Self::similar`] would name any file. The files view asks this for each
-    /// file of a directory whose `.similar` is listed. Override it if it can be cheaper than the
-    /// answer.
+    /// file of a directory whose `.similar` is listed. Override it if that can be determined faster
+    /// than by computing the neighbours.
     fn has_similar(&self, file: &Path) -> bool {
         !self.similar(file).neighbours.is_empty()
     }
@@ -105,7 +105,7 @@ pub trait Neighbours: Send + Sync + 'static {
 
 /// An open member of an archive.
 pub trait Member {
-    /// Identifies the current source of the member: equal origins have equal bytes.
+    /// Identifies the present source of the member's bytes. Equal origins mean equal bytes.
     fn origin(&self) -> Vec<u8>;
 
     /// Extracts its bytes now. `None`: they are no longer available, or too many.

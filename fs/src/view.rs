@@ -19,11 +19,12 @@
 //!    neighbours is an empty directory, and copying a `.similar` computes no explanations.
 //! 2. **Our names win.** A real entry called `.similar` is hidden and counted; a real file called
 //!    `.dirs` has no answer in the files view. `.similar` may be listed under a second name, which
-//!    also wins. Both are one node: to the kernel it is one directory that was renamed.
+//!    also wins. Both names are one node. The kernel treats that as one directory that was renamed.
 //! 3. **A listing is a snapshot** made when the directory is opened and again on rewind. Entries
 //!    that are added or removed meanwhile are neither skipped nor shown twice.
-//! 4. **Times to live.** Names that mirror the tree live for one second, answers and the attributes
-//!    of files for none. Nothing needs invalidation, so the kernel is never notified.
+//! 4. **Times to live.** The kernel may cache names that mirror the tree for one second. It may not
+//!    cache answers and the attributes of files. Nothing needs invalidation, so the kernel is never
+//!    notified.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` show 0 bytes, like files of `/proc`: a true size
 //!    would require computing the text for each `ls -l`. They are opened for direct reading, so
 //!    every reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) gets all of it. A
@@ -36,7 +37,7 @@
 //!    the kernel keeps pages by number.
 //! 8. **Open resources are bounded** in total, and in a mount for all users also per account. The
 //!    bounds apply to handles and to our own open bytes; equal bytes count once.
-//! 9. **Roots change while mounted**, but the meaning of a path in use never does. A mount that
+//! 9. **Roots change while mounted**, but the meaning of a path in use never changes. A mount that
 //!    shows one root keeps it at the top when a second root is added.
 
 mod answers;

@@ -1,7 +1,7 @@
 //! Compares the output for a file with its limits.
 //!
-//! The worker counts in order to stop. The parent counts what it receives, because it does not
-//! trust the worker. Both use this, so that they agree.
+//! The worker counts so that it can stop. The parent counts what it receives, because it does not
+//! trust the worker. Both use this module, so that they agree.
 //!
 //! The ratio is checked for each level of nesting separately. A tar in a gz counts twice, once as
 //! the content of the gz and once as its members. Neither may exceed the file by more than the
@@ -9,7 +9,7 @@
 
 use crate::{Bound, Limits};
 
-/// The output from which on the ratio is checked: a page of blanks is no bomb.
+/// The size of the output from which on the ratio is checked: a page of blanks is no bomb.
 pub(crate) const RATIO_FROM: u64 = 1 << 20;
 
 /// Counts parts and bytes of one file.
@@ -36,7 +36,7 @@ impl Budget {
         }
     }
 
-    /// Counts the parts so far: the number of the next one.
+    /// Returns the number of parts so far, which is the number of the next part.
     pub(crate) fn parts(&self) -> u32 {
         self.parts.len() as u32
     }

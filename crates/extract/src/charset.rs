@@ -17,8 +17,8 @@
 //!    DOS, of the Mac, and of Vietnamese. They replace the guess if the bytes read better in them
 //!    ([`evidence`]).
 //!
-//! Bytes that are ASCII in their first [`crate::HEAD`] bytes count as UTF-8. If later bytes are
-//! not, each is read as a letter, which is at least consistent.
+//! Bytes that are ASCII in their first [`crate::HEAD`] bytes count as UTF-8. If later bytes are not
+//! UTF-8, each is read as a letter, which is at least consistent.
 
 mod code_page;
 mod evidence;
@@ -288,9 +288,9 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
 /// unassigned for exchange. Three fifths must be letters, digits and blanks. Of those beyond ASCII,
 /// three quarters must be letters.
 ///
-/// With a byte order mark, one in [`ODD`] may be a control character that a program left behind.
-/// Combining marks then count as letters, because they are nearly half of a text in Khmer, Burmese
-/// and Tibetan. So do the characters of zero width that separate words there.
+/// With a byte order mark, one in [`ODD`] characters may be a control character that a program left
+/// behind. Combining marks then count as letters, because they are nearly half of a text in Khmer,
+/// Burmese and Tibetan. So do the characters of zero width that separate words there.
 fn is_text(characters: impl Iterator<Item = char>, mark: Mark) -> bool {
     let is_marked = mark == Mark::There;
     let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);

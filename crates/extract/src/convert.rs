@@ -56,7 +56,7 @@ impl Converting<'_> {
         let name = command
             .first()
             .ok_or_else(|| not_run("a converter without command".to_owned()))?;
-        // Opened again, so that the converter has an offset of its own.
+        // The file is opened again, so that the converter has an offset of its own.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file =
             File::open(path).map_err(|error| Skipped::not_started(&"opening the file", &error))?;
@@ -127,7 +127,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Makes room for `room` bytes.
+    /// Reserves memory for at most `room` bytes.
     pub(crate) fn new(converter: usize, room: u64) -> Option<Self> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file = rustix::fs::memfd_create("resemble-member", flags).ok()?;

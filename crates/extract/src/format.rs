@@ -29,10 +29,10 @@ pub(crate) enum Kind {
     Rtf,
     Mail,
     Mbox,
-    /// A compound file in place of a current Office document: one with a password.
+    /// A compound file instead of a current Office document, which therefore has a password.
     Ole,
     SevenZip,
-    /// A program, a script or a file named as a zip, which may end in a zip.
+    /// A program, a script or a file named as a zip. It may end in a zip.
     SelfExtracting,
     /// An archive that cannot be read, and is reported.
     Rar,
@@ -142,9 +142,9 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns whether a zip may follow this beginning. That is so for a program, a browser extension,
-/// and any file named as a zip. It is also so for a script that contains a zip or is longer than
-/// these bytes.
+/// Returns whether a zip may follow this beginning. It may in a program, a browser extension, and
+/// any file named as a zip. It also may in a script that contains a zip or is longer than these
+/// bytes.
 fn self_extracting(name: &[u8], head: &[u8]) -> bool {
     let begins = |with: &[u8]| head.starts_with(with);
     let goes_on = || head.len() >= HEAD || memchr::memmem::find(head, b"PK\x03\x04").is_some();
@@ -222,7 +222,7 @@ fn header(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(proper)).then_some(name)
 }
 
-/// Headers that only mails have.
+/// The headers that only mails have.
 const ORIGIN: [&[u8]; 8] = [
     b"received",
     b"return-path",
@@ -234,7 +234,7 @@ const ORIGIN: [&[u8]; 8] = [
     b"dkim-signature",
 ];
 
-/// Headers that mails have, among others.
+/// Headers that mails have, but other texts may have as well.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
 /// Returns whether the name declares a text. A raw mail or a mailbox with such a name is read as

@@ -12,7 +12,7 @@
 //! the file is then [`Skipped`] with the reason, and the others continue. It returns only bytes. A
 //! process that may not start others has a [`starter`] do it. Two kinds of files are read in this
 //! process, by code of this crate: plain texts in other encodings, unless large, and pictures and
-//! web pages, for their dates. A hostile file can make that neither fail nor slow.
+//! web pages, for their dates. A hostile file can make that neither fail nor take long.
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +70,7 @@ pub trait Sink {
     fn bytes(&mut self, bytes: &[u8]);
     /// Completes the current part.
     fn end(&mut self);
-    /// Drops the current part, because it broke off or is too large. It keeps its number.
+    /// Drops the current part, because it is incomplete or too large. It keeps its number.
     fn drop_part(&mut self);
     /// Receives the date that the file states. Called between parts; the last call counts.
     fn date(&mut self, date: DocumentDate) {
@@ -84,10 +84,10 @@ pub enum Skipped {
     /// It needs a password.
     #[error("encrypted")]
     Encrypted,
-    /// It breaks the rules of its format; with the library's message.
+    /// The file breaks the rules of its format; with the library's message.
     #[error("damaged: {0}")]
     Damaged(#[serde(serialize_with = "put_message")] String),
-    /// A part of it has text that could not be read; the rest was.
+    /// A part of the file has text that could not be read. The rest was read.
     #[error("{place} could not be read: {reason}")]
     Unread {
         /// The part: `page 3`.
@@ -97,7 +97,7 @@ pub enum Skipped {
         #[serde(serialize_with = "put_message")]
         reason: String,
     },
-    /// It is in a form that is not read; with the form.
+    /// The file is in a form that is not read; with the name of the form.
     #[error("unsupported: {0}")]
     Unsupported(#[serde(serialize_with = "put_message")] String),
     /// It has text that is deliberately hidden and was therefore left out.
@@ -112,7 +112,7 @@ pub enum Skipped {
     /// The worker, or a converter, could not be run.
     #[error("the reader could not be run: {0}")]
     NotRun(#[serde(serialize_with = "put_message")] String),
-    /// The system has no descriptors, processes or memory for it at present; the file is not at
+    /// The system has no descriptors, processes or memory for it at present. The file is not at
     /// fault.
     #[error("the reader cannot be run just now: {}", std::io::Error::from_raw_os_error(*.0))]
     NotNow(i32),
@@ -220,8 +220,8 @@ pub struct Format(format::FormatReader);
 /// The source of workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// This process starts them with this command: one that calls [`worker`], program and
-    /// arguments.
+    /// This process starts the workers with this command, program and arguments. The command must
+    /// call [`worker`].
     OfOurs(Vec<PathBuf>),
     /// The [`starter`] that listens at this socket. It runs no converters.
     Of(PathBuf),
@@ -238,7 +238,7 @@ pub struct Extractor {
 impl Extractor {
     /// Makes an extractor with these workers.
     ///
-    /// Uses the first 128 of `converters`; where several claim an ending, the first.
+    /// Uses the first 128 of `converters`. If several claim an ending, uses the first of them.
     pub fn new(workers: Workers, limits: Limits, converters: Vec<Converter>) -> Self {
         Self {
             workers,
@@ -306,8 +306,8 @@ impl Extractor {
     ///
     /// Returns what was skipped within it, each with the path of names that leads there. The path
     /// is `mail.eml!report.zip!a.txt` without the file's own name, and empty for the file itself.
-    /// The member of the compressed file itself has an empty name, because only the caller knows
-    /// the file's: see [`unpacked_name`].
+    /// The content of a compressed file has an empty name here, because only the caller knows the
+    /// name of the file: see [`unpacked_name`].
     ///
     /// # Errors
     ///
@@ -353,8 +353,8 @@ pub fn may_hold_files(name: &[u8], head: &[u8]) -> bool {
     kind.is_some_and(format::Kind::may_hold_files)
 }
 
-/// Decodes such a file to UTF-8; `None`: it is not a text after all. No process is needed for that:
-/// decoding cannot fail on hostile bytes.
+/// Decodes such a file to UTF-8; `None`: it is not a text after all. This needs no process of its
+/// own: decoding cannot fail on hostile bytes.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     read::text::decoded(bytes)
 }

@@ -6,11 +6,11 @@
 //! # A crash in the middle
 //!
 //! One bad PDF among a thousand mails must not cost the others. The worker announces each reader
-//! before it starts, so a crash has a culprit. The file is then read again without it, and parts
-//! that were passed on are not passed on twice. That works if the culprit had emitted nothing yet,
-//! as with every document; a crash of the archive around them costs the file. A document that is
-//! silent for a quarter of the time is treated as crashed. The time limit covers all work on a
-//! file, converters included.
+//! before it starts, so a crash has a culprit. The file is then read again without that reader, and
+//! parts that were passed on are not passed on twice. That works if the crashed reader had emitted
+//! nothing yet, as with every document. If the reader of the archive itself crashes, the file is
+//! lost. A document that is silent for a quarter of the time is treated as crashed. The time limit
+//! covers all work on a file, converters included.
 
 use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
@@ -139,9 +139,9 @@ pub(crate) fn probe(workers: &Workers, limits: Limits) -> Result<Fences, Skipped
     }
 }
 
-/// Returns the output of a worker, made here. The file is a plain text in another encoding, or has
-/// only a date. A hostile file cannot make that fail, so it needs no process of its own. Starting
-/// one takes a millisecond or two.
+/// Makes the output of a worker in this process. The file is a plain text in another encoding, or
+/// has only a date. A hostile file cannot make that fail, so it needs no process of its own.
+/// Starting one takes a millisecond or two.
 fn decoded(source: Source<'_>, kind: Kind, limits: Limits) -> Result<Vec<u8>, Skipped> {
     let out = Out::in_memory(limits, source.len());
     let walk = Walk::new(out, limits, LeftOut::default());
@@ -329,7 +329,7 @@ struct Run {
     budget: Budget,
     buffer: Vec<u8>,
     readers: Vec<ActiveReader>,
-    /// `Some` while a part is open; true if it is passed on.
+    /// `Some` while a part is open. The value is true if the part is passed on.
     open: Option<bool>,
     /// Its path, for reports about its converter.
     path: Vec<u8>,

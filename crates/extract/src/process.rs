@@ -55,7 +55,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a worker for an order; `file` is its standard input. `command` is the command that
-    /// the worker becomes; empty if it reads itself.
+    /// the worker becomes. It is empty if the worker reads the file itself.
     pub(crate) fn start(
         workers: &Workers,
         order: &Order,

@@ -218,7 +218,7 @@ mod tests {
         enter(&name).write(&mut wire);
         let cut = enter(&name[..LONGEST_NAME]);
         assert_eq!(read(&wire), Found::Frame(cut, wire.len()));
-        // One byte too long: both the frame's length and the name's length are changed.
+        // The name is one byte too long: both the frame's length and the name's length are changed.
         wire.push(b'a');
         wire[0] += 1;
         wire[6] += 1;

@@ -83,7 +83,8 @@ pub(crate) fn ask(
         Some(file) => file,
         None => std::fs::File::open("/dev/null")?.into(),
     };
-    // Only the worker holds them from here on: when it has ended, so has its output.
+    // From here on only the worker holds the descriptors. When it has ended, its output has ended
+    // as well.
     let [out, err] = output;
     let given = [file.as_fd(), out.as_fd(), err.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -124,8 +125,8 @@ pub fn refuse(connection: UnixStream) {
     drop(said(connection, 1, libc::EAGAIN));
 }
 
-/// Starts the worker that a connection asks for, and waits for its end. `program`: the command that
-/// runs [`crate::worker`], program and arguments. The thread must not end before.
+/// Starts the worker that a connection asks for, and waits for its end. `program` is the command
+/// that runs [`crate::worker`]: program and arguments. The calling thread must not end before.
 ///
 /// # Errors
 ///
@@ -149,8 +150,8 @@ pub fn attend(mut connection: UnixStream, program: &[PathBuf]) -> io::Result<()>
     };
     let group = Pid::from_child(&child);
     let is_over = wait_for(group, connection.as_fd());
-    // Kills its children, too. The worker is not reaped yet, so its number cannot belong to another
-    // process.
+    // The worker's children are killed as well. The worker is not reaped yet, so its number cannot
+    // belong to another process.
     let _gone = rustix::process::kill_process_group(group, Signal::KILL);
     let status = child.wait()?;
     if is_over? {

@@ -42,8 +42,8 @@ pub fn of_label(label: &str) -> PathBuf {
     path_of(&[PREFIX, label.as_bytes()].concat())
 }
 
-/// Returns the path under which the files of a catalogue are that was not imported. `file` is the
-/// absolute path of the catalogue.
+/// Returns the path under which the files of a catalogue that was not imported are found. `file` is
+/// the absolute path of the catalogue.
 pub fn of_file(file: &Path) -> PathBuf {
     let mut bytes = PREFIX.to_vec();
     let slash = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -102,8 +102,8 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
 }
 
 /// Splits `disk:/letters` into the text before the colon and the path below the slash. The colon is
-/// the first one, after some text, that precedes a slash or the end. `None` if there is no such
-/// colon.
+/// the first one that is not at the beginning and precedes a slash or the end. `None` if there is
+/// no such colon.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

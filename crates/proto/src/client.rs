@@ -7,8 +7,8 @@
 //!
 //! Every wait has a limit where possible: connecting, the hello line and short requests. Requests
 //! that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts` with `follow`)
-//! have none. If the daemon dies, the connection closes and ends them. They can ask for reports of
-//! progress. An older daemon ignores that and only answers.
+//! have no limit. If the daemon dies, the connection closes and ends them. Requests can ask for
+//! reports of progress. An older daemon ignores that and only answers.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -205,7 +205,8 @@ impl Client {
     /// [`ClientError::Failed`] with [`FailureKind::Timeout`] if that took longer than `timeout`.
     pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
-        // The daemon keeps the time. The client's limit only detects a daemon that hangs.
+        // The daemon enforces the time limit. The client's own limit only detects a daemon that
+        // hangs.
         let limit = timeout.and_then(|t| t.checked_add(self.timeouts.connect));
         self.stream_heard::<()>(&Request::Sync { timeout_ms }, limit, Some(hear))?
             .collect_answer()

@@ -166,7 +166,7 @@ fn nobody_there() {
         assert!(matches!(error, ClientError::NoDaemon { .. }), "{error}");
         error.to_string()
     };
-    // Absent, a plain file, a socket without a listener, a path that is too long for a socket.
+    // The path is absent, a plain file, a socket without a listener, or too long for a socket.
     none(&temp.path().join("absent"));
     let file = temp.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -179,7 +179,7 @@ fn nobody_there() {
     let deaf = temp.path().join("deaf");
     let _listener = UnixListener::bind(&deaf).unwrap();
     assert!(none(&deaf).contains("says nothing"));
-    // A peer that hangs up, or sends something else.
+    // The peer hangs up, or sends something else.
     for words in ["", "220 mail.example.org\n", "{\"resemble\":1"] {
         let (_temp, socket, thread) = daemon(vec![vec![words.to_owned()]]);
         none(&socket);

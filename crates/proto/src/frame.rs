@@ -64,7 +64,7 @@ pub struct LineBuffer {
     bytes: Vec<u8>,
     /// The start of the bytes that were not returned yet.
     start: usize,
-    /// The position before which there is no newline.
+    /// The position before which the buffer was already searched for a newline.
     searched: usize,
     limit: usize,
 }

@@ -2,7 +2,8 @@
 //!
 //! A question may be answered by the daemon over its socket or by the command itself from its own
 //! cache. Scripts must not be able to distinguish the two. So the *answers* are types of this
-//! crate. Both ways build the same ones, and only one piece of code prints them. The modules:
+//! crate. The daemon and the command build the same types, and only one piece of code prints them.
+//! The modules:
 //!
 //! * [`number`] and [`path`]: the two values that JSON lacks, a share with six decimals and a name
 //!   of any bytes;

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// clone copies none.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathText(
-    /// `None` is the empty path, and the only way to write it.
+    /// `None` is the empty path. There is no other way to store it.
     Option<Arc<[u8]>>,
 );
 
@@ -152,8 +152,8 @@ impl<'de> Deserialize<'de> for PathText {
 /// Reads and writes a path as the two fields `NAME` and `NAME_b64`:
 /// `#[serde(flatten, with = "fields::NAME")]`.
 ///
-/// The types differ only in the names of the fields. They are types and not modules for the sake of
-/// `schemars`, which reads the same attribute. It finds the schema of the two fields by that name.
+/// The types differ only in the names of the fields. They are types and not modules because
+/// `schemars` reads the same attribute, and finds the schema of the two fields by that name.
 #[allow(non_camel_case_types)] // named like the fields
 pub mod fields {
     use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};

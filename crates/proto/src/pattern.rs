@@ -1,10 +1,10 @@
 //! The meaning of the patterns of `--include` and `--exclude`.
 //!
 //! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
-//! the name. Two rules differ, because the user who gave the pattern waits for the answer. An
-//! invalid pattern is refused. An ignore file reads `[a` as a name with a bracket in it. A pattern
-//! that can match no file (an empty one, or a comment) is refused. An ignore file skips the line.
-//! If such patterns were accepted, they would silently match nothing.
+//! the name. Two rules differ, because the user who gave the pattern waits for the answer. First,
+//! an invalid pattern is refused; in an ignore file, `[a` would be a name with a bracket in it.
+//! Second, a pattern that can match no file (an empty one, or a comment) is refused; an ignore file
+//! skips such a line. If these patterns were accepted, they would silently match nothing.
 
 use std::path::Path;
 

@@ -209,9 +209,9 @@ pub fn config_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// Returns the command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other
-/// parameters than the default have a file of their own, `cache-ID.redb`. A single file would have
-/// to be rebuilt whenever the parameters change.
+/// Returns the command's own cache for these parameters: `cache.redb` in [`cache_dir`]. For other
+/// parameters than the default it is `cache-ID.redb`. With a single file, the cache would have to
+/// be rebuilt whenever the parameters change.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
     let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {

@@ -120,7 +120,7 @@ impl Read for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(mut ssh) = self.ssh.take() {
-            // It has nothing more to carry.
+            // The connection has nothing more to carry.
             self.stream.shutdown(Shutdown::Both).ok();
             ssh.kill().ok();
             ssh.wait().ok();

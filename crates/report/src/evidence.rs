@@ -46,7 +46,7 @@ pub enum Half {
     Line {
         /// The number of the line, counted from 1, or the offset of the bytes.
         n: u64,
-        /// Its pieces: the number of the shared run (0: only on this side) and the text.
+        /// Its pieces. Each has the number of the shared run (0: only on this side) and the text.
         s: Vec<(u32, String)>,
     },
     /// An omitted stretch.

@@ -267,12 +267,13 @@ impl SheetSink for Tables<'_> {
 /// JSON for a data block of a page.
 ///
 /// `<`, `>` and `&` are written as `\u003c` and so on. So no name can end the block or begin a
-/// comment. So are the characters U+2000 to U+207F. They include the line ends of old scripts and
-/// all changes of text direction. So the source of the page shows its real content. In JSON all of
-/// these are in strings only, so the parsed document is the same.
+/// comment. The characters U+2000 to U+207F are written in the same way. They include the line ends
+/// of old scripts and all changes of text direction. So the source of the page shows its real
+/// content. In JSON all of these are in strings only, so the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
-    /// The first bytes of a character U+2000 to U+207F: a write may end in the middle of one.
+    /// The first bytes of what may be a character U+2000 to U+207F: a write may end in the middle
+    /// of one.
     held: Vec<u8>,
 }
 
@@ -310,7 +311,7 @@ impl Write for Shielded<'_> {
                     plain = at + 1;
                 }
                 _ => {
-                    // It is another character of three bytes, none of which is ASCII.
+                    // The bytes are another character of three bytes, none of which is ASCII.
                     self.out.write_all(&self.held)?;
                     self.held.clear();
                     plain = at;

@@ -16,9 +16,9 @@
 //!    [`document::Extras`]. These are folders and evidence that the verb requested, and the
 //!    directory that names start from.
 //! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
-//!    that needs the content or type of a file takes a function ([`evidence::Show`],
-//!    [`plan::Look`]). A printer of text gets the properties of its output in a
-//!    [`lines::TextStyle`].
+//!    that needs the content or the type of a file receives a function for that
+//!    ([`evidence::Show`], [`plan::Look`]). A printer of text gets the properties of its output in
+//!    a [`lines::TextStyle`].
 //! 3. **The columns of a row are written once** ([`columns!`]): tables, lists, worksheets and the
 //!    plain tables of the page follow from that.
 //! 4. **The page contains the very JSON**, so a page is a saved report, too: `--from page.html`.

@@ -35,7 +35,7 @@ pub enum Tint {
     Heading,
     /// Good: identical, live.
     Good,
-    /// Something to look at: degraded, scanning.
+    /// A state that deserves attention: degraded, scanning.
     Notable,
     /// Less important.
     Faint,
@@ -183,7 +183,7 @@ fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
     others.sum::<usize>() + width.copied().unwrap_or(last.width())
 }
 
-/// The time zone of the reader. The program sets that of the process; the default is UTC.
+/// The time zone of the reader. The program sets it to that of the process; the default is UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
     /// Returns by how many seconds local time is ahead of UTC at a time in seconds since 1970.
@@ -204,11 +204,11 @@ impl Default for Zone {
 /// The layout of text, which depends on the reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextStyle {
-    /// For a terminal: in columns, with quoted names.
+    /// True for a terminal: in columns, with quoted names.
     pub terminal: bool,
     /// With colours.
     pub color: bool,
-    /// With the details that `-v` asks for.
+    /// True to show the details that `-v` asks for.
     pub verbose: bool,
     /// The number of columns of the terminal, if known.
     pub columns: Option<usize>,
@@ -448,7 +448,7 @@ mod tests {
     98 % raw
 ";
         assert_eq!(printed(42, &rows), narrow);
-        // The name of the other line is too long for both.
+        // The name of the other line is too long for both cells.
         assert_eq!(
             printed(33, &rows),
             "100%  identical  /srv/a  a copy\n 98%  near       /srv/documents/b\n    98 % raw\n"

@@ -80,7 +80,7 @@ pub struct Page<P = Plot> {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// The most rows of a table on the page; the CSV file has all.
+/// The maximum number of rows of a table on the page. The CSV file has all rows.
 const SHOWN: usize = 60;
 
 impl<P: Drawing> Page<P> {

@@ -5,24 +5,24 @@
 //!
 //! 1. **Dry by default.** The script only prints its steps; it acts with `--do-it`.
 //! 2. **Nothing is trusted.** The script checks the files again before each step. They must be
-//!    regular files; links are not followed, nor a folder that has become one. Device, inode, size
-//!    and time of last status change (to the nanosecond) must be the same, and the bytes are
-//!    compared. A step that does not match is skipped and counted.
+//!    regular files. Links are not followed, and neither is a folder that has been replaced by a
+//!    link. Device, inode, size and time of last status change (to the nanosecond) must be the
+//!    same, and the bytes are compared. A step that does not match is skipped and counted.
 //! 3. **One copy always stays.** No step of the plan changes the file that stays. A step that finds
 //!    it changed does nothing.
 //! 4. **All or nothing.** A new entry gets a temporary name in the same folder and is renamed after
-//!    a last check. The only thing that is overwritten is a copy that becomes a link.
+//!    a last check. Nothing is overwritten except a copy that becomes a link.
 //! 5. **Each step is logged** before and after, with the identities of its files. By the log a
 //!    second run skips finished steps, and `--undo` reverses them.
 //! 6. **Near copies are included only on request**, and only with steps that can be undone. Their
 //!    bytes differ, so the script checks the digests of both files.
 //! 7. **Steps without gain are left out**, and the script gives the reason. Examples are other
-//!    names of the file that stays, and files that already share their blocks. So are files with a
-//!    name outside the plan, whose blocks would stay in use. The gain is counted in blocks, not in
-//!    apparent sizes.
+//!    names of the file that stays, and files that already share their blocks. A file with a name
+//!    outside the plan is another example, because its blocks would stay in use. The gain is
+//!    counted in blocks, not in apparent sizes.
 //! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`. Every byte that a
 //!    shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable
-//!    text in any POSIX shell, whatever the names, and its output is harmless, too.
+//!    text for any POSIX shell, whatever the names. Its output is printable, too.
 //!
 //! A [`Plan`] is a list of typed steps. Only its script carries them out.
 
@@ -160,7 +160,7 @@ impl Entry {
 /// A step that the script carries out as a unit.
 #[derive(Debug)]
 enum PlanStep {
-    /// Treats a copy of a file that stays.
+    /// Treats one copy of a file that stays.
     Treat {
         keep: FileState,
         copy: FileState,
@@ -189,11 +189,11 @@ pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 pub struct Means<'a> {
     /// The treatment of the files.
     pub kind: Treatment,
-    /// The rules for the copy that stays, in this order. Then the one with most hard links stays,
-    /// the oldest, or the one with the least path.
+    /// The rules for the copy that stays, in this order. If they do not decide, the copy with the
+    /// most hard links stays, then the oldest, then the one with the least path.
     pub rules: Vec<KeepRule>,
-    /// The latest date that counts, in seconds since 1970. A later one lies in the future: it is
-    /// unknown.
+    /// The latest date that counts, in seconds since 1970. A later date is in the future and counts
+    /// as unknown.
     pub latest: i64,
     /// The real paths of the directories that were asked about.
     pub roots: Vec<PathBuf>,
@@ -252,7 +252,7 @@ impl Plan {
             let seconds = time.unwrap_or_default();
             return Some(FileState::away(away, number, size, seconds));
         }
-        // A document's stated date is that of its former bytes.
+        // The date that a document stated is that of its former bytes.
         let is_as_old = |file: &FileState| {
             means.superseded.is_none() || time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -304,7 +304,7 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        // The script compares the bytes, also with those of an absent disk.
+        // The script compares the bytes, even those on a disk that is absent now.
         let equals = document.body.copies.iter().chain(&document.body.recorded);
         for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
@@ -338,7 +338,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // The names of one file are together, at the place of its first one.
+            // The names of one file are listed together, at the place of its first name.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }

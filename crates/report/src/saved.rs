@@ -1,7 +1,7 @@
 //! `--from`: a saved report, filtered again and printed in any format.
 //!
 //! The files, the daemon and the index may no longer exist; only the document is available. So a
-//! filter can only remove rows, and the parameters record it.
+//! filter can only remove rows. The parameters of the report record the filter.
 //!
 //! 1. Readable reports are those of `--format json`, or pages, which contain the same bytes.
 //! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. The
@@ -11,7 +11,7 @@
 //!    container are kept or removed with it.
 //! 4. A report ends with a digest ([`resemble_proto::seal`]). Without a digest, or with any byte
 //!    changed, it is refused.
-//! 5. The marks saved by a page are no report: they name files, and which of them stay
+//! 5. The marks that a page saves are no report: they name files, and which of these stay
 //!    ([`SavedMarks`]).
 //! 6. A report of another verb, or in an unknown layout, is refused in one sentence.
 
@@ -338,7 +338,7 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
-    // This precedes the removal of sets: a copy replaces a member that is removed.
+    // This comes before sets are removed: if a member is removed, one of its copies replaces it.
     if picked.is_filter() {
         filter_groups(&mut document.body, picked, &names);
     }
@@ -505,7 +505,8 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
-        // A near copy has no size in the report, so it is kept with its row among the missing.
+        // The report does not have the size of a near copy. So the near copy is kept if its row
+        // among the missing files is kept.
         body.missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = body.missing.iter().map(|row| &row.path).collect();
         body.near.retain(|row| stays.contains(&row.path));

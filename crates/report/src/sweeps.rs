@@ -82,8 +82,8 @@ pub struct Summary {
     steps: Vec<Step>,
     /// The lives of removed files, each with the last sweep that saw it.
     died: Vec<(Life, usize)>,
-    /// Counts edits by the share of the old version in the new one: ten steps of a tenth, and one
-    /// for all of it.
+    /// Counts edits by the share of the old version in the new one. There are ten steps of a tenth,
+    /// and one for all of it.
     kept: [u64; 11],
     moves: BTreeMap<Move, u64>,
     first: (u64, u64),
@@ -151,8 +151,8 @@ impl Summary {
             ends.push((a, b));
         }
         let copied = copies.into_iter().map(sides);
-        // A path may occur more than once. A split or merged file has several rows, and a copy has
-        // a row in addition to that of a surviving file.
+        // A path may occur more than once. A split or merged file has several rows. A copy of a
+        // surviving file has a row in addition to that of the file.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
             if let Some(b) = b {

@@ -35,7 +35,7 @@ pub enum Field<'a> {
     Share(Fraction, bool),
     /// Yes or no. A worksheet shows this word for yes and nothing for no.
     Flag(bool, &'static str),
-    /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
+    /// Ranges such as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
     /// An unrounded number.
     Real(f64),
@@ -259,7 +259,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
     out.write_all(&[end])
 }
 
-/// Formats ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
+/// Formats ranges such as `0-1234 5000-6000`: the first byte, and the one after the last.
 pub(crate) fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {

@@ -16,7 +16,7 @@ use crate::human::tenths_of_percent;
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::rows::percent;
 
-/// The most lines of a list by default: about a screen.
+/// The maximum number of lines of a list by default: about a screen.
 const SCREENFUL: usize = 40;
 
 /// Formats a share: `97.3%`, rounded down; `100%` only if nothing is missing.

@@ -1,7 +1,7 @@
 //! Wraps text that is wider than the terminal.
 //!
-//! A terminal breaks long lines in the middle of words. Here lines are broken at blanks, except
-//! within quoted names and commands in backquotes, which a reader copies.
+//! A terminal breaks long lines in the middle of words. Here lines are broken at blanks. Quoted
+//! names and commands in backquotes are not broken, because readers copy them.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -29,7 +29,7 @@ use crate::worksheets::{self, Sheet, SheetSink};
 /// The number of rows of a sheet, including the header.
 const SHEET_ROWS: u32 = 1_048_576;
 
-/// The most characters of a cell that every spreadsheet program accepts.
+/// The maximum number of characters of a cell that every spreadsheet program accepts.
 const CELL_CHARS: usize = 32_000;
 
 /// The rows above the data: an explanation of the sheet, and the titles of the columns.
@@ -97,7 +97,7 @@ struct Formats {
     count: Format,
     share: Format,
     time: Format,
-    /// Text, count, share and time of rows that have others below them.
+    /// The formats of rows that have others below them: for text, counts, shares and times.
     strong: [Format; 4],
 }
 
@@ -313,8 +313,8 @@ fn outline(
         let next = row + run.len() as u32;
         let hidden = run[0] >= folded && folded > 0;
         for (row, level) in (row..next).zip(run) {
-            // This must be first: the crate records the depth of a sheet only for rows with a
-            // property.
+            // This call must come first: the crate records the depth of a sheet only for rows with
+            // a property.
             if hidden {
                 worksheet.set_row_hidden(row)?;
             }
@@ -323,7 +323,7 @@ fn outline(
             }
         }
         if hidden {
-            // This adds one level, and on the next row the mark that `LibreOffice` expects.
+            // This call adds one level, and on the next row the mark that `LibreOffice` expects.
             worksheet.group_rows_collapsed(row, next - 1)?;
         }
         row = next;

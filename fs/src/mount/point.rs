@@ -44,7 +44,7 @@ pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
         match std::fs::read_link(&candidate) {
             Ok(target) => path = plain(&parent.join(target)).map_err(failed)?,
             Err(_) => {
-                // Checked again, now that the path has no symbolic links.
+                // The check is repeated here, where the path has no symbolic links.
                 return match mounts::enclosing(&candidate).map_err(failed)? {
                     Some(mount) => Err(MountError::InsideOverlay {
                         path: given.to_owned(),
@@ -126,7 +126,7 @@ impl MountPoint {
         }
     }
 
-    /// Returns one that another process has mounted on.
+    /// Returns a mount point that another process has mounted on.
     pub(super) const fn given(path: PathBuf) -> Self {
         Self {
             path,

@@ -1,8 +1,8 @@
 //! The two ways to a mount and back: `mount(2)` with privilege, `fusermount3` without.
 //!
-//! fuser has both, but version 0.18 has three faults. It unmounts whatever is mounted at the path
-//! when its own mount is already gone. It leaves a dead mount behind if the mount is busy. It
-//! cannot detach lazily. So the descriptor is obtained here and fuser only serves it.
+//! fuser implements both, but version 0.18 has three faults. If its own mount is already gone, it
+//! unmounts whatever else is mounted at the path. It leaves a dead mount behind if the mount is
+//! busy. It cannot detach lazily. So the descriptor is obtained here and fuser only serves it.
 //!
 //! * The kernel is asked first, and the helper only if it returns EPERM. Privilege is not guessed
 //!   from a user id.
@@ -199,7 +199,7 @@ pub(super) fn detach(point: &Path) -> io::Result<()> {
     // file system alive. DETACH removes a busy mount.
     let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(point, flags) {
-        // EINVAL: no longer a mount point, which is the goal.
+        // EINVAL means that it is no longer a mount point, which is the goal.
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
         Err(Errno::PERM) => detach_by_helper(point),
         Err(errno) => Err(errno.into()),

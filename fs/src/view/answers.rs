@@ -115,8 +115,8 @@ impl Namespace {
 
     /// Queries the index.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
-        // The generation is read before the query. If the answer changes in between, it is only
-        // cached for too short a time.
+        // The generation is read before the query. If the answer changes in between, it is cached
+        // for too short a time, never for too long.
         let generation = self.neighbours.generation();
         let path = self.tree.path(of.at());
         let mut listing = match of {
@@ -164,7 +164,7 @@ pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     }
 }
 
-/// File systems refuse differently: they have no attributes at all, or not this one.
+/// File systems refuse in different ways: they have no attributes at all, or not this one.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

@@ -15,7 +15,7 @@ use super::namespace::{Namespace, Result};
 use super::node::{At, Node};
 use super::shares::{Amounts, Share};
 
-/// The maximum number of kernel threads that are about to look up again the file that they open.
+/// The maximum number of kernel threads that must look up again the file that they open.
 const MAX_OUTDATED: usize = 1024;
 
 impl Namespace {
@@ -99,8 +99,8 @@ impl Namespace {
                 Err(Refusal::Stale)
             }
             Opening::Shown => Ok((Handle::File { ino, file }, false)),
-            // It was replaced again since the second look-up. Its bytes must not enter the pages
-            // that the kernel keeps of the other file.
+            // The file was replaced again since the second look-up. Its bytes must not enter the
+            // pages that the kernel stores of the other file.
             Opening::Beside => Ok((Handle::File { ino, file }, true)),
         }
     }

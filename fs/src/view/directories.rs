@@ -75,8 +75,8 @@ impl Namespace {
         Ok(())
     }
 
-    /// Returns the effort of [`Self::read_dir`]. If a new snapshot may be taken, it is that of
-    /// opening the directory.
+    /// Returns the effort of [`Self::read_dir`]. If it may take a new snapshot, that is the effort
+    /// of opening the directory.
     pub fn read_dir_effort(&self, handle: u64, offset: u64) -> Effort {
         match self.handles.get(handle).as_deref() {
             Ok(Handle::Dir(dir)) if offset == 0 => self.list_effort(dir.ino),

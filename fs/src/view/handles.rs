@@ -25,7 +25,7 @@ pub(crate) struct OpenDir {
 pub(crate) struct Snapshot {
     /// The entries, in the encoding of [`super::listing`].
     pub(crate) entries: Held,
-    /// True if entries were read from it: then reading from the start again is a rewind.
+    /// True if entries were read from the handle. Reading from the start again is then a rewind.
     pub(crate) read: bool,
     /// The position of the next entry: its index, and its byte offset.
     pub(crate) at: (u64, u64),
@@ -95,7 +95,7 @@ impl Handles {
     }
 
     /// Returns an open file of this inode number and account. It answers `fstat` when its path is
-    /// gone. Also returns whether any account has one open.
+    /// gone. Also returns whether any account has such a file open.
     pub(crate) fn open_file(&self, account: Account, ino: u64) -> (Option<Arc<Handle>>, bool) {
         let open = self.open.lock();
         let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX)).peekable();

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use super::attr::Refusal;
 use super::shares::{Amounts, Share, Shares};
 
-/// The most bytes that are held in memory, if there is a folder for files.
+/// The maximum number of bytes that are held in memory, if there is a folder for files.
 const IN_MEMORY: usize = 64 << 10;
 /// The number of the next file that has a name for a moment.
 static NEXT: AtomicU64 = AtomicU64::new(0);

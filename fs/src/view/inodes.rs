@@ -63,7 +63,7 @@ impl Shown {
         }
     }
 
-    /// Returns whether both are one file, whatever its size.
+    /// Returns whether both states are of one file, whatever its size.
     fn is_file(self, other: Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
@@ -81,7 +81,8 @@ pub(crate) enum Opening {
 }
 
 impl Known {
-    /// Returns whether it can represent this file from now on: it does already, or it is not open.
+    /// Returns whether the number can represent this file from now on: it does already, or no file
+    /// is open under it.
     fn can_be(&self, now: Shown) -> bool {
         self.opens == 0 || self.shown.is_none_or(|shown| shown.is_file(now))
     }
@@ -192,7 +193,7 @@ impl Inodes {
         if known.lookups == 0 {
             let node = Arc::clone(&known.node);
             tables.by_number.remove(&number);
-            // A file that replaced it has a number of its own, which stays.
+            // A file that replaced this one has a number of its own, which stays.
             if tables.by_node.get(&node) == Some(&number) {
                 tables.by_node.remove(&node);
             }

@@ -27,8 +27,9 @@ use crate::neighbours::{Neighbours, Party};
 
 /// The time for which the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
-/// The same for a file that was not changed lately. The kernel checks its attributes before a read
-/// unless it may trust them. Many reads in a row check once, and no program notices the delay.
+/// The time for which the kernel may trust the attributes of a file that was not changed lately.
+/// The kernel checks attributes before a read unless it may trust them. So many reads in a row
+/// cause one check, and no program notices the delay.
 const FILE_TTL: Duration = Duration::from_millis(10);
 /// The cost of a request, which decides where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +238,7 @@ impl Namespace {
     pub fn lookup(&self, parent: u64, name: &OsStr) -> Result<Entry> {
         let parent = self.node(parent)?;
         let (node, stat) = self.resolve(&parent, name)?;
-        // The attributes come first: a number is only given out with an answer.
+        // The attributes are read first: a number is only given out with an answer.
         let stat = self.stat_of(&node, stat)?;
         let mut entry = self.entry(&node, attr(0, &node, stat.as_ref()));
         let hash = self.hash(&node);
@@ -261,7 +262,7 @@ impl Namespace {
                 (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
                 (_, Err(refusal)) => Some(refusal),
             };
-            // The path is gone or leads to another file, but this account still reads this one.
+            // The path is gone or leads to another file, but this account still has this one open.
             let (own, is_open) = self.handles.open_file(self.account, ino);
             if let Some(open) = own {
                 return self.attr_of(ino, &open);

@@ -14,8 +14,8 @@
 //! 5. **A root may vanish** (a disk is unplugged, a directory replaced). A handle older than a
 //!    second is opened again by path when it is used. So a root that returns is found.
 //! 6. **Roots change** while the tree is in use. A dismissed root keeps its index in the list, so
-//!    an index always means the same root. Until it is a root again, nothing is found in it, and
-//!    its handle is closed.
+//!    an index always means the same root. Until it becomes a root again, nothing is found in it,
+//!    and its handle is closed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -131,8 +131,8 @@ fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
 /// All roots.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Dismissed roots keep their indices. The lock is held to copy the list, never during a system
-    /// call.
+    /// Dismissed roots keep their indices. The lock is held only to copy the list, never during a
+    /// system call.
     roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
     mounts: LiveTable,

@@ -346,7 +346,7 @@ fn both_names_are_one_folder() {
         shell("ls -A $1/report.txt", m),
         "Similar files\nreport.txt\n"
     );
-    // Processes in one of them are not affected by those that use the other.
+    // Processes in one of the folders are not affected by those that use the other name.
     let loops = "
         come() { i=0; while [ $i -lt 200 ]; do
             ls -l \"$1/report.txt/$2\" >/dev/null && cat \"$1/report.txt/$2/.why/062%_old.txt\" \

@@ -197,7 +197,7 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     let outer = Overlay::mount(config("M", "p/docs"), Arc::clone(&site.map) as _).unwrap();
     let inner = Overlay::mount(config("p/docs/N", "other"), Arc::clone(&site.map) as _).unwrap();
     // The root's handle is used for up to a second after its path and that of the inner mount have
-    // changed. Only the mount id identifies the mount then. Afterwards the root is gone.
+    // changed. In that time only the mount id identifies the mount. Afterwards the root is gone.
     fs::rename(site.path("p"), site.path("q")).unwrap();
     let out = run("stat", [outer.mount_point().join("N")]);
     assert!(
@@ -274,7 +274,8 @@ fn an_unmount_by_others_is_noticed() {
     assert!(m.join("mine").exists(), "the other's mount stays");
     rustix::mount::unmount(&m, rustix::mount::UnmountFlags::DETACH).unwrap();
 
-    // Under another mount: refused, and nothing is unmounted; afterwards it works.
+    // Another mount is on top: unmounting is refused, and nothing is unmounted. Without that mount
+    // it works.
     let overlay = site.mount(View::Files);
     rustix::mount::mount("none", &m, "tmpfs", flags, None::<&std::ffi::CStr>).unwrap();
     assert!(matches!(overlay.unmount(), Err(MountError::Covered { .. })));

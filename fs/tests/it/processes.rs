@@ -44,7 +44,7 @@ fn child_process() {
     println!("MOUNTED");
     std::io::stdout().flush().unwrap();
     if std::env::var_os("RESEMBLE_TEST_SELF").is_some() {
-        // The mount is in this process's own namespace: look from here.
+        // The mount is in this process's own namespace, so it is listed from here.
         println!("LS {}", shell("ls $1/report.txt/.similar", &m).trim_end());
         println!(
             "CAT {}",
@@ -138,8 +138,8 @@ fn an_unprivileged_user_can_mount() {
     let site = Site::new();
     let dir = site.path("");
     fs::copy(std::env::current_exe().unwrap(), site.path("test")).unwrap();
-    // `daemon` has a passwd entry, which fusermount3 wants. No mount leaves the namespace. With
-    // fusectl the busy connection is ended at once; without it, it ends with the last client.
+    // `daemon` has a passwd entry, which fusermount3 requires. No mount leaves the namespace. With
+    // fusectl the busy connection is ended at once. Without fusectl it ends with the last client.
     for fusectl in ["mount -t fusectl none /sys/fs/fuse/connections", "true"] {
         let script = format!(
             "rm -f fuse; mknod fuse c 10 229; chmod 666 fuse; mount --bind fuse /dev/fuse; {fusectl}

@@ -36,7 +36,8 @@ impl Watched {
         fs::rename(&new, &self.real).unwrap();
     }
 
-    /// Removes and recreates it; the new file often has the inode number of the old one.
+    /// Removes the file and creates it again. The new file often has the inode number of the old
+    /// one.
     fn make(&self, bytes: &[u8]) {
         drop(fs::remove_file(&self.real));
         fs::write(&self.real, bytes).unwrap();
@@ -118,7 +119,7 @@ fn a_replaced_file_is_read_whole() {
             for bytes in contents(20) {
                 for way in 0..ways {
                     change(&file, &bytes);
-                    // Each way is the first to open the file once.
+                    // Each way is once the first that opens the file.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),

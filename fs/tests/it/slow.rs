@@ -84,7 +84,8 @@ fn readers_never_block_each_other() {
         seen.recv_timeout(Duration::from_secs(20))
             .expect("both are inside");
     }
-    // More requests for texts: four threads serve the mount, and each pool has four.
+    // These are more requests for texts than there are threads: four threads serve the mount, and
+    // each pool has four.
     for _ in 0..8 {
         start("cat $1/report.txt/.similar/.why/050%_other");
     }

@@ -1,9 +1,9 @@
 //! Judges how well bytes read as text in a single-byte encoding.
 //!
-//! A wrong encoding is revealed by the non-ASCII characters of words. It gives signs and capitals
-//! within words, neighbouring letters of different scripts, and letters that are rare in every
-//! language. Each such character is judged by its neighbours and its frequency, from about -2 to 1.
-//! The sum is the evidence for an encoding.
+//! A wrong encoding is revealed by the non-ASCII characters of words. It produces signs and
+//! capitals within words, neighbouring letters of different scripts, and letters that are rare in
+//! every language. Each such character is judged by its neighbours and its frequency, from about -2
+//! to 1. The sum is the evidence for an encoding.
 
 use super::{Charset, CodePage};
 use encoding_rs::{MACINTOSH, WINDOWS_1258, X_MAC_CYRILLIC};

@@ -2,7 +2,7 @@
 
 use super::{Charset, legacy};
 
-/// The names of one archive so far. Together they show more than each alone.
+/// The names of one archive so far. Together they reveal the encoding better than one name does.
 #[derive(Debug, Default)]
 pub(crate) struct MemberNames {
     seen: Vec<u8>,
@@ -28,7 +28,7 @@ impl MemberNames {
         if std::str::from_utf8(name).is_ok() {
             return name.to_vec();
         }
-        // Detected again each time the number of bytes has doubled.
+        // The encoding is detected again each time the number of bytes has doubled.
         if self.judged == 0 || self.seen.len() >= 2 * self.judged {
             self.judged = self.seen.len().max(1);
             self.charset = legacy(&self.seen);

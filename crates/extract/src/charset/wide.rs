@@ -1,8 +1,8 @@
 //! UTF-16 without a byte order mark, in any script.
 //!
 //! Units of 16 bits are taken as text only if three conditions hold. All are assigned characters.
-//! Blanks and punctuation are as frequent as in texts. Nearly all letters are of one script. High
-//! bytes of texts have few values, those of other data have many.
+//! Blanks and punctuation are as frequent as in texts. Nearly all letters are of one script. The
+//! high bytes of texts have few values; those of other data have many.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 

@@ -54,7 +54,7 @@ pub(super) fn xz<R: Read>(from: R, limits: &Limits) -> lzma_rust2::XzReader<R> {
     lzma_rust2::XzReader::new_mem_limit(from, true, decoder_memory(limits))
 }
 
-/// The fault at the end of a compressed file.
+/// The error at the end of a compressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The last stream is truncated.

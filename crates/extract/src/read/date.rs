@@ -20,8 +20,8 @@ pub(super) fn of_xml(text: &str, source: DateSource) -> Option<DocumentDate> {
     of_parsed(&date, source)
 }
 
-/// Parses a date of a web page: in the form of XML, perhaps with a blank instead of the T, or of
-/// mails and HTTP.
+/// Parses a date of a web page. It is in the form of XML, perhaps with a blank instead of the T, or
+/// in that of mails and HTTP.
 pub(super) fn of_page(text: &str, source: DateSource) -> Option<DocumentDate> {
     let text = text.trim();
     of_xml(text, source)

@@ -1,8 +1,8 @@
 //! Joins words that are divided at the ends of lines.
 //!
 //! A page is compared with its source document by words. So a word that is divided at the end of a
-//! line is joined, if the document divides words. But such a hyphen may belong to the word
-//! (`thirty-four`). So words are joined only if more than one line in fifty ends with a hyphen.
+//! line is joined. But a hyphen there may belong to the word (`thirty-four`). So words are joined
+//! only if the document divides words: more than one line in fifty ends with a hyphen.
 
 use crate::read::Take;
 

@@ -13,9 +13,9 @@ use crate::{Bound, Limits, Role, Skipped};
 /// The reason why reading stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Reading this file or member cannot go on.
+    /// The reading of this file or member cannot continue.
     This(Skipped),
-    /// Reading the whole file cannot go on, because one of its bounds was reached.
+    /// The reading of the whole file cannot continue, because one of its bounds was reached.
     All(Skipped),
     /// The parent has closed the pipe.
     Gone,
@@ -30,8 +30,9 @@ impl From<Bound> for Stop {
     }
 }
 
-/// Returns our own reason in an error of reading: our readers pass it through libraries as an input
-/// error. A form that a library calls unsupported or too large for its memory is not damage.
+/// Returns our own reason from an error of reading. Our readers pass it through libraries as an
+/// input error. If a library calls a form unsupported or too large for its memory, that is not
+/// damage.
 pub(crate) fn passed_on(error: &io::Error) -> Option<Skipped> {
     if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return Some(Skipped::clone(why));

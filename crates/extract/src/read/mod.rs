@@ -45,7 +45,7 @@ pub(crate) fn ends_in_zip(file: BorrowedFd<'_>) -> bool {
 }
 
 /// Returns the format of a file that has no parts but may state a date. It is not used for members,
-/// because only a file's own date is stored.
+/// because only the date of a file itself is stored.
 pub(crate) fn dated(head: &[u8]) -> Option<Kind> {
     match head.first()? {
         0 | 0x89 | 0xff | b'I' | b'M' => picture::may_have_exif(head).then_some(Kind::Picture),

@@ -1,8 +1,8 @@
 //! Documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
 //!
 //! The text is what the author wrote: the body with its tables and boxes, then notes and comments.
-//! Headers and footers, deleted text and copies for older programs are left out. So is hidden text,
-//! which is reported.
+//! Headers and footers, deleted text and copies for older programs are left out. Hidden text is
+//! left out as well, and reported.
 
 use resemble_core::date::DateSource;
 

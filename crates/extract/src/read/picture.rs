@@ -1,8 +1,8 @@
 //! The date that a picture states in Exif (JEITA CP-3451). Nothing is decoded.
 //!
 //! It is read in the caller's process, because starting a worker takes longer than digesting most
-//! pictures. So the cost of a hostile picture is bounded here: two directories of [`MAX_ENTRIES`]
-//! are read in place, and no other reference is followed.
+//! pictures. So the cost of a hostile picture is bounded here: at most two directories of
+//! [`MAX_ENTRIES`] entries are read in place, and no other reference is followed.
 
 use mail_parser::DateTime;
 use rawzip::ReaderAt;
@@ -28,8 +28,8 @@ const TAGS: [(u16, u16, DateSource); 3] = [
     (0x9004, 0x9012, DateSource::ExifDigitized),
 ];
 
-/// Reports the date of a picture. Damage costs the date and is not reported, because nothing else
-/// is read of a picture.
+/// Reports the date of a picture. If the picture is damaged, it has no date. Damage is not
+/// reported, because nothing else is read of a picture.
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let mut head = vec![0; crate::HEAD];
     let read = source.read_at(&mut head, 0)?;
@@ -64,7 +64,7 @@ fn exif_in_head(head: &[u8]) -> Option<u64> {
             if marker == 0xffe1 && rest.0.starts_with(b"Exif\0\0") {
                 return Some((head.len() - rest.0.len() + 6) as u64);
             }
-            // The picture itself follows the start of a scan, which is not a segment.
+            // After the start of a scan, the picture itself follows, which is not a segment.
             let is_segment = marker > 0xff00 && marker != 0xffda;
             rest.bytes(len.checked_sub(2).filter(|_| is_segment)? as usize)?;
         }

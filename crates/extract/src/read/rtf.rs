@@ -1,9 +1,9 @@
 //! Rich Text Format: the text between control words.
 //!
 //! The format is a tree of groups. Groups that open with a destination are not text (fonts, styles,
-//! pictures). Neither are groups that open with `\*`: readers must skip them if they do not know
-//! the word after it. Notes go to the end. Bytes are in the code page of the document or of the
-//! current font. They may be spread over several escapes.
+//! pictures). Groups that open with `\*` are not text, either: readers must skip them if they do
+//! not know the word after it. Notes go to the end. Bytes are in the code page of the document or
+//! of the current font. They may be spread over several escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,
@@ -43,7 +43,7 @@ const NO_TEXT: [&[u8]; 26] = [
     b"filetbl",
 ];
 
-/// The deepest nesting of groups; deeper files are damaged.
+/// The maximum nesting of groups; files with deeper nesting count as damaged.
 const DEEPEST: usize = 10_000;
 
 /// The settings within a group.
@@ -157,7 +157,7 @@ struct RtfReader<'w> {
     /// The text of notes.
     aside: String,
     groups: Vec<Group>,
-    /// Bytes whose encoding is known when the run ends.
+    /// Bytes of a run. Their encoding is known when the run ends.
     run: Vec<u8>,
     /// The characters still to be left out after a `\u`.
     left_out: usize,

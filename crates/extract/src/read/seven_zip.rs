@@ -1,7 +1,7 @@
 //! 7z archives.
 //!
-//! Each block is decoded in one pass. A member is decoded after all earlier ones of its block, so a
-//! damaged one costs the rest.
+//! Each block is decoded in one pass. A member is decoded after all earlier members of its block.
+//! So if one is damaged, those after it are lost.
 
 use std::cell::Cell;
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
 //! Sheets of workbooks, row by row, each cell as it is shown.
 //!
-//! Formulas are left out: their values are stored. Hidden rows, columns and sheets are read. Their
-//! cells count as others do, and every reader of the file can show them.
+//! Formulas are left out: their values are stored. Hidden rows, columns and sheets are read:
+//! formulas use their cells, and every user of the file can show them.
 
 use std::collections::BTreeMap;
 use std::io::Read;

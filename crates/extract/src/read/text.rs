@@ -47,7 +47,7 @@ fn is_odd(character: char) -> bool {
     matches!(character, '\0'..='\x08' | '\u{fffd}')
 }
 
-/// Returns whether this many of them among `characters` are too many for a text.
+/// Returns whether this many odd characters among `characters` are too many for a text.
 fn is_no_text(odd: u64, characters: u64) -> bool {
     odd > 16 && odd * 50 > characters
 }
@@ -129,7 +129,7 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,
-    /// Counts those that texts do not have.
+    /// Counts the characters that texts do not have.
     odd: u64,
 }
 

@@ -4,8 +4,8 @@
 //!
 //! A member is passed on while it is decompressed, and held only if it is taken apart as well. All
 //! held bytes together take at most a quarter of the worker's memory. The content of a compressed
-//! file is decompressed a second time instead, if it can be read in one pass: a tar of any size
-//! costs nothing.
+//! file is decompressed a second time instead, if it can be read in one pass. So a tar of any size
+//! needs no memory.
 //!
 //! # Errors
 //!
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     pub(crate) part: Option<u32>,
     /// Archives around it.
     depth: u32,
-    /// True if it came out of a compressed file.
+    /// True if it is the content of a compressed file.
     unpacked: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct LeftOut {
 
 /// The content of a compressed file, while it is unpacked.
 pub(crate) trait Unpacking: Read {
-    /// Returns the fault at the end of the file, if all data before it was read and is usable.
+    /// Returns the error at the end of the file, if all data before it was read and is usable.
     fn fault(&self) -> Option<Skipped>;
 }
 
@@ -332,7 +332,7 @@ impl Walk {
         })
     }
 
-    /// Reads a source whole, if that much may be held.
+    /// Reads a source whole, if it fits into the held bytes.
     pub(crate) fn all(&self, source: &Source<'_>) -> Take<Vec<u8>> {
         if !self.fits(source.len()) {
             return Err(Bound::Memory.into());

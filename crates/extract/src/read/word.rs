@@ -1,7 +1,7 @@
 //! Extracts text of word processors and slides: paragraphs of runs.
 //!
 //! A run is hidden by its own properties. Without these, the style of its paragraph or that of its
-//! characters hides it. If both do, it is shown (ISO 29500, part 1, 17.7.3).
+//! characters hides it. If both styles hide text, it is shown (ISO 29500, part 1, 17.7.3).
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn is_on(element: &Element<'_>) -> bool {
 struct WordRun {
     style: Option<String>,
     vanish: Option<bool>,
-    /// True if text of it was left out.
+    /// True if some of its text was left out.
     hid: bool,
 }
 

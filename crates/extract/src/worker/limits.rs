@@ -1,15 +1,15 @@
 //! The restrictions that the worker sets for itself before it reads a byte.
 //!
-//! There are four restrictions. Each is enough against an accident, and together they are against
-//! malice. No new privileges. Limits of resources: no descriptor can be opened, no file written,
-//! and memory and processor time are bounded. Landlock: no call can open, execute or connect to
-//! anything. A filter of system calls: it allows only reading the file, writing the pipe and
-//! allocating memory.
+//! There are four restrictions. Each of them is enough against accidents; together they protect
+//! against malice. First, the process gets no new privileges. Second, limits of resources: no
+//! descriptor can be opened, no file written, and memory and processor time are bounded. Landlock:
+//! no call can open, execute or connect to anything. A filter of system calls: it allows only
+//! reading the file, writing the pipe and allocating memory.
 //!
 //! A restriction that cannot be set ends the worker before it has read a byte: the file is left out
 //! with the reason, and tried again later. There is one exception: a kernel may be built or started
-//! without Landlock. Then the filter, which refuses every call that Landlock would check, must
-//! suffice, and `resemble doctor` reports it.
+//! without Landlock. Then the filter must be enough, because it refuses every call that Landlock
+//! would check, and `resemble doctor` reports it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ use seccompiler::{
 
 use crate::{Fences, Limits};
 
-/// Requests to be killed when the parent ends. The parent may have ended just before.
+/// Requests that this process is killed when the parent ends. The parent may have ended just
+/// before.
 pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("death signal: {error}"))?;
@@ -42,7 +43,7 @@ fn limit(resource: Resource, most: u64) -> Result<(), String> {
         current: Some(most),
         maximum: Some(most),
     };
-    // A limit that is lower already may not be raised, and need not be.
+    // A limit that is already lower need not be raised, and may not be.
     let maximum = rustix::process::getrlimit(resource).maximum;
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     rustix::process::setrlimit(resource, limit(most))
@@ -200,7 +201,7 @@ mod tests {
         ]
     }
 
-    /// The child: all attempts succeed before the restriction, and only `left` after it.
+    /// Runs in the child: all attempts succeed before the restriction, and only `left` after it.
     fn only(left: &[&str], fence: impl FnOnce()) {
         let folder = PathBuf::from(std::env::var_os(CHILD).unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -268,7 +269,7 @@ mod tests {
                 "another descriptor"
             );
             assert!(rustix::process::test_kill_process(parent).is_err());
-            // Still allowed: the file and the pipe, and memory.
+            // The file, the pipe and memory are still allowed.
             drop(vec![1u8; 64 << 20]);
         });
     }

@@ -4,8 +4,8 @@
 //! the file apart and ends. It can reach only the pipe that it writes to, and no part of it
 //! survives.
 //!
-//! A panic of a library is caught and costs the member that it was reading. Everything worse ends
-//! the process, and the parent handles the rest.
+//! A panic of a library is caught; only the member that it was reading is lost. Everything worse
+//! ends the process, and the parent handles the rest.
 
 mod limits;
 mod order;

@@ -91,7 +91,7 @@ fn what_is_cut_off_counts_up_to_there_and_is_reported() {
         let pieces = take("a.gz", &bytes[..bytes.len() - missing]).unwrap();
         assert_eq!(pieces.bytes_of("[]"), TEXT, "{missing}");
     }
-    // A tar in it has only its complete members.
+    // If a tar in it is truncated, its complete members are read.
     let tar_bytes = tar(&[
         (b"a", TEXT),
         (b"b", &resemble_testutil::random::noise(1, 9000)),
@@ -117,7 +117,7 @@ fn what_follows_the_last_stream_is_left_out() {
         let pieces = take("a.x", &twice).unwrap();
         assert_eq!(pieces.bytes_of("[]"), content.repeat(2), "{name}");
         assert_eq!(pieces.skipped, [], "{name}");
-        // Anything else is reported, even if it begins like a stream.
+        // Any other bytes are reported, even if they begin like a stream.
         let like = [&bytes[..10], &[0xff; 20]].concat();
         for more in [&b"junk"[..], b"\n", b"\0\0signature", &like] {
             let followed = [&bytes[..], more].concat();
@@ -202,7 +202,8 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
 
 #[test]
 fn zips_that_other_programs_wrote_are_read() {
-    // Written by Python and by Info-ZIP: zip64, LZMA, bzip2, and output to a pipe.
+    // The archives were written by Python and by Info-ZIP: with zip64, LZMA, bzip2, and output to a
+    // pipe.
     for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
         let pieces = take(name, &sample(name)).unwrap();
         assert_eq!(pieces.paths(), ["water.txt"], "{name}");

@@ -89,7 +89,7 @@ fn zips_of_zips_of_zips_end_within_the_bounds() {
 
 #[test]
 fn entries_that_lie_over_one_another_are_bounded_together() {
-    // Each is within the ratio, but the same megabyte occurs five thousand times.
+    // Each member is within the ratio, but the same megabyte occurs five thousand times.
     let text: Vec<u8> = (0u32..150_000)
         .flat_map(|at| format!("{} ", at % 977).into_bytes())
         .collect();
@@ -144,7 +144,7 @@ fn a_document_that_expands_too_much_is_skipped() {
         soon(|| take_within(strict, "x.odt", &odt)).err(),
         Some(RATIO)
     );
-    // One text that every cell refers to: little XML, much text.
+    // There is one text that every cell refers to: little XML, much text.
     let relations = "<Relationships>\
                      <Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/>\
                      </Relationships>";
@@ -221,7 +221,7 @@ fn pages_that_contain_themselves_are_survived() {
         ("dictionaries", dictionaries),
     ] {
         let alone = soon(|| take("x.pdf", &bomb));
-        // Alone it may crash its reader; in an archive it costs only itself.
+        // Alone the file may crash its reader. In an archive, only the file itself is lost.
         let entries = [
             stored("a.txt", b"one"),
             stored("x.pdf", &bomb),

@@ -54,7 +54,7 @@ fn a_packet_states_the_date_where_the_dictionary_does_not() {
             packet.len()
         )],
     );
-    // The catalogue names its packet. Offsets after it are then wrong, but objects are found
+    // The catalogue names its packet. After the insertion, offsets are wrong, but objects are found
     // anyway.
     let (from, to) = (
         &b"<</Type/Catalog/Pages 2 0 R>>"[..],
@@ -159,7 +159,7 @@ fn pages_state_a_date_in_their_head_alone() {
         )
     };
     let expected = Some((TermsModified, 1_709_596_800));
-    // Beyond the first 4 KiB, too.
+    // The date may also be beyond the first 4 KiB.
     for before in [0, 5_000] {
         assert_eq!(stated("a.html", page(before).as_bytes()), expected);
     }

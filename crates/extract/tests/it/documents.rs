@@ -75,7 +75,7 @@ fn what_needs_a_password_is_encrypted() {
             "{name}"
         );
     }
-    // The password only protects it against changes.
+    // The password only protects the document against changes.
     assert!(text("restricted.pdf").starts_with("The secret minutes of the meeting"));
 }
 
@@ -277,7 +277,7 @@ fn texts_in_other_encodings_have_the_words_of_their_own() {
         let pieces = take(name, &bytes).unwrap();
         assert_eq!(pieces.bytes_of("*"), minutes.as_bytes(), "{name}");
     }
-    // Long enough to be decoded in several pieces.
+    // The text is long enough to be decoded in several pieces.
     let long: String = std::iter::repeat_n("Жили-были дед да баба. ", 40_000).collect();
     let (koi8, _, _) = encoding_rs::KOI8_R.encode(&long);
     assert_eq!(take("x", &koi8).unwrap().bytes_of("*"), long.as_bytes());

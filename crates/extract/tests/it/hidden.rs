@@ -70,12 +70,12 @@ fn hidden_runs_of_a_docx_are_left_out() {
             ]
             .concat(),
         ),
-        // Hidden by both styles, so shown.
+        // Both styles hide the text, so it is shown.
         paragraph(
             "Secret",
             &[run("", "hidden"), run(&of("Secret"), "five")].concat(),
         ),
-        // A box in a run.
+        // The text is in a box in a run.
         format!(
             "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:drawing><w:p>{}</w:p></w:drawing></w:r>{}\
              </w:p>",

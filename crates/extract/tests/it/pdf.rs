@@ -1,4 +1,4 @@
-//! PDFs, one cause of lost text each: the text of a page, and its damage.
+//! PDFs in which text could be lost for one reason each: the text of a page, and its damage.
 
 use resemble_core::words::canonical;
 use resemble_extract::Skipped;
@@ -221,7 +221,7 @@ fn an_odd_token_costs_itself_alone() {
         let read = words(&taken(&pdf).all[0].bytes);
         assert!(read.ends_with(&all()), "{odd:?}: {read}");
     }
-    // A missing font, or none.
+    // The font is missing, or none is named.
     for font in ["/F2", "/F1 11 0"] {
         let content = format!("BT {font} 11 Tf 50 700 Td (one two) Tj ET {text}");
         assert_eq!(
@@ -229,7 +229,7 @@ fn an_odd_token_costs_itself_alone() {
             "one two ".to_owned() + &all()
         );
     }
-    // Without brackets; without required operands.
+    // The content lacks brackets, or required operands.
     let content = format!("BT /F1 11 Tf 1 Tm (one) -300 (two) TJ ET {text}");
     assert_eq!(
         words_of(&made(&of_content(content))),
@@ -299,7 +299,7 @@ fn forms_are_read_in_each_other_and_end() {
         ..of_content("/X Do")
     };
     assert_eq!(words_of(&made(&parts)), "once ");
-    // Each form draws the next one twice, 2^30 in all.
+    // Each form draws the next one twice, which makes 2^30 in all.
     let mut doubling: Vec<String> = (7..36)
         .map(|next| {
             stream(

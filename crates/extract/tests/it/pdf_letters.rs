@@ -1,4 +1,5 @@
-//! PDFs, one cause each: the letters of glyphs, their widths, and their reading order.
+//! PDFs that are difficult for one reason each: the letters of glyphs, their widths, and their
+//! reading order.
 
 use resemble_extract::Skipped;
 
@@ -96,7 +97,7 @@ fn what_is_read_from_right_to_left_is_read_so() {
             "the word שלום עולם in a line",
             "the word םלוע םולש in a line",
         ),
-        // Contextual letter forms, and two letters in one form.
+        // The text has contextual letter forms, and one form of two letters.
         ("سلام لا", "\u{fefb} \u{fee1}\u{fefc}\u{feb3}"),
     ] {
         let (codes, map) = coded(&[stands.to_owned()]);
@@ -212,7 +213,7 @@ fn east_asian_encodings_are_known_by_name() {
         let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let hex = hex.concat();
         let content = format!("BT /F1 11 Tf 50 700 Td <{hex}> Tj ET");
-        // Embedded or not: an unreadable font program counts as missing.
+        // The font is embedded or not: an unreadable font program counts as missing.
         for more in [
             "/DW 1000",
             "/DW 1000/FontDescriptor<</Type/FontDescriptor/FontFile2 4 0 R>>",
@@ -237,7 +238,7 @@ fn east_asian_encodings_are_known_by_name() {
         ..of_content("BT /F1 11 Tf 50 700 Td <034b> Tj ET")
     };
     assert_eq!(words_of(&made(&parts)), words("あ"));
-    // Codes that are letters: by a map to themselves, or by an empty map.
+    // The codes are letters, because the map maps them to themselves or is empty.
     for (map, more) in [
         ("/ToUnicode/Identity-H", Vec::new()),
         ("/ToUnicode 6 0 R", vec![stream("", "begincmap endcmap")]),
@@ -320,7 +321,7 @@ fn a_page_whose_letters_nothing_tells_is_not_read_and_no_scan() {
             reason
         }
     );
-    // Between readable pages; two consecutive ones are reported together.
+    // The damaged pages are between readable ones. Two consecutive ones are reported together.
     let objects = [
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R 6 0 R 7 0 R]/Count 3>>".to_owned(),

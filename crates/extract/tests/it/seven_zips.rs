@@ -14,7 +14,8 @@ fn seven_zips_are_read_whatever_they_are_packed_with() {
     assert_eq!(pieces.bytes_of("water.txt"), sample("water.txt"));
     assert_eq!(pieces.bytes_of("d/zweí.txt"), "ünï\n".as_bytes());
     assert_eq!(pieces.skipped, []);
-    // Stored, deflate, bzip2, LZMA with a filter; the link has no content.
+    // The members are stored, or packed by deflate, bzip2, or LZMA with a filter. The link has no
+    // content.
     let pieces = take("x", &sample("methods.7z")).unwrap();
     assert_eq!(
         pieces.paths(),

@@ -157,7 +157,7 @@ fn nothing_that_is_sent_is_executed() {
             "{order:.60} {descriptors}"
         );
     }
-    // The control: a complete order is executed.
+    // As a control, a complete order is executed.
     let begun = Instant::now();
     while !made.exists() {
         answered(&socket, read.as_bytes(), length(read), 3);

@@ -44,7 +44,7 @@ fn a_worker_that_does_not_end_is_killed_with_all_it_started() {
         assert_eq!(why, Skipped::TooMuch(Bound::Time), "{script}");
         assert!(started.elapsed() < Duration::from_secs(5), "{script}");
     }
-    // A process that it leaves behind does not keep the pipes open.
+    // A process that the worker leaves behind does not keep the pipes open.
     let started = Instant::now();
     assert_eq!(
         with_script("sleep 100 & exit 0", limits()).unwrap_err(),
@@ -226,7 +226,8 @@ fn converters_make_text_of_what_nothing_else_reads() {
             .bytes_of("*"),
         b"as it is"
     );
-    // In archives, too, if the name has the ending; then no other reader takes it.
+    // A converter also applies to members of archives with this ending. No other reader then takes
+    // the member.
     let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),
@@ -277,7 +278,7 @@ fn converters_are_bounded_and_their_faults_told() {
         ..limits()
     };
     assert_eq!(fault(&["yes"], little), Skipped::TooMuch(Bound::Bytes));
-    // In an archive a fault costs only its own text.
+    // In an archive only the text of the failed member is lost.
     let archive = zip(&[stored("b.doc", b"x"), stored("c.txt", b"y")]);
     let pieces = take_with(
         &converting(&["doc"], &["false"], limits()),
@@ -329,7 +330,7 @@ fn without_a_filter_of_system_calls_no_document_is_read() {
     let docx = crate::pieces::sample("minutes.docx");
     let extractor = Extractor::new(Workers::OfOurs(program()), limits(), Vec::new());
     if std::env::var_os(CHILD).is_none() {
-        // The control: with filters it is read.
+        // As a control, the file is read with filters.
         let pieces = take_with(&extractor, "minutes.docx", &docx).unwrap();
         assert_eq!(pieces.paths(), ["*"]);
         let output = std::process::Command::new(std::env::current_exe().unwrap())

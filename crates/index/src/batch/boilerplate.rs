@@ -87,7 +87,7 @@ pub(super) fn count(
     let limit = writing.boilerplate_limit;
     if contents <= u64::from(limit) {
         publish(writing, &Boilerplate::default())?;
-        // No key was looked up, so all contents of the batch count as not looked up.
+        // No key was counted, so all contents count as added since the last count.
         writing.counters.uncounted_births = contents as u32;
         return Ok(());
     }

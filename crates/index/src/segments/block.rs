@@ -191,7 +191,8 @@ impl Builder {
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The space was reserved for another shift, which is used if the gaps do not fit otherwise.
+        // The blocks were filled with the space that the other shift needs. That one is used if the
+        // best shift needs more.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {

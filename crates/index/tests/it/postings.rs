@@ -51,8 +51,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A long list is returned neither if the set of boilerplate has the key, nor if it is
-        // counted.
+        // A longer list is not returned, whether its length is known from the set of boilerplate or
+        // from counting.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())

@@ -33,10 +33,10 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows. Then the largest number of a file's fingerprints
-    /// at that level and at any.
+    /// The least level of the sample of windows. Then the maximum number of a file's fingerprints,
+    /// first at that level and then at any level.
     pub windows: (u8, u32, u32),
-    /// The same for the word shingles that are kept.
+    /// The same for the stored word shingles.
     pub shingles: (u8, u32, u32),
     /// The same for the word shingles by which texts are found.
     pub posted: (u8, u32, u32),

@@ -35,8 +35,8 @@ const TOLD: f32 = 4.0;
 /// weight counts.
 const KIN: f64 = 0.08;
 
-/// Two contents are also kin from this share of all windows on, weighed by [`Common::few`]. The
-/// content with fewer windows counts.
+/// Two contents are also kin if the weight of their common windows ([`Common::few`]) is this share
+/// of the windows of the content with fewer.
 const HALF: f64 = 0.5;
 
 /// Two contents are also kin if this share of all windows of both is common.

@@ -63,8 +63,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // The axis starts at zero, unless most of it would be empty then. A single value is always
-        // shown from zero on, because an axis around it would not show its size.
+        // True if the axis starts at zero: unless most of it would be empty then. A single value is
+        // always shown from zero on, because an axis around it would not show its size.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Two sweeps have one step between them: each curve is one value.
+    /// Two sweeps have only one step between them, so each curve has one value.
     #[test]
     fn a_curve_of_one_value_is_a_point_and_no_values_are_said() {
         let mut plot = Plot::new("p", "", "day", "files");

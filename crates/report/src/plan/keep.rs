@@ -15,7 +15,7 @@ pub const RULES: &str =
 /// A rule that prefers some files of a set.
 #[derive(Clone, Debug)]
 pub struct KeepRule {
-    /// The rule as given; the script names the rules that chose.
+    /// The rule as given. The script names the rules that decided.
     text: String,
     test: RuleTest,
 }
@@ -36,7 +36,7 @@ impl FromStr for KeepRule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let glob = |glob: &str| {
-            // A slash would make the pattern one of a path.
+            // With a slash the pattern would be matched against paths.
             let has_slash = glob.contains('/');
             Some(glob)
                 .filter(|glob| !glob.is_empty() && !has_slash)
@@ -121,15 +121,15 @@ fn date(file: &FileState, latest: i64) -> Option<Time> {
     Some(date).filter(|date| date.seconds <= latest)
 }
 
-/// Sorts the files of a set: the first one stays. After the rules it is the one with most hard
-/// links. Then it is the oldest, then the one with the least path.
+/// Sorts the files of a set: the first one stays. If the rules do not decide, it is the one with
+/// the most hard links, then the oldest, then the one with the least path.
 pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }
 
-/// Compares two near copies; the one that stays is the lesser. After the rules it is the newest by
-/// the stated dates, if all have one. Then it is the largest, since no other can hold the others
-/// whole.
+/// Compares two near copies; the lesser one stays. If the rules do not decide, it is the newest by
+/// the stated dates, if all have one. Then it is the largest, since no other can contain all the
+/// others.
 pub(super) fn compare_near(a: &FileState, b: &FileState, means: &Means<'_>) -> Ordering {
     by_rules(a, b, means)
         .then_with(|| b.stated.cmp(&a.stated))

@@ -26,7 +26,7 @@ impl Plan {
                 Err(why) => plan.leave_out(copy.as_path(), &why),
             }
         }
-        // Two files may have become one since they were marked.
+        // Since two files were marked, they may have become one.
         let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
         let mut treated = HashSet::new();
         for (keep, copy) in &found {

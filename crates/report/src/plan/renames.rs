@@ -2,9 +2,9 @@
 //!
 //! A comparison reports which files of B have another path in A. Renaming them gives B the names of
 //! A, so that the next synchronization copies only changed files. The order matters: a name must be
-//! free before it is used. An obstacle that is itself to be renamed goes first. In a cycle, one
-//! file waits under a temporary name. An obstacle that stays is renamed beside its place: nothing
-//! is overwritten.
+//! free before it is used. A file that occupies the name and is itself to be renamed is renamed
+//! first. In a cycle, one file waits under a temporary name. A file that occupies the name and has
+//! no other new name gets an unused one beside its place: nothing is overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -113,8 +113,8 @@ struct TreeMoves<'d> {
 impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
-        // Files that have their partner. A file edited beyond recognition has none; the former file
-        // of its path may have moved.
+        // Files that already have their partner. A file that was edited beyond recognition has
+        // none. The former file of its path may have moved.
         let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
         for row in &document.body.entries {
             let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
@@ -309,7 +309,8 @@ impl<'a> Schedule<'a> {
         let mover = &self.movers[number];
         let mut parts = mover.target.ancestors().collect::<Vec<_>>();
         parts.pop();
-        // The part of the path that was walked, before and after the renames.
+        // The part of the path that was walked: as it was before the renames, and as it is after
+        // them.
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
@@ -331,8 +332,8 @@ impl<'a> Schedule<'a> {
             }
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
-                // A name that a file system identifies with the file's own, such as one in another
-                // case.
+                // The name is one that the file system identifies with the file's own, such as one
+                // in another case.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -372,7 +373,7 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a temporary name at the top of B, so that it keeps no folder occupied.
+    /// Gives a file a temporary name at the top of B, so that no folder must stay because of it.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;

@@ -29,8 +29,8 @@ pub struct FileState {
     pub mode: u32,
     /// True if it has an access control list or other extended attributes.
     pub has_attributes: bool,
-    /// The date that the document states, in seconds since 1970. Set only if that decides which of
-    /// several is newer.
+    /// The date that the document states, in seconds since 1970. It is set only if it decides which
+    /// of several files is newer.
     pub stated: Option<i64>,
     /// True if the file is only in a catalogue, because its disk is absent.
     pub is_away: bool,
@@ -87,7 +87,8 @@ impl FileState {
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
     }
 
-    /// Returns the bytes freed by removing its last name. Holes of a sparse file take no space.
+    /// Returns the bytes that are freed if its last name is removed. Holes of a sparse file take no
+    /// space.
     pub(super) fn freed(&self) -> u64 {
         self.size.min(self.allocated)
     }

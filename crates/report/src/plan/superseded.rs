@@ -6,8 +6,8 @@
 //! 2. A file is removed if enough of it lies in the file that stays. That file must hold it whole,
 //!    or be newer by the dates that both documents state. File times prove nothing.
 //! 3. Extracted texts never prove that a document is held whole, because it is more than its text.
-//! 4. Equal files are removed or kept together. If they are removed, each is a near copy of the
-//!    file that stays. Their own set would wrongly keep one of them.
+//! 4. Equal files are removed or kept together. If they are removed, each counts as a near copy of
+//!    the file that stays. As a set of equal files, one of them would wrongly stay.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,15 +40,15 @@ impl Superseding<'_> {
 /// The loss of removing a near copy, measured on both files in their present state.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    /// The share of it that lies in the file that stays.
+    /// The share of the near copy that lies in the file that stays.
     pub held: Fraction,
-    /// The number of its bytes that are nowhere in the file that stays.
+    /// The number of bytes of the near copy that are nowhere in the file that stays.
     pub bytes: u64,
     /// The number of places of these bytes.
     pub places: u64,
-    /// The file that stays has all of its bytes in their order.
+    /// True if the file that stays has all bytes of the near copy in their order.
     pub is_whole: bool,
-    /// The figures are those of the extracted texts of both.
+    /// True if the figures are those of the extracted texts of both.
     pub is_of_text: bool,
     /// Both are the same text.
     pub is_same_text: bool,

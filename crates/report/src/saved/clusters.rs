@@ -1,7 +1,7 @@
 //! Reduces a cluster to some of its members or links: to a cluster, several, or none.
 //!
-//! The cluster is divided like in an answer, by the links of the report. `worst` is that of these
-//! links if all pairs have one, else the old one. The component is unchanged.
+//! The cluster is divided like in an answer, by the links of the report. `worst` is computed from
+//! these links if all pairs have one; otherwise the old value is kept. The component is unchanged.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -74,7 +74,7 @@ pub(super) fn pick(
     let (members, links) = (cluster.members.len(), cluster.links.len());
     let mut is_same = true;
     if let Some(container) = &cluster.container {
-        // Members are kept or dropped with the file that holds them.
+        // Members are kept or dropped together with the file that holds them.
         if !keep(&container.path, container.size) {
             return Vec::new();
         }
@@ -92,7 +92,7 @@ pub(super) fn pick(
     if is_same && (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];
     }
-    // Numbered like contents in an answer: by their digests.
+    // Members are numbered by their digests, as in an answer.
     cluster
         .members
         .sort_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
@@ -276,7 +276,7 @@ fn mark_newest(members: &mut Vec<Member>) {
     members.extend(dated.into_iter().map(|(_, member)| member));
 }
 
-/// Returns the least score of any two members. It is known if all pairs have links; otherwise the
+/// Returns the least score of any two members. It is known if all pairs have links. Otherwise the
 /// old one is kept.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;

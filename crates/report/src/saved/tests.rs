@@ -235,7 +235,7 @@ fn without_its_centre_a_cluster_finds_another() {
     );
 }
 
-/// After any filter every member is linked to its centre, and no member or link is there twice.
+/// After any filter, every member is linked to its centre, and no member or link occurs twice.
 #[test]
 fn clusters_stay_clusters() {
     let names: Vec<String> = (0..9).map(|n| format!("docs/{n}")).collect();

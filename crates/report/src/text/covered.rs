@@ -30,7 +30,8 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.print([line])?;
 
-    // Near copies are also missing files, but have their own list: each is listed once.
+    // Near copies are also missing files, but have their own list. So that each file is listed
+    // once, they are left out of the other list.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
         .missing

@@ -30,7 +30,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()
     out.say(head, Tint::Heading)?;
     let style = out.style();
     let has_titles = style.terminal;
-    // In a pipe each line is a pair, without titles.
+    // In a pipe each line is a pair, and there are no titles.
     let titles = has_titles.then(|| {
         let right =
             ["A in B", "B in A", "in both", "files"].map(|title| Cell::right(title, Tint::Faint));

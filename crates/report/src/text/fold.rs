@@ -86,7 +86,7 @@ pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize
             folded.hidden_files += node.leaves.len() as u64;
             folded.hidden_folders += u64::from(is_folder(&node));
         }
-        // Files that are left out lie in the folder of the list.
+        // Files without a line lie in the folder of the whole list.
         folded.hidden_folders = folded.hidden_folders.max(1);
     }
     let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();

@@ -185,8 +185,8 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
     Ok(())
 }
 
-/// Prints the steps from version to version. Each has the score with the earlier member that it
-/// resembles most. This member is named unless it is on the previous line.
+/// Prints the steps from version to version. Each step has the score with the earlier member that
+/// it resembles most. This member is named unless it is on the previous line.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
     // The b of a link is the member that the step leads to.

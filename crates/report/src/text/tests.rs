@@ -399,7 +399,7 @@ fn the_steps_of_a_family() {
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
         document_date: None,
-        // The shares with the file in question: almost nothing, unlike those of the step.
+        // These are the shares with the file in question: almost nothing, unlike those of the step.
         a_in_b: share(3),
         b_in_a: share(2),
         newest,

@@ -38,7 +38,8 @@ fn written(document: &GroupsDocument, rows: u32) -> Vec<u8> {
 fn what_does_not_fit_goes_on_in_a_further_sheet() {
     // Clusters, identical files, links, about.
     assert_eq!(sheets(&written(&document(4, 2), 100)), 4);
-    // Two header rows, one spare: five rows of data, so each sheet has two sets of two files.
+    // With two header rows and one spare row, five rows of data remain. So each sheet has two sets
+    // of two files.
     assert_eq!(sheets(&written(&document(4, 2), 8)), 5);
     assert_eq!(sheets(&written(&document(5, 2), 8)), 6);
     // A set that is larger than a sheet is split.

@@ -55,7 +55,7 @@ pub(super) struct Taken {
     pub(super) postings: u64,
 }
 
-/// A batch is applied when it has this size in bytes …
+/// A batch is applied when it has this size in bytes.
 const HEAVY: usize = 64 << 20;
 
 /// The batch is also applied if it has this many new chunks and fingerprints.

@@ -222,7 +222,7 @@ fn times_to_live() {
         assert_eq!(ttl(mirrored), Duration::from_secs(1), "{mirrored}");
     }
     assert_eq!(attr_ttl("/report.txt"), Duration::from_secs(1));
-    // It was just changed, so the kernel asks before each read.
+    // The file was just changed, so the kernel asks before each read.
     assert_eq!(attr_ttl("/report.txt/report.txt"), Duration::ZERO);
     for answer in [
         "",

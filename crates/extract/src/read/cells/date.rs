@@ -3,7 +3,7 @@
 /// The day from which days are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::read) enum Epoch {
-    /// 1 is 1 January 1900, and 60 is the 29 February of that year, which did not exist.
+    /// Day 1 is 1 January 1900. Day 60 is the 29 February of that year, which did not exist.
     #[default]
     Of1900,
     /// 0 is 1 January 1904.

@@ -1,15 +1,15 @@
 //! Values of cells as they are shown.
 //!
 //! Spreadsheet programs store 17 digits of a number, or the fewest that identify it. They store a
-//! date as a count of days. All show 15 significant digits and a date. So does this module. A sheet
-//! then has one text, whatever program saved it:
+//! date as a count of days. All programs show 15 significant digits and a date, and so does this
+//! module. So a sheet has the same text, whatever program saved it:
 //!
 //! * A number without a format has up to 15 significant digits. It has an exponent below 0.0001 and
 //!   from 10¹⁵ on.
 //! * A number with a format has the digits, groups, signs and units of the format.
 //! * A date is shown by its format. The default format, which each program shows in its country's
-//!   way, is written year, month, day: `2024-01-31`. So is month, day, year in digits, which
-//!   American programs store instead.
+//!   way, is written year, month, day: `2024-01-31`. The format month, day, year in digits, which
+//!   American programs store instead, is written in the same way.
 
 mod date;
 mod format;
@@ -21,7 +21,7 @@ pub(super) use format::NumberFormat;
 /// A number as decimal digits: `0.DIGITS` times ten to the power of `exponent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Decimal {
-    /// Without zeros at either end; empty for zero.
+    /// The digits without zeros at either end; empty for zero.
     digits: Vec<u8>,
     exponent: i32,
 }

@@ -11,7 +11,7 @@ struct Paragraph {
     text: String,
     /// True if its style, or a field in it, hides it.
     hidden: bool,
-    /// True if text of it was left out.
+    /// True if some of its text was left out.
     hid: bool,
 }
 
@@ -119,8 +119,8 @@ impl<'w> Body<'w> {
                 column: 0,
             }),
             "table:table-cell" | "table:covered-table-cell" => self.open_cell(element),
-            // The number of a note, deleted text of a change, the description of a picture, the
-            // author of a comment.
+            // These are the number of a note, deleted text of a change, the description of a
+            // picture, and the author of a comment.
             "text:note-citation"
             | "text:tracked-changes"
             | "svg:title"

@@ -41,8 +41,8 @@ pub(super) fn decoded(stream: &Stream<'_>, left: &mut u64, faults: &mut Faults) 
     bytes
 }
 
-/// Decompresses as much as possible; the library returns all of a stream or nothing. The check sum
-/// is ignored, because nothing else could be read if it is wrong.
+/// Decompresses as much as possible; the library would return all of a stream or nothing. A wrong
+/// check sum is ignored, because otherwise nothing of the stream could be read.
 fn inflated(bytes: &[u8], most: u64, faults: &mut Faults) -> Vec<u8> {
     let header = match bytes {
         [a, b, ..] if a & 15 == 8 && (u32::from(*a) * 256 + u32::from(*b)).is_multiple_of(31) => 2,
@@ -119,7 +119,8 @@ impl<'a> Operators<'a> {
             .unwrap_or_default()
     }
 
-    /// Reads a number with any signs and points. If it has several, the first part counts.
+    /// Reads a number with any signs and points. If there are several points, the first part
+    /// counts.
     fn number(&mut self) -> Object<'a> {
         let of_number = |byte: u8| matches!(byte, b'+' | b'-' | b'.' | b'0'..=b'9');
         let all = str::from_utf8(self.token(of_number)).unwrap_or_default();

@@ -19,7 +19,7 @@ const MOST_FONTS: usize = 128;
 /// The last code of a simple font. A table of widths that begins later is damaged.
 const LAST_CODE: u32 = 255;
 
-/// A font without tables, in place of fonts that are not in the file. Their letters and widths are
+/// A font without tables, used for fonts that are not in the file. Their letters and widths are
 /// known by name.
 const NO_FONT: &[u8] = &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -51,7 +51,7 @@ enum FontKind<'a> {
 struct Composite {
     encoding: CMap,
     to_unicode: Option<CMap>,
-    /// True if the map to Unicode has no letters: the codes are Unicode.
+    /// True if the map to Unicode has no letters. The codes are then Unicode.
     is_unicode: bool,
     /// Maps the characters of a known collection to Unicode.
     collection: Option<Rc<CMap>>,
@@ -210,7 +210,7 @@ impl Font<'_> {
         glyph.clone()
     }
 
-    /// Returns the height of letters in fonts of drawings, which have a size of their own: about
+    /// Returns the height of letters in fonts of drawings, whose size is defined by the font: about
     /// twice their width.
     fn height(&self) -> f64 {
         let widths = (0..=LAST_CODE).map(|code| self.glyph(code, 1).advance.abs());

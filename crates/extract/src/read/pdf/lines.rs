@@ -1,11 +1,11 @@
 //! Makes words and lines of placed glyphs.
 //!
 //! Writers of PDF place glyphs freely. A blank may be a glyph, a gap between two strings, or extra
-//! space after a glyph in a string (Ghostscript). So only positions count. A gap is a blank from a
-//! threshold on, relative to the size of the letters. Between strings it is a seventh, because
-//! kerning causes small gaps there. Within a string it is a fifth, because of letterspacing. Blanks
-//! in print are a quarter wide, and a sixth in narrow lines. A glyph that is off the line by half
-//! its size begins another line; with less it is a superscript.
+//! space after a glyph in a string (Ghostscript). So only positions count. A gap counts as a blank
+//! if it is wide enough relative to the size of the letters. Between strings a seventh is enough,
+//! because kerning causes only small gaps there. Within a string it must be a fifth, because
+//! letters may be spaced. Blanks in print are a quarter wide, and a sixth in narrow lines. A glyph
+//! that is off the line by half its size begins another line; with less it is a superscript.
 //!
 //! Everything is measured along the glyph's own line, so turned pages and tables need no special
 //! case. Lines are in the order in which they were drawn.
@@ -26,10 +26,10 @@ const BLANK: [f64; 2] = [0.15, 0.2];
 const OFF_THE_LINE: f64 = 0.5;
 
 /// The distance back on the line, relative to the letters' size, from which a glyph begins another
-/// line. Less may result from rounded widths in a long string.
+/// line. A shorter distance may be due to rounded widths in a long string.
 const BACK: f64 = 8.0;
 
-/// The distance, relative to the letters' size, below which equal letters are one bold letter.
+/// The distance, relative to the letters' size, below which two equal letters are one bold letter.
 const OVERPRINT: f64 = 0.12;
 
 /// The maximum number of glyphs in a line.
@@ -156,7 +156,7 @@ impl Lines {
     /// Returns whether the same letters were drawn at this place before.
     fn is_drawn(&mut self, letters: &str, placed: Placed) -> bool {
         let (letter, close) = (letters.chars().next(), OVERPRINT * placed.size);
-        // Positions within half a step are in this step or in a neighbouring one.
+        // Positions within half a step of each other are in the same step or in neighbouring ones.
         let step = |x: f64, y: f64| {
             let at = (placed.at.to_vec2() / close + Vec2::new(x, y)) / 2.0;
             (letter, at.x.floor() as i64, at.y.floor() as i64)

@@ -48,7 +48,7 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     // The bytes before the mark are not part of the file.
     let start = memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").unwrap_or(0);
     bytes.drain(..start);
-    // If the table of objects cannot be read, this mark is the only evidence.
+    // If the table of objects cannot be read, only this mark shows that the file is encrypted.
     let is_encrypted = memchr::memmem::find(&bytes, b"/Encrypt").is_some();
     let document = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Invalid if !is_encrypted => no_pages(),

@@ -37,7 +37,7 @@ pub(super) struct Page<'f, 'd> {
     lines: Lines,
     faults: Faults,
     state: State<'d>,
-    /// The texts that replace the glyphs of marked content; an empty one was emitted.
+    /// The texts that replace the glyphs of marked content. A text that was emitted is empty here.
     marks: Vec<Option<Rc<str>>>,
     matrix: Affine,
     line_matrix: Affine,
@@ -85,7 +85,7 @@ impl<'f, 'd> Page<'f, 'd> {
         match page.get::<Object<'d>>("Contents") {
             Some(Object::Array(array)) => {
                 streams.extend(array.iter::<Object<'d>>());
-                // An item whose object is missing is not among those that the array yields.
+                // An annotation whose object is missing is not among those that the array yields.
                 self.faults.damaged |= streams.len() < array.raw_iter().count();
             }
             None => self.faults.damaged |= page.contains_key("Contents"),

@@ -44,7 +44,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Returns, for each file but the first, its bytes that another one has.
+    /// Returns for each file but the first the number of its bytes that another file has.
     fn again(&self) -> Vec<(&'a PathText, u64)> {
         match self {
             Self::Identical(set) => {
@@ -60,7 +60,8 @@ impl<'a> Group<'a> {
 pub(super) fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let mut groups: Vec<(u64, Group<'_>)> = all(body).collect();
-    // Groups arrive with the most overhead or the most bytes first, and ties keep that order.
+    // Groups arrive sorted by overhead or bytes, the most first. Groups with equal numbers keep
+    // that order.
     groups.sort_by_key(|(again, _)| Reverse(*again));
     let prefix = prefix(&groups);
     let mut head = totals(body, &groups);
