@@ -392,7 +392,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns whether it may ask the daemon of another machine, or asks no daemon.
+    /// Returns whether the daemon of another machine may answer it, or whether it asks no daemon.
     pub const fn asks_other_machines(&self) -> bool {
         match self {
             Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),
@@ -492,7 +492,7 @@ pub struct MemoryBound {
     pub memory: Option<u64>,
 }
 
-/// The answering process, and the reading of files if the command answers itself.
+/// Which process answers, and how files are read if the command answers itself.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = EXPERT)]
 pub struct Answering {

@@ -4,12 +4,12 @@
 //! names. Otherwise the command itself does. Both give proto answers about real paths. So the rest
 //! of the program and its output do not depend on the choice.
 //!
-//! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or the
-//!    variable of either, it must answer.
+//! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or one of
+//!    their environment variables, it must answer.
 //! 2. A question that names no place to look in (`find FILE`, `dump`) is about the daemon's roots.
 //!    Without a daemon it has no answer.
-//! 3. A daemon with another protocol counts as absent, unless one was named. So does one whose
-//!    index has another chunk size than `--chunk-size`. `-v` reports that.
+//! 3. A daemon with another protocol counts as absent, unless a daemon was named. A daemon whose
+//!    index has another chunk size than `--chunk-size` counts as absent, too. `-v` reports both.
 
 mod daemon;
 pub mod local;
@@ -215,8 +215,8 @@ impl Backend {
         }
     }
 
-    /// Scans every path of the question again, if this process answers; the daemon watches its
-    /// paths all the time.
+    /// Scans every path of the question again, if this process answers. (The daemon watches its
+    /// paths all the time.)
     ///
     /// The answers that follow, and [`Self::dump`], name what could not be read.
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
@@ -256,7 +256,7 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Checks whether a directory can be removed now; the paths need not be refreshed before.
+    /// Checks whether a directory can be removed now. The paths need not be refreshed before.
     pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.covered(ui, &request)?
@@ -365,8 +365,8 @@ impl Backend {
         self.put(DepartedRequest { paths })
     }
 
-    /// Returns when and under which names contents were first seen, by path; no more than the
-    /// daemon knows. A command that reads files itself has no history.
+    /// Returns when and under which names contents were first seen, by path, if the daemon knows. A
+    /// command that reads files itself has no history.
     pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
         if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
             return Ok(HashMap::new());

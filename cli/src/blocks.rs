@@ -14,10 +14,12 @@ use rustix::fs::{Mode, OFlags};
 /// File systems whose files can share blocks, and that report which.
 const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
 
-/// The least size of files whose holes are looked for: those of smaller ones are not worth it.
+/// The minimum size of files whose holes are searched for. Holes of smaller files are not worth the
+/// search.
 const HOLES_FROM: u64 = 64 << 10;
 
-/// Where on its device the blocks of a file are: offsets in both, and lengths.
+/// The places of a file's blocks on its device: the offset in the file, the offset on the device,
+/// and the length of each extent.
 type Extents = Vec<(u64, u64, u64)>;
 
 /// Returns whether two files have all their blocks in common. Blocks that a file system does not

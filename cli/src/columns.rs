@@ -8,7 +8,7 @@
 //!
 //! 1. **Colours cycle, numbers do not.** There are six colours of the 256, each with a contrast of
 //!    at least 3.5 to 1 to black and to white. The number of the run beside the line gives the same
-//!    information without colours. Text that only one file has is plain.
+//!    information without colours. Text that only one file has is not coloured.
 //! 2. **Without colours** the differing stretches of a line that is partly shared are put in
 //!    `[-…-]` and `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
 //! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs
@@ -31,7 +31,7 @@ const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
 /// Width if neither `COLUMNS` nor the terminal gives one.
 const WIDTH: usize = 80;
 
-/// Least width of the text of one side, in columns, for any width of the terminal.
+/// The minimum width of the text of one side, in columns, even on a narrow terminal.
 const LEAST_TEXT: usize = 10;
 
 const TAB: usize = 8;
@@ -54,7 +54,7 @@ pub(crate) fn width() -> usize {
 
 /// Returns the bytes in a row of the hex dump that fit on each side.
 pub(crate) fn hex_bytes(width: usize) -> usize {
-    // Each of the two sides has an offset, the number of a run, and 3 1/4 characters per byte.
+    // Each of the two sides has an offset, the number of a run, and 3.25 characters per byte.
     if width >= 140 {
         16
     } else if width >= 78 {
@@ -137,7 +137,7 @@ enum Marks {
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
     color: bool,
-    /// True if rows show bytes; then their numbers are offsets.
+    /// True if rows show bytes. Their numbers are then offsets.
     hex: bool,
     /// Width of a line number, in columns.
     number: usize,
@@ -156,7 +156,7 @@ pub(crate) struct Piece {
 /// One screen line of a row, which may have several.
 #[derive(Clone, Debug)]
 pub(crate) enum RowLine {
-    /// Text of both sides, left out.
+    /// Text across both sides, about rows that are left out.
     Across(String),
     /// Both sides, with the sign between them.
     Sides(Option<SideLine>, char, Option<SideLine>),
@@ -237,7 +237,8 @@ impl Paper {
         }
     }
 
-    /// Returns lines with the new places of moved runs, so that the reader need not search.
+    /// Returns lines with the new places of moved runs, so that the reader need not search for
+    /// them.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs
@@ -523,7 +524,7 @@ mod tests {
             wrapped("words that are here", 10),
             ["words that", " are here"]
         );
-        // Two columns each; combining marks take none.
+        // Wide letters take two columns each, combining marks none.
         assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(
             wrapped("e\u{301}e\u{301}e\u{301}", 2),

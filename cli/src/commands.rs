@@ -112,7 +112,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// Runs `groups`, or the verb that one of four options makes of it.
+/// Runs `groups`, or the verb that one of four of its options selects.
 fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     groups::check(global, args)?;
     match &args.files_from {
@@ -124,7 +124,7 @@ fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResu
     }
 }
 
-/// Refuses to send commands with file names or orders to another machine, because paths mean
+/// Refuses to send orders, or commands with file names, to another machine, because paths mean
 /// something else there.
 fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
     let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());

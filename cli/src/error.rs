@@ -2,8 +2,8 @@
 //!
 //! There are three exit codes and no others. [`Outcome`] is the result of a command that did its
 //! work. Every [`CliError`] is trouble, and is reported in one sentence. One exception needs no
-//! sentence: the reader closed the pipe (`resemble find … | head -1`). Its exit code is that of
-//! trouble, because the output is incomplete.
+//! sentence: the reader closed the pipe (`resemble find … | head -1`). The exit code is then that
+//! of trouble, because the output is incomplete.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use resemble_tables::{LinkTablesError, TablesError};
 pub enum Outcome {
     /// The expected state holds: something found, live, in sync, done.
     Holds,
-    /// It does not: nothing found, scanning or degraded, out of time.
+    /// The expected state does not hold: nothing found, scanning or degraded, out of time.
     DoesNot,
     /// The answer was given, but some files could not be read.
     Incomplete,

@@ -11,7 +11,7 @@ use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
-/// The size of the excerpt of a pair. Longer files are cut, and the page notes it.
+/// The limits of the excerpt of a pair. Longer files are cut, and the page notes it.
 const VIEW: ViewOptions = ViewOptions {
     context: 3,
     rows: 300,

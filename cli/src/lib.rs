@@ -57,7 +57,8 @@ use resemble_proto::places::Env;
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
     let cli = match args::Cli::of(args) {
         Ok(cli) => cli,
-        // Help and version are answers (0), all else is usage (2); clap prints both itself.
+        // Help and version are answers (exit code 0). All other errors of parsing are wrong usage
+        // (2). clap prints both itself.
         Err(error) => return ui::print_usage(&args::advised(error)),
     };
     let mut ui = ui::Ui::of_process(&cli.global);

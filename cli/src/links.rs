@@ -85,7 +85,7 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
-/// A negative number becomes a huge one, which the check refuses.
+/// A negative number is converted to a huge one, which the check refuses.
 const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
     ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),

@@ -122,7 +122,7 @@ pub fn print<P: Serialize, R: Row>(
     })
 }
 
-/// Prints rows; `json` writes the JSON document that holds them.
+/// Prints rows. `json` writes the JSON document that has these rows.
 fn print_rows<R: Row>(
     ui: &mut Ui,
     output: &RowOutput,

@@ -15,7 +15,8 @@ pub fn zone() -> Zone {
 }
 
 /// Parses a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`. Returns seconds
-/// since 1970. A repeated hour is taken as the first one, and a skipped hour as the one after it.
+/// since 1970. If an hour occurs twice, the first one is meant. If the hour was skipped, the
+/// following one is meant.
 pub fn seconds(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (clock, is_utc) = match clock.strip_suffix('Z') {

@@ -1,8 +1,8 @@
 //! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
 //!
 //! A thin layer: each tool is a question of the command line. This program asks it by starting
-//! itself again with `--format json`. So figures, errors and the answering process are those of the
-//! verb. To cancel a question, that process is ended.
+//! itself again with `--format json`. So figures, errors and the choice of the answering process
+//! are those of the verb. To cancel a question, that process is ended.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
 //!    (`places`), and questions search only the roots. So rows, counts, totals, reasons and
@@ -52,18 +52,19 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
                 Err(error) => Err(failed(&error)),
             }
         };
-        // Dropping it ends the processes that ask.
+        // If this is dropped, the processes that ask questions are ended.
         tokio::select! {
             served = serve => served,
             _ = ended.recv() => Ok(()),
         }
     });
-    // A read of standard input may be under way for ever.
+    // A read of standard input may never return.
     runtime.shutdown_background();
     served.map(|()| Outcome::Holds)
 }
 
-/// The options of this process about the answering process, for the processes that ask.
+/// Returns the options of this process that decide who answers. They are passed on to the processes
+/// that ask.
 fn passed_on(global: &Global) -> Vec<OsString> {
     let mut options = Vec::new();
     for (option, value) in [("--socket", &global.socket), ("--state", &global.state)] {

@@ -57,8 +57,8 @@ impl Named {
         catalogued::is_catalogued(&self.real)
     }
 
-    /// Resolves a name: a file or a directory, the tree of a catalogue or, with a colon, a path in
-    /// that tree: `disk.cat:/letters`, `disk:/letters`.
+    /// Resolves a name: a file or a directory, the tree of a catalogue, or a path in that tree
+    /// after a colon: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -206,7 +206,7 @@ impl ShownNames {
                 },
             ))
         });
-        // A member of an archive that is an argument itself.
+        // The path may be a member of an archive that is an argument itself.
         let ends = (0..bytes.len()).filter(|at| bytes[*at] == INTO);
         let members = ends.filter_map(|end| {
             let archive = Path::new(OsStr::from_bytes(&bytes[..end]));
@@ -263,8 +263,8 @@ pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     errors
 }
 
-/// The files of the command line and of `--files-from`. Standard input can be one of the files, or
-/// the list.
+/// Returns the files of the command line and of `--files-from`. Standard input can be one of the
+/// files, or the list.
 pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResult<Vec<PathBuf>> {
     let mut files = files.to_vec();
     let is_stdin = |path: &Path| path == Path::new("-");

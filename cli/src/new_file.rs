@@ -1,7 +1,7 @@
 //! Writes files that are either complete or absent.
 //!
-//! Output goes into a new file next to the named one. That is replaced only when the new one is
-//! complete and on the disk. A full disk leaves the old file as it was.
+//! Output is written to a new file next to the named one. It replaces the named file only when it
+//! is complete and on the disk. So if the disk is full, the old file is unchanged.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use crate::error::{CliError, CliResult};
 /// Numbers the files of this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A file that replaces another once it is complete. Unless it is kept, it is removed.
+/// A file that replaces another one when it is complete. If it is never completed, it is removed.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     path: PathBuf,
@@ -89,7 +89,8 @@ impl NewFile {
         written.map_err(self.fails("write"))
     }
 
-    /// Writes for a producer that can only be stopped: [`Self::complete`] returns the failure.
+    /// Writes pieces for a producer that can only be stopped. If writing fails, [`Self::complete`]
+    /// returns the error.
     pub(crate) fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
         match self.file.write_all(piece) {
             Ok(()) => ControlFlow::Continue(()),
@@ -114,8 +115,8 @@ impl NewFile {
     pub(crate) fn keep(mut self) -> CliResult<()> {
         fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
         self.is_kept = true;
-        // The new name is synchronised, too. Where a folder cannot be synchronised, the system will
-        // write it later.
+        // The folder is synchronised as well, because it has the new name. If that is impossible,
+        // the system will write it later.
         if let Ok(folder) = File::open(folder_of(&self.target)) {
             folder.sync_all().ok();
         }

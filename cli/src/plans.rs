@@ -100,8 +100,8 @@ pub fn of_groups(
     Ok(Plan::of_groups(document, &means))
 }
 
-/// Gives the files of a saved report names that are picked. A report has one name of each file. If
-/// that is left out, another one may be picked.
+/// Gives files of a saved report names that `picked` admits. A report has one name of each file. If
+/// that name is left out, another one may be admitted.
 pub(crate) fn rename_picked(document: &mut GroupsDocument, picked: &Picked) -> CliResult<()> {
     if picked.include.is_empty() && picked.exclude.is_empty() {
         return Ok(());
@@ -240,8 +240,8 @@ fn tomorrow() -> i64 {
     seconds.map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
-/// Computes how much of a near copy is lost if it goes and the other file stays. The figures are
-/// those of `why`, so common text counts like any other.
+/// Computes how much of a near copy is lost if it is removed and the other file stays. The figures
+/// are those of `why`, so common text counts like any other.
 fn loss(
     copy: &FileState,
     keep: &FileState,
@@ -267,7 +267,8 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // For texts the share counts words. Many of these may be common words, or be in another order.
+    // For texts the share counts words. Many of the words may be common ones, or be in another
+    // order.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),
@@ -302,7 +303,7 @@ fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     Ok(disk)
 }
 
-/// Returns the real paths of those that exist.
+/// Returns the real paths of the paths that exist.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
     here(paths).into_iter().map(|named| named.real).collect()
 }
@@ -487,14 +488,14 @@ fn look(path: &Path) -> Result<FileState, String> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // The folder's path is resolved; the last name is never followed, even if it is a link.
+    // The path of the folder is resolved. The last name is not followed, even if it is a link.
     let folder = fs::canonicalize(parent).map_err(failed)?;
     let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
     if !meta.is_file() {
         return Err("it is no regular file".to_owned());
     }
-    // It cannot be the copy that stays either: emptying the trash would remove it.
+    // A file in a trash cannot be the copy that stays, either: emptying the trash would remove it.
     if is_in_trash(&path) {
         return Err("it lies in the trash".to_owned());
     }

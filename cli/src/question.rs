@@ -3,8 +3,8 @@
 //! A verb defines what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
 //! the same for all verbs, and is here:
 //!
-//! 1. A path that is named and does not exist is a soft error. If no named path exists, the answer
-//!    is empty: it must not become a question about all that the daemon watches.
+//! 1. A named path that does not exist is a soft error. If no named path exists, the answer is
+//!    empty. The question must not become one about all that the daemon watches.
 //! 2. The named paths decide who answers. If this process does, it scans them again ([`Backend`]).
 //! 3. Rows and errors name files as the arguments lead to them.
 //! 4. The output is opened when the answer is complete: a question that fails leaves no empty file.
@@ -36,14 +36,15 @@ use crate::ui::Ui;
 /// The paths of a question.
 #[derive(Debug, Default)]
 pub struct QuestionPaths {
-    /// Paths in which the question looks; rows name files as these paths lead to them.
+    /// The paths in which the question looks. Rows name files with paths that begin as these were
+    /// given.
     pub named: Vec<Named>,
     /// Further paths that the daemon must watch: that of `--of`.
     pub also: Vec<Named>,
     /// Paths that are also scanned if this process answers. They do not influence who answers.
     pub looked_at: Vec<PathText>,
-    /// Number of the first named paths that are the subject. The others are only searched: errors
-    /// below them leave the question answered, and are only reported.
+    /// The number of named paths that are the subject; these come first. The others are only
+    /// searched. Errors below them are reported, but do not make the answer incomplete.
     pub about: usize,
     /// True if all places are only searched, even if no path is named.
     pub only_looks: bool,
@@ -89,7 +90,7 @@ impl QuestionPaths {
         }
     }
 
-    /// Adds missing paths. If the question needs them, it is not asked.
+    /// Adds missing paths. If the question cannot do without them, it is not asked.
     #[must_use]
     pub fn unless(mut self, missing: Option<Vec<SoftError>>) -> Self {
         let missing = missing.unwrap_or_default();
@@ -98,8 +99,8 @@ impl QuestionPaths {
         self
     }
 
-    /// Refuses a question that names only files, at most `most`: too few to compare with each
-    /// other. One container is enough for a question about its members.
+    /// Refuses a question that names only files, and at most `most` of them: too few to compare
+    /// with each other. One container is enough for a question about its members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)

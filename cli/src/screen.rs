@@ -10,7 +10,7 @@
 //!
 //! 1. [`model`] and [`draw`] are pure: a key changes the state, the state is drawn. Only
 //!    [`terminal`] reads keys, files and what the threads say.
-//! 2. The question is asked in a thread: the screen is painted at once and says how far it is.
+//! 2. The question is asked in a thread. So the screen is painted at once, and shows the progress.
 //! 3. Nothing that is looked at is changed. All that is written is a plan, into a new file.
 //!
 //! It is behind the feature `ui`, as the crate that draws is large.

@@ -5,8 +5,8 @@
 //! progress.
 //!
 //! 1. The file of `-o` is made when the first byte is written, after the files were scanned: its
-//!    own search must not find it. It has its name when it is complete (`NewFile`). A command that
-//!    fails leaves the old file.
+//!    own search must not find it. It gets its name when it is complete (`NewFile`). If a command
+//!    fails, the old file stays.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so a full disk is an error and not a lost
 //!    last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
@@ -227,7 +227,7 @@ impl Ui {
         self.is_cut
     }
 
-    /// Writes results. If the reader closes the pipe, it wants no more results. That is not an
+    /// Writes results. If the reader has closed the pipe, it wants no more results. That is not an
     /// error, and the exit code is that of the answer.
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
         let written = match &mut self.out {

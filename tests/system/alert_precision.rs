@@ -41,7 +41,7 @@ fn told(sandbox: &Sandbox) -> BTreeSet<(String, String)> {
 
 impl Day {
     /// Runs a step, and compares its alerts with the expected ones. If the changed file resembles
-    /// several files equally, any of them will do: their names begin alike.
+    /// several files equally, any of these is accepted: their names begin alike.
     fn step(
         &mut self,
         sandbox: &Sandbox,
@@ -132,7 +132,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
         day.step(&sandbox, &daemon, expected, act);
     };
 
-    // Saves: over the file, by renaming, and with a backup.
+    // Saves the text in three ways: over the file, by renaming, and with a backup.
     for revision in 1..=5 {
         for n in 0..3 {
             let text = revised(&letter(n), revision);
@@ -150,7 +150,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             });
         }
     }
-    // A document is saved repeatedly; a log grows.
+    // A document is saved repeatedly, and a log grows.
     for revision in 1..=4 {
         step(&[], &|at| {
             let text = revised(&letter(100), revision);
@@ -178,7 +178,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             write(&at(&copy), revised(&letter(n), 3) + &sentences(600 + n, 4));
         });
     }
-    // One text in other formats.
+    // One text is saved in other formats.
     for n in 1..4 {
         let (copy, original) = (format!("export/{n}.docx"), format!("documents/{n}.odt"));
         step(&[(&copy, &original)], &|at| {
@@ -257,7 +257,7 @@ fn a_day_of_edits_raises_the_alerts_that_it_should() {
             }
         }
     });
-    // A branch with other versions, and back.
+    // A branch with other versions is checked out, and then the first one again.
     if has_git {
         git(&["checkout", "-q", "-b", "other"]);
         step(&[], &|at| {

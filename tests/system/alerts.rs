@@ -73,7 +73,7 @@ fn saves_renames_and_small_files_stay_quiet() {
     sandbox.write("b.txt", prose(2, 20_000));
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // A save dance: the new text resembles the old text of the same path.
+    // A program saves in several steps: the new text resembles the old text of the same path.
     let tree = |name| sandbox.tree(name);
     fs::write(tree("a.tmp"), edited(&text, 1, 2)).expect("write");
     fs::rename(tree("a.tmp"), tree("a.txt")).expect("rename");

@@ -99,7 +99,7 @@ fn tree(sandbox: &Sandbox, files: usize) -> Names {
     let mut folder = Vec::new();
     while names.len() < files {
         if names.len().is_multiple_of(50) {
-            // The differing part of the folders is at the end.
+            // The names of the folders differ only at their ends.
             folder = name(&mut random);
             folder.truncate(240);
             folder.extend(format!(".{}", names.len()).as_bytes());
@@ -227,7 +227,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         let shown = script.output().expect("script");
         assert!(shown.status.success(), "{shown:?}");
         let mut controls = obeyed(&shown.stdout);
-        // The end of a line, as the terminal writes it, and of a column.
+        // These are the end of a line, as the terminal writes it, and the end of a column.
         controls.remove("'\\r'");
         controls.remove("'\\t'");
         assert_eq!(controls, BTreeSet::new(), "{format}");

@@ -127,9 +127,9 @@ fn collect(value: &Value, found: &mut Vec<(String, Vec<Value>)>) {
     }
 }
 
-/// Each verb has the same rows, with a daemon and without. The true figures are in the intervals,
-/// and no unrelated file is listed. `archive` and `files` are the paths of both; `disk` will be
-/// removed.
+/// Checks that each verb has the same rows with a daemon and without. The true figures must be in
+/// the intervals, and no unrelated file may be listed. `archive` and `files` are the paths of both;
+/// `disk` will be removed.
 fn one_estimate_in_every_verb(
     (archive, files): (&str, &str),
     write: fn(&Path, &Path),

@@ -216,7 +216,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             everywhere.contains("100%  identical  disk:/2019/report.txt"),
             "{everywhere}"
         );
-        // Patterns and sizes apply without --in, too, in roots and in catalogues.
+        // Without --in, patterns and sizes apply to roots and to catalogues.
         let filtered = |words: &[&str]| {
             let words = [&["find", "tree/work/report.txt"], words].concat();
             let found = sandbox.resemble(args(&words));
@@ -311,7 +311,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     let similar = |file: &str| names(sandbox.mount(file).join(".similar"));
     let before = similar("work/letter-2.txt");
     sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
-    // Its only relative is in the catalogue, and a question finds it.
+    // The only relative of the file is in the catalogue. A question finds it.
     sandbox.write("work/here.txt", edited(&prose(4, 8_000), 3, 2));
     daemon.sync();
     let found = sandbox
@@ -441,7 +441,7 @@ fn names_in(folder: &Path) -> Vec<OsString> {
     names(folder)
 }
 
-/// A document copied in part into three files and a zip: all are found, and nothing else.
+/// Parts of a document are in three files and a zip. All of these are found, and nothing else.
 #[test]
 fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();
@@ -460,7 +460,7 @@ fn every_holder_of_a_part_is_found() {
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
-    // A part smaller than requested.
+    // This part is smaller than requested.
     sandbox.write("crumb.txt", around(70, &secret[100..250]));
     fs::hard_link(sandbox.tree("note.txt"), sandbox.tree("note too.txt")).expect("a link");
     let daemon = sandbox.daemon([""; 0]);

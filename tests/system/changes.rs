@@ -73,7 +73,7 @@ fn append_and_truncate() {
         .expect("open");
     file.write_all(&prose(8, 500_000)).expect("append");
     daemon.sync();
-    // Now 10 kB of 510 kB are in b: b is in a, but hardly any of a is in b.
+    // Now 10 kB of the 510 kB are in b: b is in a, but hardly any of a is in b.
     let shown = names(scene.sandbox.mount("a.txt/.similar"));
     let entry = shown
         .iter()
@@ -119,7 +119,7 @@ fn a_directory_is_renamed_moved_in_and_moved_out() {
     fs::write(tree("renamed/b.txt"), prose(99, 5_000)).expect("write");
     daemon.sync();
     assert!(scene.similar("a.txt").is_empty());
-    // A populated directory moves in: one event, all of it is found.
+    // A populated directory moves in. That is one event, but all its entries are found.
     let outside = scene.sandbox.path("outside");
     fs::create_dir_all(outside.join("deep/er")).expect("folders");
     fs::write(outside.join("deep/er/c.txt"), edited(&scene.text, 4, 3)).expect("write");
@@ -187,8 +187,8 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
     let renamed = daemon.status();
     let read =
         |status: &serde_json::Value| status["index"]["bytes_read"].as_u64().expect("a number");
-    // Three changes read nothing. A name checked between a change and its event has a new time
-    // without a reason. It is read to be sure: at most once here.
+    // Three changes cause no reading. But a name that is checked between a change and its event has
+    // a new time without a known cause. Then it is read to be sure, here at most once.
     assert!(
         read(&renamed) - read(&before) <= text.len() as u64,
         "{renamed}"

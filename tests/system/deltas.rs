@@ -90,7 +90,7 @@ fn the_unit_of_every_night_sends_what_is_new() {
             .env("STATE_DIRECTORY", &state);
         sh.output().expect("sh runs").into()
     };
-    // The script of the other machine.
+    // This is the script of the other machine.
     let send = "if [ $FORM = cat ]; then cat >../there.cat; else cat >../in.delta && \
                 resemble catalogue join ../there.cat ../in.delta -o ../there.cat; fi";
     night(send).success();
@@ -113,7 +113,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
     first_day(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    // The local way digests the tree itself, and the daemon gives the same bytes.
+    // The command alone digests the tree itself. The daemon gives the same bytes.
     for options in [
         &[][..],
         &["--local"],
@@ -181,7 +181,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
             bytes(sandbox, "joined.cat") == bytes(sandbox, "2.cat"),
             "{options:?}"
         );
-        // Both at once, replacing the first.
+        // Joins both at once, and replaces the first.
         join(&["1.cat", "2.delta", "3.delta", "-o", "1.cat"]).success();
         assert!(
             bytes(sandbox, "1.cat") == bytes(sandbox, "3.cat"),
@@ -196,7 +196,7 @@ fn an_old_catalogue_and_its_deltas_are_the_new_one() {
                 whole.len()
             );
         }
-        // The next way uses the same files.
+        // The next pass uses the same files.
         if local.is_empty() {
             for name in names(sandbox.path("tree")) {
                 let path = sandbox.tree(name);

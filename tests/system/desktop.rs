@@ -124,7 +124,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         body.contains("&lt;b&gt;&amp;new") && !body.contains('\n'),
         "{body}"
     );
-    // The change is made while the program is stopped; then the daemon is killed, too.
+    // The change is made while the program is stopped. Then the daemon is killed, too.
     drop(running);
     sandbox.write("second.txt", edited(&text, 7, 3));
     daemon.sync();
@@ -140,7 +140,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
     daemon.sync();
     hear(&heard, "third.txt");
     drop(running);
-    // Without a desktop it reports that, and loses nothing.
+    // Without a desktop the program reports that, and loses no alert.
     sandbox.write("fourth.txt", edited(&text, 9, 3));
     daemon.sync();
     let mut away = sandbox.program("resemble");

@@ -75,7 +75,7 @@ fn ls_similar_of_a_directory_names_its_copies_and_follows_changes() {
     assert_eq!(shown[0].1, "old/kept", "{shown:?}");
     assert!(shown[0].0.ends_with("%_kept"), "{shown:?}");
 
-    // A copy that comes, and one that goes.
+    // One copy appears, and one is removed.
     for (n, name) in (1..).zip(NAMES) {
         sandbox.write(format!("new/{name}.bak"), prose(n, 4_000));
     }

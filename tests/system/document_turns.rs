@@ -8,11 +8,12 @@ use resemble_testutil::office::{docx, odt};
 use resemble_testutil::prose::{edited, prose, sentences};
 use resemble_testutil::{Daemon, Sandbox};
 
-/// Far less than the time for a document here, and far more than that for a text.
+/// The time in which something must happen: far less than a document takes here, and far more than
+/// a text takes.
 const SOON: Duration = Duration::from_secs(45);
 
-/// A daemon that has files called `*.slow` read by a converter. The converter records its start,
-/// and waits for the file `go`.
+/// A daemon whose converter reads files called `*.slow`. The converter records its start, and waits
+/// for the file `go`.
 struct Slow {
     sandbox: Sandbox,
     config: PathBuf,
@@ -107,11 +108,11 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
     let words = sentences(2, 60);
     slow.sandbox.write("office/minutes.docx", docx(&words));
     slow.sandbox.write("office/minutes.odt", odt(&words));
-    // The index has the text of the other one.
+    // The index has the text of the other document.
     until("a document is found by its text", &mut || {
         slow.found("office/minutes.docx") == ["office/minutes.odt"]
     });
-    // A document that waits is read for the question.
+    // The question reads a document that waits.
     slow.sandbox.write("hostile/minutes.odt", odt(&words));
     until("a document that waits has an answer", &mut || {
         slow.found("hostile/minutes.odt")
@@ -131,7 +132,7 @@ fn no_text_and_no_other_folder_waits_for_hostile_documents() {
         "{} are under way",
         slow.started()
     );
-    // The end of the daemon is not held up either.
+    // Stopping the daemon does not wait for documents, either.
     let began = Instant::now();
     assert_eq!(daemon.stop(), 0);
     assert!(

@@ -333,7 +333,7 @@ fn what_could_not_be_read_is_in_every_answer_both_ways() {
             assert!(errors.iter().all(|error| error.starts_with("\"unread\"")));
         }
     }
-    // Unreadable files among the searched ones are reported but change nothing.
+    // Unreadable files among the searched ones are reported, but the exit code stays the same.
     let text = path("a/text.txt");
     for further in [&["--in", &b][..], &["--in", &b, "--local"], &[]] {
         let (code, _, errors) = asked(&["find", &text], further);
@@ -425,7 +425,7 @@ fn two_ways_have_the_same_bytes_for_documents_too() {
             }
         }
     }
-    // The daemon has the members stored; the command extracts them while it reads both folders.
+    // The daemon has stored the members. The command extracts them while it reads both folders.
     let folders = ["copies", "others"].map(|name| sandbox.tree(name).display().to_string());
     let compare = ["compare", &folders[0], &folders[1], "--format", "json"];
     let asked = sandbox.resemble(compare).exits(1).text();
@@ -556,7 +556,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // Their texts show that they are related.
+        // Their texts show that the two are related.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");

@@ -14,7 +14,8 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The README and the pages, each with its lines joined: a phrase may go over the end of one.
+/// Returns the README and the pages, each with its lines joined: a phrase may continue on the next
+/// line.
 fn pages() -> Vec<(String, String)> {
     let mut names = vec![PathBuf::from("README.md")];
     for entry in fs::read_dir(workspace().join("docs")).expect("docs") {

@@ -51,7 +51,7 @@ fn home() -> Sandbox {
     }
     let resemble = sandbox.program("resemble");
     symlink(resemble.get_program(), sandbox.path("bin/resemble")).expect("a link");
-    // The windows of GTK need a display: without GTK the text is on standard error.
+    // The windows of GTK need a display. Without GTK the text is on standard error.
     fs::create_dir(sandbox.path("none")).expect("a folder");
     fs::write(sandbox.path("none/gi.py"), "raise ImportError\n").expect("a module");
     sandbox
@@ -176,7 +176,7 @@ fn a_click_opens_the_folder_of_the_view() {
     assert_eq!(daemon.stop(), 0);
 }
 
-/// Obstacles are shown in a window, with the one command that helps.
+/// If something prevents that, a window shows it, with the one command that helps.
 #[test]
 fn what_is_in_the_way_is_said() {
     if !fuse_works() || !is_installed("python3") {

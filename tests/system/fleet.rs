@@ -113,7 +113,7 @@ fn what_comes_changes_and_goes_is_followed() {
         "{}",
         found(&sandbox)
     );
-    // Replaced: files that are gone there are gone here.
+    // The catalogue is replaced: files that are gone on the machine are gone here.
     put(
         &sandbox,
         "anna",
@@ -125,7 +125,7 @@ fn what_comes_changes_and_goes_is_followed() {
         rows.contains("anna:/letters/moved.txt") && !rows.contains("a.txt"),
         "{rows}"
     );
-    // No barrier is requested: the event suffices.
+    // No barrier is requested: the event is enough.
     fs::remove_file(sandbox.path("fleet/ben.cat")).expect("it goes");
     until(&sandbox, |rows| !rows.contains("ben:"));
     assert_eq!(status(&daemon), "[]");
@@ -259,7 +259,7 @@ fn by_hand_or_by_a_folder() {
     remove(&sandbox, "ben:").success();
     daemon.sync();
     assert!(found(&sandbox).contains("ben:/theirs.txt"));
-    // No longer configured: catalogues of the folder are removed, and imported ones stay.
+    // The folder is no longer configured. Its catalogues are removed, and imported ones stay.
     fs::write(sandbox.path("fleet.toml"), "").expect("a configuration");
     daemon.signal(rustix::process::Signal::HUP);
     until(&sandbox, str::is_empty);

@@ -178,7 +178,7 @@ fn a_folder_that_may_not_be_listed_is_named_by_every_answer() {
 
     let status = ask(&sandbox, ["status", "--format", "json"]).json();
     let theirs = u64::from(rustix::process::geteuid().is_root());
-    // Five folders, two names in the one that can be listed, a file.
+    // There are five folders, two names in the one that can be listed, and a file.
     assert_eq!(
         status["roots"][0]["unreadable"],
         json!(8 + theirs),
@@ -243,7 +243,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
         let (files, unreadable) = count();
         match bits {
             0o500 => assert_eq!((files, unreadable), (Some(3 + round as u64 + 1), Some(0))),
-            // Its names can be listed, but its files not accessed.
+            // The names can be listed, but the files cannot be accessed.
             0o400 => assert_eq!((files, unreadable), (Some(1), Some(2 + round as u64 + 1))),
             _ => assert_eq!((files, unreadable), (Some(1), Some(1)), "{bits:o}"),
         }
@@ -253,7 +253,7 @@ fn what_lies_in_a_folder_goes_and_comes_with_the_right_to_list_it() {
             assert_eq!(count(), (Some(3 + round as u64 + 1), Some(0)));
         }
     }
-    // A closed folder moves, and goes.
+    // A closed folder moves, and is then removed.
     fs::rename(sandbox.tree("open/dir"), sandbox.tree("moved")).expect("it moves");
     same_dumps(&sandbox, "moved");
     assert_eq!(count(), (Some(1), Some(1)));
@@ -394,7 +394,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
     );
     let of_project = rows(&[("exclude", 3), ("ignore", 2)]);
     assert_eq!(left_out(&sandbox, &["pairs", &project], 1), of_project);
-    // Files that the question itself excludes are not missing.
+    // Files that the question itself excludes are not reported as missing.
     let excluding = [
         "pairs",
         &project,
@@ -434,7 +434,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
         .resemble(["catalogue", "write", &docs, "-o", catalogue])
         .success();
     sandbox.resemble(["catalogue", "add", catalogue]).success();
-    // The catalogue says so too.
+    // The catalogue reports that as well.
     for verb in ["history", "lost"] {
         let answer = sandbox.resemble([verb, &file, "--format", "json"]).json();
         let left_out = json!([{"root": "disk:", "rule": "max-size", "entries": 1}]);

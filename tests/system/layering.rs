@@ -53,7 +53,8 @@ fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
     files_in(folder, &["rs"])
 }
 
-/// All files in a folder that end so, but for what is built or hidden, with their texts.
+/// Returns all files in a folder whose names end so, with their texts. Files that are built or
+/// hidden are left out.
 pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -296,7 +297,7 @@ fn watched_files_are_never_mapped() {
             );
         }
         for (path, text) in sources(krate) {
-            // Arrays are made by the program itself, in its own folder.
+            // The program itself makes the arrays, in its own folder.
             let may_map = krate == "mapped" || path.ends_with("lab/lab/src/arrays/mapped.rs");
             assert!(
                 may_map || !text.contains("Mapped::open"),
@@ -315,7 +316,7 @@ fn watched_files_are_never_mapped() {
     }
 }
 
-/// The wheel is a workspace of its own: the crates that it uses, and its unsafe code.
+/// The wheel is a separate workspace. Checks the crates that it uses, and its unsafe code.
 #[test]
 fn the_wheel_is_a_thin_door() {
     let manifest = fs::read_to_string(workspace().join("python/Cargo.toml")).expect("a manifest");
@@ -387,8 +388,8 @@ fn rooms_know_no_more_than_they_must() {
             "scan",
             &["resemble_query", "resemble_relate", "resemble_proto"][..],
         ),
-        // From the protocol, only values may be used: no verb, no request and no printer. Both name
-        // others.
+        // Of the protocol, only values may be used: no verb, no request and no printer. Verbs and
+        // printers name those.
         (
             "relate",
             &[

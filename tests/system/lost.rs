@@ -1,4 +1,4 @@
-//! `lost` by the departures that the daemon itself saw.
+//! `lost` finds files by the departures that the daemon itself saw.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -106,7 +106,8 @@ fn what_was_moved_renamed_or_removed_is_found_by_its_old_path() {
     all();
     let said = sandbox.resemble(["lost".as_ref(), sandbox.tree("no.txt").as_os_str()]);
     assert!(said.err.contains("last known as"), "{}", said.err);
-    // A restarted daemon still knows it, and sees the departures meanwhile.
+    // A daemon that is started again still knows the departure. It also sees what departed
+    // meanwhile.
     drop(daemon);
     fs::remove_file(sandbox.tree("copies/near.txt")).expect("it is removed");
     fs::rename(sandbox.tree("copies/a.txt"), sandbox.tree("b.txt")).expect("it is renamed");
@@ -192,7 +193,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // A found file counts, whether its row is shown or not.
+    // A file that was found counts, even if its row is not shown.
     assert_eq!(ask(&["--top", "1"]).code, 0);
     let text = ask(&[]);
     assert!(
@@ -202,7 +203,7 @@ fn links_that_lead_nowhere_are_listed_with_where_their_targets_are() {
     );
 }
 
-/// A file at the new name may have replaced the renamed one.
+/// Another file may have replaced the renamed one at its new name.
 #[test]
 fn another_file_of_the_name_is_not_the_lost_one() {
     let sandbox = Sandbox::new();
@@ -316,7 +317,7 @@ fn a_copy_that_was_moved_says_where_it_was_first_seen() {
             .text()
             .contains("first seen")
     );
-    // The next daemon knows it, but a command without a daemon does not.
+    // The next daemon still knows it. A command without a daemon does not.
     drop(daemon);
     let _daemon = sandbox.daemon([""; 0]);
     sync(&sandbox);

@@ -85,7 +85,7 @@ mod fleet;
 /// The daemon of another machine, asked through ssh.
 mod remote;
 
-/// Files that share their blocks already.
+/// Files that already share their blocks.
 mod clones;
 
 /// Programs that ask through the Model Context Protocol.
@@ -109,7 +109,7 @@ mod alerts;
 /// Alerts reach every sink, over restarts, failures and floods.
 mod told;
 
-/// Alerts on the desktop: a private bus, and a service that takes notifications.
+/// Alerts on the desktop: on a private bus, with a service that takes notifications.
 mod desktop;
 
 /// The share of a day's alerts that are right.
@@ -125,7 +125,7 @@ mod system_mode;
 /// Dependencies point one way; foreign crates are named in one place each.
 mod layering;
 
-/// The pages match the programs: README, units, promises of the overlay.
+/// The pages match the programs: the README, the units, and the promises of the mounted view.
 mod pages;
 
 /// The README's demo, as a new user types it.

@@ -31,7 +31,8 @@ fn errors(document: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every question with a path that does not exist: that path, and the words.
+/// Every question with a path that does not exist. Each has that path, and the words of the
+/// question.
 const QUESTIONS: [(&str, &[&str]); 15] = [
     ("no.txt", &["find", "no.txt", "--in", "."]),
     ("no", &["find", "a/x.txt", "--in", "no"]),
@@ -181,7 +182,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
             );
             assert_eq!(ran.code == 2, is_said, "{verb} {}", ran.err);
         }
-        // These answers do not look at it.
+        // These answers do not depend on the missing path.
         for question in [
             &["find", file, "--in", tree][..],
             &["groups", tree],
@@ -215,7 +216,7 @@ fn a_root_that_vanished_is_said_by_every_answer_within() {
     fs::remove_dir_all(&disk).expect("it goes");
     daemon.sync();
     is_said(true);
-    // A question about it alone is answered as without a daemon.
+    // A question about the disk alone is answered as it is without a daemon.
     let disk = disk.to_str().expect("UTF-8");
     for question in [
         &["groups", disk][..],

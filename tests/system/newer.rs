@@ -103,7 +103,7 @@ fn the_newer_of_two_files_is_the_same_both_ways() {
         told.contains("the second is newer by time of change"),
         "{told}"
     );
-    // A file that is only touched is newer at once.
+    // If a file is only touched, it is the newer one at once.
     changed("tree/one.txt", 5);
     daemon.sync();
     is(

@@ -124,7 +124,7 @@ fn units_pass_systemd_analyze() {
     ];
     for unit in units {
         let text = read(unit);
-        // Verified alone, these would name units that do not exist.
+        // If these units were verified alone, they would name units that do not exist.
         let alone = text.lines().filter(|line| {
             !["Requires=", "After="]
                 .iter()

@@ -28,7 +28,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Makes a new one of this kind.
+    /// Makes a new file system of this kind.
     fn format(image: PathBuf, at: PathBuf, (kind, options): (&str, &'static str)) -> Self {
         const BYTES: u64 = 400 << 20;
         let file = File::create(&image).expect("an image");

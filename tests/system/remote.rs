@@ -55,7 +55,7 @@ impl Machines {
         self.ask_at("ssh://nas", words)
     }
 
-    /// The requests that were sent there so far.
+    /// Returns the requests that were sent to the other machine so far.
     fn asked(&self) -> String {
         fs::read_to_string(self.here.path("asked")).unwrap_or_default()
     }
@@ -120,7 +120,7 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
     let by_environment: Ran = command.output().expect("resemble runs").into();
     assert_eq!(rows(&by_environment), rows(&ran));
 
-    // Only a digest of it was sent.
+    // Only a digest of the file was sent.
     let asked = machines.asked();
     assert!(asked.contains("\"digest\""));
     for secret in [
@@ -164,7 +164,7 @@ fn a_path_is_that_of_the_machine_where_it_is_named() {
                 .trim_end_matches('/')
         )
     );
-    // With the path of a socket, which a shell on the other machine must parse.
+    // The address has the path of a socket, which a shell on the other machine must parse.
     let odd = there.path("it's; here");
     fs::rename(there.path("run/resemble"), &odd).expect("it moves");
     let host = format!("ssh://nas{}/socket", odd.display());

@@ -89,7 +89,7 @@ impl StrictSchema {
             );
             let is_refused = !self.document.is_valid(&missing);
             // A conflict that is compared with nothing has no figures. A row must have a relation,
-            // but the parameters need none.
+            // but parameters need not.
             let may_lack = what.contains("--conflicts") || object == "/parameters";
             let is_owed = ALWAYS.contains(&&*name) && !may_lack;
             assert!(is_refused || !is_owed, "{place} is missing");

@@ -28,7 +28,8 @@ fn systemctl(sandbox: &Sandbox, script: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("to be run");
 }
 
-/// A systemd of the user: it starts and ends the daemon, and has no units of its own.
+/// A stand-in for the systemd of a user: it starts and ends the daemon, and has no units of its
+/// own.
 fn systemd(sandbox: &Sandbox) {
     let resembled = sandbox.program("resembled");
     let config = sandbox.path("home/.config/resemble/resembled.toml");
@@ -94,7 +95,7 @@ fn one_command_without_systemd_and_one_takes_it_back() {
         made(&sandbox),
         [".config/resemble/resembled.toml", "Similar"]
     );
-    // Again: nothing is done twice, and another folder is added.
+    // The second time, nothing is done twice, and another folder is added.
     fs::create_dir(sandbox.path("home/mail")).expect("a folder");
     let again = setup(&sandbox, &["--yes", "docs", "mail"]);
     assert_eq!(again.code, 0, "{again:?}");
@@ -160,7 +161,7 @@ fn what_others_made_stays() {
     );
 }
 
-/// With a systemd of the user it is a unit, which is written if none is installed.
+/// If the user has a systemd, the daemon is a unit. The unit is written if none is installed.
 #[test]
 fn a_unit_where_there_is_systemd() {
     if !fuse_works() {

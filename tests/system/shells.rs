@@ -99,7 +99,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
         [view.to_str().expect("text")]
     );
     for command in ["head -c 99999", "tail -c 99999", "less", "xdg-open"] {
-        // A stand-in avoids the need to install the program.
+        // A stand-in for the program makes it unnecessary to install it.
         let program = command.split(' ').next().expect("a name");
         if matches!(program, "less" | "xdg-open") {
             let stand_in = sandbox.path(program);
@@ -121,7 +121,7 @@ fn the_real_paths_lead_to_the_view(shell: &str) {
     );
     assert_eq!(run(&sandbox, shell, &script), "");
     assert_eq!(fs::read(&taken).expect("a file"), copy.as_bytes());
-    // A real folder of that name stays accessible, and other arguments are passed on.
+    // A real folder called `.similar` stays accessible, and other arguments are passed on.
     assert_eq!(lines("ls plain/.similar"), ["mine.txt"]);
     let mine = run(&sandbox, shell, "cat plain/.similar/mine.txt");
     assert_eq!(mine.as_bytes(), prose(2, 9_000));

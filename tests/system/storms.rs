@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 #[test]
 fn twenty_thousand_changes_leave_the_index_of_a_fresh_scan() {
-    // More storms than one: RESEMBLE_STORMS=20.
+    // RESEMBLE_STORMS=20 runs more than one storm.
     let storms = asked_for("RESEMBLE_STORMS").unwrap_or(1);
     for seed in 1..=storms {
         let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! Names are exchanged between one look and the next, but files outside of a tree are never opened.
+//! Names are exchanged between the check of a file and its opening. Files outside of the tree must
+//! never be opened.
 //!
 //! Long: `RESEMBLE_SWAPS=1000000` (`just torture`).
 
@@ -37,7 +38,7 @@ fn nothing_outside_is_opened_while_names_change_places() {
     daemon.assert_true();
     eprintln!("names changed places {swapped} times; overlay and commands looked {looks:?} times");
     assert_eq!(swaps.opened(), [""; 0], "nobody has any business there");
-    // The canary detects that a file there is opened.
+    // As a control, this reading must be detected.
     fs::read(sandbox.path("outside/place/file")).expect("a file");
     assert_eq!(swaps.opened().len(), 1);
 }

@@ -101,8 +101,8 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
         assert_eq!(left.len(), 1, "{left:?}");
     }
     assert_eq!(reads(&daemon), read);
-    // The index needs no file for it. Marking reads the marked files, and a question reads its
-    // subject. Listed pairs are proven on both files.
+    // The index needs to read no file for a template. Marking reads the marked files, and a
+    // question reads its subject. Listed pairs are proven on both files.
     let mut opened = opens.heard();
     let read = ["page-0.html", "page-0b.html", "page-1.html", "page-2.html"];
     opened.retain(|name| !read.contains(&&name[..]));
@@ -146,7 +146,7 @@ fn a_template_takes_effect_everywhere_at_once_and_reads_nothing() {
     fs::remove_file(sandbox.tree("payload-of-2.txt")).expect("gone");
     daemon.sync();
 
-    // Without the daemon, and the daemon sees it.
+    // The template is unmarked without the daemon, and the daemon notices that.
     sandbox
         .resemble(["templates", "unmark", "preamble", "--local"])
         .success();
@@ -169,7 +169,7 @@ impl Opens {
         Self(queue)
     }
 
-    /// The files that were opened since the last time; the folder itself may be.
+    /// Returns the files that were opened since the last call. The folder itself may be among them.
     fn heard(&self) -> Vec<String> {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 16 * 1024];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);

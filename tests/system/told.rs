@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::schemas::StrictSchema;
 
-/// The hostile part of a name: it must not become an option, a header, a command, or a line of its
-/// own.
+/// The hostile part of a name. It must not become an option, a header, a command, or a separate
+/// line.
 const HOSTILE: &[u8] =
     b"-rf\nBcc: all@example.org\r\n\n$(touch pwned)`touch pwned`;touch pwned\x1b[2J\xff.txt";
 
@@ -48,7 +48,7 @@ impl Place {
         let name = PathBuf::from(name.as_ref());
         self.sandbox.write(name, edited(&self.text, 1, 3));
         daemon.sync();
-        // Copies of one text would be in the next alert.
+        // If copies of one text stayed, they would be in the next alert.
         for entry in fs::read_dir(self.sandbox.tree("")).expect("the tree") {
             let path = entry.expect("an entry").path();
             if path != self.sandbox.tree("original.txt") {
@@ -344,7 +344,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     assert_eq!(ack(&[OsStr::new("--undo"), &original]).code, 1);
     assert_eq!(ack(&[OsStr::new("--list")]).code, 1);
     assert_eq!(ack(&[OsStr::new("/etc/passwd")]).code, 2, "not watched");
-    // A group: the file and all files that it resembles.
+    // A group consists of the file and all files that it resembles.
     sandbox.write("third.txt", edited(&place.text, 2, 3));
     daemon.sync();
     let before = count();

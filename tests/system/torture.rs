@@ -21,7 +21,7 @@ const ROUND: usize = 2_500;
 /// Faults of the daemon during a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It is stopped until the round is over: the kernel's queue overflows.
+    /// The daemon is stopped until the round is over, so the kernel's queue overflows.
     Stopped,
     /// It is killed and restarted.
     Killed,
@@ -202,7 +202,7 @@ fn each_profile_alone_and_all_together_end_as_a_fresh_scan() {
     if !outcome.is_right() {
         failed.push(format!("all, seed 99: {}", outcome.differences));
     }
-    // With few watches most folders are polled: moves there make no events.
+    // With few watches most folders are polled, and moves there make no events.
     let few = Storm {
         faults: false,
         ..Storm::of(5010)

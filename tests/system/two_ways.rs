@@ -89,7 +89,7 @@ fn folded_lists_have_the_same_bytes_too() {
 fn reports_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
     collection(&sandbox);
-    // A second tree: moved, edited, new, gone, split, links and special files.
+    // The second tree has moved, edited, new, missing and split files, links and special files.
     let copy = |from: &str, to: &str, change: u64| {
         let bytes = std::fs::read(sandbox.tree(from)).expect("a file");
         sandbox.write(to, edited(&bytes, change, change as usize));
@@ -114,7 +114,7 @@ fn reports_have_the_same_bytes_too() {
     sandbox.write("second/new", prose(777, 5_000));
     sandbox.write("second/empty", b"");
     std::os::unix::fs::symlink("new", sandbox.tree("second/link")).expect("a link");
-    // A part of the first tree with all of these, as the other side.
+    // The other side is a part of the first tree with all of these kinds.
     for family in 2..6 {
         for version in 0..5 {
             copy(
@@ -153,7 +153,7 @@ fn reports_have_the_same_bytes_too() {
     let mut like = ask(&["dirs"], &[&tree]);
     like.extend(["--of".into(), first.clone()]);
     let compare = ask(&["compare"], &[&first, &second]);
-    // Text requests fewer rows than a document.
+    // Text requests fewer rows than a document does.
     same_both_ways(&sandbox, vec![compare.clone()], &["text"]);
     let exact = ["compare", "--min", "80%", "--names", "--exact"];
     let cut = ["compare", "--exclude", "v1*", "--top", "3"];
@@ -220,7 +220,7 @@ fn documents_have_the_same_answers_too() {
         });
         words.collect()
     };
-    // `dirs` comes first: nothing was extracted before.
+    // `dirs` comes first, because nothing has been extracted then.
     let questions = [
         "dirs TREE",
         "dirs TREE --of FIRST",
@@ -312,7 +312,8 @@ fn the_order_for_archives_is_the_same() {
     let local = sandbox.resemble(order(&["-0", "--local"])).success();
     assert_eq!(null.out, local.out);
     let names: Vec<&[u8]> = null.out.split(|byte| *byte == 0).collect();
-    // 6 × 7 files, the odd one, a hard link, the empty one; and the rest after the last NUL.
+    // There are 6 × 7 files, the unrelated one, a hard link and the empty one, and the rest after
+    // the last NUL.
     assert_eq!(names.len(), 6 * 7 + 3 + 1);
     let distinct: std::collections::HashSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());

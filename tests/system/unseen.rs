@@ -51,7 +51,7 @@ fn a_rewrite_that_is_dated_back_is_read_wherever_its_folder_goes() {
     }
     daemon.assert_true();
     assert_eq!(daemon.stop(), 0);
-    // It is not trusted if no daemon watched meanwhile, either.
+    // A time is not trusted if no daemon watched meanwhile, either.
     for n in 0..30 {
         let folder = sandbox.tree(format!("{n}/z"));
         rewrite(&folder.join("c/f"), 2_000 + n);
@@ -144,7 +144,8 @@ fn a_link_above_a_root_leads_nowhere() {
     let daemon = daemon.expect("it starts");
     let dump = || {
         daemon.sync();
-        // The whole index: the path of the root would be resolved by the daemon or the command.
+        // The question is about the whole index: the daemon or the command would resolve the path
+        // of the root.
         let ran = sandbox.resemble(["dump", "--canonical"]);
         let is_there = daemon.status()["roots"][0]["state"] == "live";
         assert_eq!(ran.code, if is_there { 0 } else { 2 }, "{}", ran.err);

@@ -152,7 +152,7 @@ fn the_link_replaces_nothing_but_itself() {
     assert!(fs::read_link(&link).is_ok(), "it stays behind");
     let daemon = linked(&sandbox);
     assert_eq!(listing(link.join("report.txt")).len(), 2);
-    // Meanwhile another file is put there.
+    // While the daemon runs, another file is put in the place of the link.
     fs::remove_file(&link).expect("the link");
     fs::write(&link, b"precious").expect("a file");
     assert_eq!(daemon.stop(), 0);

@@ -399,7 +399,7 @@ const fn reads_lists(request: &Request) -> bool {
     }
 }
 
-/// Returns whether the index has a file at a path: library questions name only files.
+/// Returns whether the index has a file at a path. Questions of the laboratory name only files.
 fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
     !matches!(snapshot.file_at(path), Ok(None))
 }
@@ -471,8 +471,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Returns the state folder and the cache folder, used or not: neither a daemon nor this process
-/// indexes them. A folder is kept if the user names it or something in it.
+/// Returns the state folder and the cache folder, even if they are not used: neither a daemon nor
+/// this process indexes them. A folder is indexed if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());

@@ -104,7 +104,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     for row in rows {
         lists::print_one(ui, &args.output, row)?;
     }
-    // Without a daemon there is nothing to follow, and the error was returned above.
+    // Without a daemon there is nothing to follow. That error was returned above.
     let Some(client) = client else {
         return Ok(Outcome::DoesNot);
     };

@@ -1,7 +1,7 @@
 //! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
-//! A question of `find` for each file. Rows stay whose larger share, without common text, is at
-//! least `--min`. Rows of the file itself are dropped.
+//! It asks a question of `find` for each file. It keeps rows whose larger share, without common
+//! text, is at least `--min`. It drops rows of the file itself.
 
 mod baseline;
 mod git;
@@ -64,7 +64,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         None => QuestionPaths::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
-    // Unreadable parts of a checked file are missing in the answer.
+    // Parts of a checked file that could not be read are missing in the answer.
     let shown = checked.files.iter().map(|file| file.shown.clone());
     asked.looked_at = shown.collect();
     if checked.files.is_empty() {
@@ -141,8 +141,8 @@ impl NearCopyQuestion<'_> {
         })
     }
 
-    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if `within`
-    /// holds the copies of all checked files.
+    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if the checked
+    /// files were copied to `within`.
     fn add(
         &self,
         number: usize,
@@ -186,7 +186,7 @@ impl NearCopyQuestion<'_> {
         params: &Params,
     ) -> Option<CheckRow> {
         let mut row = CheckRow::of(found);
-        // The checked bytes are in a copy that was made just now.
+        // The time is that of a copy which was just made of the checked bytes, so it means nothing.
         if row.found.age.newer_by == Some(DatedBy::File) {
             row.found.age = Newer::default();
         }
@@ -365,8 +365,8 @@ impl Verb for NearCopyQuestion<'_> {
 }
 
 impl NearCopyQuestion<'_> {
-    /// The path that a row shows. A checked file has its own name, even if a copy of it was read.
-    /// Others are relative to the root of the work tree, or as reached from the arguments.
+    /// Returns the path that a row shows. A checked file has its own name, even if a copy of it was
+    /// read. Other paths are relative to the root of the work tree, or begin as the arguments do.
     fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];

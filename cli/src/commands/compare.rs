@@ -310,7 +310,7 @@ fn print_new(ui: &mut Ui, args: &CompareArgs, document: &CompareDocument) -> Cli
     };
     ui.write(|out| {
         for name in names() {
-            // rsync takes lines that begin with these for comments.
+            // rsync takes lines that begin with these characters for comments.
             if end == b'\n' && (name.starts_with(b"#") || name.starts_with(b";")) {
                 out.write_all(b"./")?;
             }

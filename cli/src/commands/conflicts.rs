@@ -74,7 +74,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     drop(progress);
     let parameters = parameters(args, &params);
     let planned = args.plan.as_ref().map(|kind| {
-        // A plan is run anywhere, so it has real paths.
+        // A plan may be run from any folder, so it has real paths.
         plans::of_conflicts(&parameters.roots, &rows, kind)
     });
     let plan = planned.transpose()?;
@@ -133,7 +133,8 @@ fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> 
     found
 }
 
-/// Adds a row for each conflict of one file. If that is gone, they are compared with their first.
+/// Adds a row for each conflict of one file. If that file is gone, the conflicts are compared with
+/// the first of them.
 fn add(
     original: &Path,
     copies: &[(&Path, SyncProgram)],

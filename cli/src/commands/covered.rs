@@ -50,8 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
-    // As in every verb, the named path is followed if it is a link. But here the user may go on to
-    // remove that path.
+    // As in every verb, a named path that is a link is followed. Here the user may then remove that
+    // path, so it is reported.
     if dir.shown.is_symlink() {
         ui.note(&format!(
             "{} is a symbolic link: the answer is about {}, which stays when the link is removed",
@@ -95,7 +95,7 @@ impl Verb for Covered<'_> {
     fn answering(&self) -> Answering {
         Answering {
             whole: true,
-            // Near copies have the figures of every other question.
+            // Near copies must have the same figures as in every other question.
             text: true,
             ..self.args.answering.clone()
         }
@@ -120,8 +120,8 @@ impl Verb for Covered<'_> {
         backend.covered(ui, request)
     }
 
-    /// Files below DIR are shown with paths that begin as DIR was given, all others with paths that
-    /// begin as the ROOTs were given.
+    /// Paths of files below DIR begin as DIR was given. All other paths begin as the ROOTs were
+    /// given.
     fn show(&self, body: &mut Coverage, asked: &QuestionPaths) {
         let (dir, by) = asked.named.split_at(1);
         let (dir, by) = (ShownNames::of(dir), ShownNames::of(by));

@@ -1,7 +1,7 @@
 //! The destination of a catalogue: a file, or standard output.
 //!
-//! It is complete and has been read back by its producer before a byte is sent there. A reader at
-//! the other end of a pipe could not be asked to forget it.
+//! A catalogue is complete, and its producer has read it back, before the first byte is sent to a
+//! pipe. The reader of a pipe could not be asked to forget an incomplete one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -43,7 +43,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Starts a file for this destination, or one that helps to make it.
+    /// Creates a file for this destination, or a temporary one from which it is made.
     pub(super) fn begin(self) -> CliResult<NewFile> {
         match self {
             Self::File(path) => NewFile::next_to(path),

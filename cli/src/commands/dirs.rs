@@ -45,7 +45,8 @@ struct Dirs<'a> {
 impl Verb for Dirs<'_> {
     type Body = SimilarDirs;
 
-    /// Documents count by their texts, as for the daemon, which has taken them apart.
+    /// Documents are compared by their texts, because the daemon, which has extracted them, does
+    /// so.
     fn answering(&self) -> Answering {
         Answering {
             text: true,

@@ -21,7 +21,7 @@ use crate::backend;
 use crate::error::{CliResult, Outcome};
 use crate::ui::{Cell, Tint, Ui};
 
-/// What came of a look.
+/// The result of a check.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {

@@ -89,8 +89,8 @@ impl Find<'_> {
         Some((file.len(), file.mtime()))
     }
 
-    /// Adds the sizes and the dates of the files. A terminal also gets the order of [`place`] and
-    /// the mark of the newest version, for each FILE.
+    /// Adds the sizes and the dates of the files. On a terminal, also sorts the rows of each FILE
+    /// by [`place`] and marks the newest version.
     fn dated<'a>(&self, rows: &'a [FindRow], for_terminal: bool) -> Vec<DatedRow<'a>> {
         let mut dated = Vec::with_capacity(rows.len());
         for of_one in rows.chunk_by(|one, next| one.file == next.file) {
@@ -155,7 +155,8 @@ impl Verb for Find<'_> {
                 Err(error) => all.errors.push(error),
             }
         }
-        // Only if it is asked for: else a command that looks for itself gives the same answer.
+        // First sightings are added only with `-v`. So without it, an answer does not depend on a
+        // daemon.
         if ui.is_verbose() {
             let rows = &mut all.body.results;
             let paths = rows.iter().map(|row| row.path.clone()).collect();
@@ -215,8 +216,9 @@ impl Verb for Find<'_> {
         self.args.selection.top
     }
 
-    /// A question about everything that the daemon watches does not have the size of the index in
-    /// its answer: it is only a note for people.
+    /// Returns whether the document has the number of compared files. For a question about
+    /// everything that the daemon watches it does not: the size of the index is only in a note for
+    /// people.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()

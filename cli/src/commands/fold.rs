@@ -85,7 +85,7 @@ impl Verb for Folding<'_> {
         Ok(folded)
     }
 
-    /// The rows already have the names of the list.
+    /// The rows already have the names as in the list.
     fn show(&self, _: &mut Folded, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, params: &Params) -> GroupsParameters {

@@ -229,8 +229,8 @@ impl Verb for Grouping<'_> {
         Ok(answer)
     }
 
-    /// If no contents are compared, the daemon or the cache scans the files itself. A page also has
-    /// similar directories, which need an index.
+    /// If no contents are compared, the daemon or the cache scans the files itself. But a page also
+    /// has similar directories, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
@@ -313,7 +313,7 @@ impl Verb for Grouping<'_> {
     }
 }
 
-/// Returns whether the report is a page or a workbook, which has more than the answer.
+/// Returns whether the report is a page or a workbook. These have more than the answer.
 const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }

@@ -122,7 +122,7 @@ impl Verb for Holding<'_> {
             found.errors.extend(unread);
             let total = rows.len() as u64;
             rows.truncate(selection.top.map_or(usize::MAX, |top| top as usize));
-            // The number of rows is known only after reading the candidates.
+            // The number of rows is known only after the candidates were read.
             found.header = found.header.and(Header {
                 total,
                 shown: rows.len() as u64,
@@ -137,7 +137,7 @@ impl Verb for Holding<'_> {
         Ok(found)
     }
 
-    /// Also adds the owners, which must be looked up while the rows still have the real paths.
+    /// Also adds the owners. They must be looked up here, while the rows still have the real paths.
     fn show(&self, body: &mut Holders, asked: &QuestionPaths) {
         let mut owners = FileOwners::default();
         for row in &mut body.holders {

@@ -114,7 +114,7 @@ impl Program {
     fn page(&self, command: &clap::Command, name: &str) -> io::Result<Vec<u8>> {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ").to_owned();
-        // A page is the long help, so it includes the options that `-h` omits.
+        // A page is made of the long help. So options that `-h` omits must be visible.
         let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
         let man = Man::new(whole.override_usage(usage))
             // An empty field would be replaced by the next one.

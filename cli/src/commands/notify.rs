@@ -1,7 +1,7 @@
 //! `resemble notify`: shows alerts to a person, in that person's session.
 //!
-//! One thread follows the daemon. This one delivers alerts like the daemon's own sinks: by number,
-//! each at least once, starting where an earlier run stopped.
+//! One thread follows the daemon. This one delivers alerts as the daemon's own sinks do: in the
+//! order of their numbers, each at least once, from where an earlier run stopped.
 
 use std::io;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
         rows: rows.into_iter().filter(|row| row.seq > after).collect(),
         failing: None,
     };
-    // A new one has a position from now on, so that a restart loses nothing.
+    // A new outlet has a position from now on, so that a restart loses nothing.
     teller.keep(&mut places)?;
     if args.once {
         return teller.tell_once(ui, &mut places);

@@ -1,11 +1,11 @@
 //! `resemble setup`: sets up a watching daemon after the installation.
 //!
-//! 1. At most three questions, and none whose answer would change nothing; `--yes` asks none.
-//!    Everything else has one sensible answer.
+//! 1. It asks at most three questions, and none whose answer would change nothing. With `--yes` it
+//!    asks none. Everything else has one sensible answer.
 //! 2. **Existing files are not changed**: a configuration, a unit or a link of other origin stays
 //!    as it is, and one line reports that.
-//! 3. Each step is recorded ([`record`]). `--undo` reverts just these, and removes a file only if
-//!    it is unchanged.
+//! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps, and removes a file
+//!    only if it is unchanged.
 //! 4. If the user has a systemd, the daemon is a user unit. If not (a container, another init), it
 //!    is started in the background, and a line says that it will not survive a reboot.
 //! 5. **The system's daemon does not belong to the user**: it watches shared folders, and takes no
@@ -329,7 +329,7 @@ fn shown_at(mount: &MountStatus, dirs: &[PathBuf]) -> Option<PathBuf> {
         })
     });
     let below = place.as_deref()?.strip_prefix(mount.path.as_path()).ok()?;
-    // `join` would add a slash behind the link where nothing is below.
+    // If nothing is below, `join` would add a slash after the link.
     Some(link.components().chain(below.components()).collect())
 }
 

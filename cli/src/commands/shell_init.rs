@@ -2,12 +2,12 @@
 //!
 //! The kernel refuses a path that goes through a regular file. So the real tree cannot answer
 //! `FILE/.similar`; only a mounted view can. The functions of this verb check the arguments of
-//! `ls`, `cat`, `cd`, `head`, `tail`, `less`, `cp`, `diff` and `xdg-open`. One that has a component
-//! `.similar` and does not exist is replaced by its path in the view. All other arguments are
-//! passed on unchanged, and no process is started for them.
+//! `ls`, `cat`, `cd`, `head`, `tail`, `less`, `cp`, `diff` and `xdg-open`. An argument that has a
+//! component `.similar` and does not exist is replaced by its path in the view. All other arguments
+//! are passed on unchanged, and no process is started for them.
 //!
-//! The path is found here (`--view`) and not by the shell: the daemon reports where its view shows
-//! each watched directory.
+//! The path in the view is found here (`--view`) and not by the shell: the daemon reports where its
+//! view shows each watched directory.
 
 use std::ffi::OsStr;
 use std::fs;

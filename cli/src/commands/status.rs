@@ -50,8 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) ->
     Ok(Outcome::of(status.is_live()))
 }
 
-/// The age of a change that is overdue. A change is read within 10 seconds, unless reading the file
-/// takes long.
+/// A change of at least this age is overdue. A change is read within 10 seconds, unless reading the
+/// file takes long.
 const LAGGING: u64 = 11;
 
 /// The JSON of `status`: the answer with the fields that every document has.
@@ -123,7 +123,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     lines.extend(status.notify.iter().map(sink_line));
     lines.extend(trouble_lines(ui, status));
     for line in lines {
-        // Each line has its own layout, because these lines are sentences and no table.
+        // Each line is laid out alone, because these lines are sentences and not a table.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())

@@ -50,8 +50,8 @@ impl Sweep {
     }
 }
 
-/// The question about the named sweeps and `also`, and the sweeps themselves, the oldest first. The
-/// directories as they are now are the last sweep.
+/// Returns the question about the named sweeps and `also`, and the sweeps themselves, the oldest
+/// first. The directories as they are now are the last sweep.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns where files departed from these paths, as the daemon saw it. Paths outside the
+    /// Returns where files departed to from these paths, as the daemon saw it. Paths outside the
     /// question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
         // Without a daemon no departures were seen.
@@ -214,7 +214,8 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// The file at `below` the root of a catalogue, if this sweep is one and has that file.
+    /// Returns the file at `below` the root of a catalogue, if this sweep is a catalogue and has
+    /// that file.
     fn place(&mut self, sweep: usize, below: &Path) -> CliResult<Option<PathBuf>> {
         let one = &self.all[sweep];
         if one.date.is_none() {
@@ -268,7 +269,7 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// The latest of the sweeps that know the longest end of a path.
+    /// Returns the latest of the sweeps that know the longest end of a path.
     fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
         let names: Vec<_> = absolute
             .components()

@@ -137,8 +137,8 @@ fn entries(trash: &Path) -> HashSet<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Removes what a failed move of a file of this name has left: a name in `info` goes if none is in
-/// `files`, and an empty placeholder in `files` if none is in `info`.
+/// Removes what a failed move of a file of this name has left: a record in `info` without a file in
+/// `files`, or an empty placeholder in `files` without a record in `info`.
 fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
     for left in entries(trash).difference(had) {
         let entry = left.file_name().unwrap_or_default();
@@ -157,7 +157,7 @@ fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
         };
         let is_placeholder = || fs::symlink_metadata(left).is_ok_and(|it| it.len() == 0);
         if fs::symlink_metadata(partner).is_err() && (is_info || is_placeholder()) {
-            // If this cannot be removed, it does no harm: it belongs to no file.
+            // If this cannot be removed, it has no effect: it belongs to no file.
             fs::remove_file(left).ok();
         }
     }

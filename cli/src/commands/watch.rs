@@ -78,7 +78,7 @@ fn real(dir: &Path) -> CliResult<PathText> {
 
 /// An absolute path of a name that may lead nowhere.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
-    // The folder above it is likely to exist; links in that folder's path are followed.
+    // The folder above the root is likely to exist. Links in the path of that folder are followed.
     let folder = std::fs::canonicalize(folder_of(path));
     let full: PathBuf = match (folder, path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),

@@ -40,7 +40,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
 
-/// The most lines of the list for people; the rest is only counted.
+/// The maximum number of lines of the list for people. Further lines are only counted.
 const LISTED: usize = 1000;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> CliResult {
@@ -175,7 +175,7 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            // A catalogue has too little of a file to show it.
+            // A catalogue does not have enough of a file to show it.
             None => match names::required(shown) {
                 Ok(named) if named.is_catalogued() => {
                     Err(AskError::Elsewhere { path: named.shown }.into())
@@ -278,7 +278,7 @@ fn print_summary(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliRes
             }
         })
         .collect();
-    // Line by line and not as a table: the labels are already padded to the same width.
+    // This is not printed as a table: the labels are already padded to the same width.
     for line in lines {
         ui.lines(&[line], b'\n')?;
     }

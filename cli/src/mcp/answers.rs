@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::places::Roots;
 use super::tools::{Bounds, ToolKind};
 
-/// The most errors that are listed; their number is included.
+/// The maximum number of errors that are listed. The number of all errors is included.
 const MOST_ERRORS: usize = 10;
 
 /// The keys of an answer that are included unchanged.

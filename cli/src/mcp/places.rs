@@ -106,7 +106,8 @@ impl Roots {
                 return None;
             }
             let file = self.whole(file)?;
-            // The whole could also be a path, which may lead outside.
+            // The whole path could also be a file whose name contains a `!`, and which may lead
+            // outside.
             let mut beside = file.path.clone().into_os_string();
             beside.push(OsString::from_vec(vec![INTO]));
             for more in ["".as_ref(), first.as_os_str()] {
@@ -188,7 +189,7 @@ mod tests {
             // The error is the same for paths that exist and paths that do not.
             assert_eq!(roots.place(name), Err(NoPlace(name.to_owned())), "{name:?}");
         }
-        // A folder or a link whose name begins with that of a file and a mark.
+        // There may be a folder or a link whose name begins with that of a file and a `!`.
         fs::write(at("in/b"), "b").unwrap();
         fs::create_dir(at("in/b!")).unwrap();
         fs::write(at("in/c"), "c").unwrap();

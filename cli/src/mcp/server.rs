@@ -115,7 +115,7 @@ impl Server {
                 let seconds = began.elapsed().as_secs_f64();
                 let progress = ProgressNotificationParam::new(token.clone(), seconds);
                 let progress = progress.with_message("looking at the files");
-                // A caller who does not read progress still gets the answer.
+                // A caller who does not accept progress still gets the answer.
                 drop(context.peer.notify_progress(progress).await);
             }
         };

@@ -39,8 +39,7 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// Makes a copy that is newer than all before it: the first one is the oldest, and so the one
-    /// that stays.
+    /// Makes a copy that is newer than all earlier ones. So the first one is the oldest, and stays.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         self.temp.write(&path, TEXT);
@@ -246,7 +245,7 @@ fn changed_files_are_skipped() {
             let mut bytes = TEXT.to_vec();
             bytes[5] ^= 1;
             fs::write(copy, bytes).unwrap();
-            // Even the time is restored: only the bytes differ.
+            // Even the time is restored, so that only the bytes differ.
             set_time(copy, time);
         }),
         ("the one that stays has other bytes", |keep, _| {
@@ -445,7 +444,7 @@ fn a_plan_for_what_is_covered() {
         files: 3,
         bytes: 0,
         linked: vec![pair(&linked, &equal)],
-        // The last is wrong on purpose: an equal file inside the directory does not cover it.
+        // The last pair is wrong on purpose: an equal file inside the directory does not cover it.
         copies: vec![pair(&copy, &equal), pair(&inside, &copy)],
         ..Coverage::default()
     };

@@ -69,7 +69,8 @@ pub(crate) struct FileGroup {
     pub(crate) kind: GroupKind,
     /// The indexes of its files in the collection.
     pub(crate) files: Range<usize>,
-    /// The bytes that it has more than once; for a row, those that differ.
+    /// The bytes that the group has more than once. For a row of a comparison, the bytes that
+    /// differ.
     pub(crate) bytes: u64,
     /// The average share of a file and the centre that is in the other.
     pub(crate) share: Fraction,
@@ -80,7 +81,7 @@ pub(crate) struct GroupFile {
     pub(crate) path: PathText,
     pub(crate) size: Option<u64>,
     pub(crate) mtime: Option<i64>,
-    /// The share of it in the centre, and the share of the centre in it.
+    /// The share of the file in the centre, and the share of the centre in the file.
     pub(crate) shares: (Fraction, Fraction),
     pub(crate) group: usize,
 }

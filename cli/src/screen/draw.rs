@@ -24,7 +24,7 @@ use crate::columns::{Paper, RowLine, SideLine, color_of};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) color: bool,
-    /// True if it shows only ASCII letters.
+    /// True if the terminal shows only ASCII letters.
     pub(crate) ascii: bool,
     /// The style of times.
     pub(crate) style: TextStyle,
@@ -176,7 +176,7 @@ fn title(screen: &Screen) -> Line<'static> {
 
 fn last_line(screen: &Screen, width: usize) -> Line<'static> {
     let ask = |text: String| Line::styled(text, HEADING);
-    // Long input is shown by its end.
+    // If the input is too long, its end is shown.
     let typed = |label: &str, text: &str| {
         let room = width.saturating_sub(label.width() + 2);
         ask(format!("{label} {}_", fitted(&harmless(text), room)))

@@ -20,7 +20,7 @@ pub(crate) enum KeepChoice {
     Newest,
     Oldest,
     Shortest,
-    /// Files in this folder, if there are any.
+    /// Files in this folder stay, if there are any.
     In(PathBuf),
 }
 

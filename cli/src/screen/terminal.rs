@@ -1,8 +1,8 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
 //! One thread reads keys, one asks the question, one compares files side by side and one writes a
-//! plan. All of them send into one channel. All pending messages are taken and drawn together, so a
-//! slow line draws less often but not later.
+//! plan. All of them send into one channel. All pending messages are taken and drawn together, so
+//! on a slow connection the screen is drawn less often, but not later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ fn show(
                             let groups = screen.collection.as_ref().map(|all| &all.groups);
                             return Ok(groups.is_none_or(|groups| !groups.is_empty()));
                         }
-                        // The thread lives as long as its orders.
+                        // The thread lives as long as the sender of its orders.
                         Effect::Compare(a, b) => order.send((a, b)).unwrap_or_default(),
                         Effect::Write(order) => {
                             let writing = writing.clone();

@@ -232,7 +232,7 @@ fn one_copy_always_stays() {
         "{}",
         screen.note
     );
-    // The marks are there when the group was left and opened again.
+    // The marks are still there after the group was left and opened again.
     press(&mut screen, "<>");
     assert!(row_with(&screen, "/h/music/a.flac").starts_with("goes"));
     assert!(!row_with(&screen, "/h/music/live/a.flac").starts_with("goes"));
@@ -291,7 +291,8 @@ fn files_in_a_folder_stay() {
         .files()
         .map(|file| all.files[file].path.lossy())
         .collect();
-    // Both files of the set in the folder stay. All files of the set that has none there stay, too.
+    // Both files of the set that lie in the folder stay. All files of the set that has none there
+    // stay, too.
     assert_eq!(names, ["/h/old/a.flac"]);
 }
 
@@ -356,7 +357,7 @@ fn a_plan_has_each_marked_file_and_one_that_stays() {
         pairs: vec![("/h/old/a.flac".into(), "/h/music/a.flac".into())],
     };
     assert_eq!(press(&mut screen, "> wh2>"), Effect::Write(order));
-    // Until it is written, leaving asks.
+    // Until the plan is written, leaving requires a second key.
     assert_eq!(press(&mut screen, "q"), Effect::Nothing);
     assert_eq!(press(&mut screen, "n"), Effect::Nothing);
     screen.hear(News::Written(Err("the disk is full".to_owned())));
@@ -415,7 +416,7 @@ fn two_files_stand_side_by_side() {
         summary: "relation: near".to_owned(),
         view: compared.view(&ViewOptions::default()),
     };
-    // A late result belongs to another pair.
+    // A late result belongs to another pair of files.
     screen.hear(News::Evidence(b.clone(), a.clone(), Ok(findings())));
     row_with(&screen, "reading both files");
     screen.hear(News::Evidence(a, b, Ok(findings())));
@@ -556,7 +557,7 @@ fn the_cursor_stays_in_sight() {
     assert_eq!(screen.cursor.at, 999);
     screen.key(Key::Resize(80, 12));
     assert!(screen.cursor.at < screen.cursor.top + screen.regions().list_rows());
-    // A click chooses, the next one opens.
+    // A click chooses an entry; the next click opens it.
     screen.key(Key::Click(5, 3));
     assert_eq!(screen.cursor.at, screen.cursor.top);
     assert_eq!(screen.place, Place::Groups);

@@ -1,8 +1,8 @@
 //! Handles Ctrl-C while something on the screen has to be removed first.
 //!
 //! By default Ctrl-C ends the process at once. While a pager runs, Ctrl-C is for the pager. While
-//! progress is drawn, its line is wiped first. Handlers cannot be removed. So there is one for both
-//! cases, and a flag that enables the default action.
+//! progress is drawn, its line is wiped first. Handlers cannot be removed. So there is one handler
+//! for both cases, and a flag that enables the default action.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

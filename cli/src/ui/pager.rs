@@ -66,7 +66,7 @@ impl Pager {
     }
 
     /// Counts lines as the terminal shows them, with long lines wrapped. Each byte counts as a
-    /// column, so the pager may start too early, which is harmless.
+    /// column. So the pager may be started although the text would fit, which is harmless.
     fn count(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if *byte == b'\n' || self.column == self.columns {

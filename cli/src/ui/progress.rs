@@ -26,9 +26,9 @@ use super::interrupt;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
-/// A file costs as much as this many bytes, in addition to its own.
+/// The cost of a file in addition to that of its bytes, expressed in bytes.
 const BYTES_OF_A_FILE: u64 = 16 << 10;
-/// With less of the work done, the time left is not shown.
+/// If less than this share of the work is done, the time left is not shown.
 const ENOUGH: f64 = 0.03;
 
 /// A line that shows the current work. It is removed when this is dropped.
@@ -181,7 +181,7 @@ impl Drop for Progress {
         self.state.tally.stop();
         if let Some((stop, thread)) = self.drawing.take() {
             drop(stop);
-            // If the thread panicked, it draws no more; nothing is left to be done.
+            // If the thread panicked, it draws no more. Nothing else must be done.
             thread.join().unwrap_or_default();
         }
     }
@@ -194,8 +194,8 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The template is a constant. If it were wrong, the plain spinner would do as well. A message
-    // that is wider than the terminal is cut: a second line would be left behind.
+    // The template is a constant. If it were wrong, the plain spinner would be used. A message that
+    // is wider than the terminal is cut, because a second line would be left behind.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -218,7 +218,7 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
 
 /// Returns the finished and total work, and the time left at the pace up to now.
 fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
-    // Files were added meanwhile: it is unknown how many more will be.
+    // Files were added meanwhile, and it is unknown how many more will be added.
     let all = all.filter(|all| done.files <= all.files && done.bytes <= all.bytes);
     let Some(all) = all else {
         let (files, bytes) = (human_count(done.files), human_size(done.bytes));
@@ -335,7 +335,8 @@ mod tests {
         let step_line = |done| step_line(&step(done), (0.0, Duration::from_secs(10)));
         assert_eq!(step_line(1_000), "comparing: 1,000 of 2,000, 10 s left");
         assert_eq!(step_line(1), "comparing: 1 of 2,000");
-        // The pace is that since the step was seen first: the daemon may have begun before.
+        // The pace is measured since the step was first seen, because the daemon may have begun it
+        // before.
         let later = super::step_line(&step(1_000), (900.0, Duration::from_secs(10)));
         assert_eq!(later, "comparing: 1,000 of 2,000, 2 min left");
         for (seconds, said) in [

@@ -1,4 +1,5 @@
-//! Tables and documents that land on a terminal, with what it would obey spelled out.
+//! Tables and documents that are printed on a terminal. Characters that would control the terminal
+//! are spelled out.
 //!
 //! Programs want raw names, so a pipe or a file gets every byte. On a terminal a name must not
 //! change the screen. There a hidden character becomes `\u001b`, which in JSON is the same value. A
@@ -9,10 +10,10 @@ use std::str::Utf8Error;
 
 use resemble_core::printable::is_printable;
 
-/// On its way to a terminal.
+/// Output on its way to a terminal.
 pub(super) struct Spelled<'a> {
     out: &'a mut dyn Write,
-    /// The first bytes of a character whose others have not come yet: at most three.
+    /// The first bytes of a character whose other bytes have not arrived yet: at most three.
     begun: Vec<u8>,
 }
 
@@ -56,7 +57,7 @@ impl Write for Spelled<'_> {
 fn characters(out: &mut dyn Write, text: &str) -> io::Result<()> {
     let mut plain = 0;
     for (at, c) in text.char_indices() {
-        // Ends of rows, columns and names: the table's own.
+        // These characters end rows, columns and names of the table itself.
         if is_printable(c) || matches!(c, '\n' | '\t' | '\0') {
             continue;
         }

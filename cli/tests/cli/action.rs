@@ -25,8 +25,8 @@ fn input_of(value: &str) -> &str {
     name.strip_suffix(" }}").unwrap()
 }
 
-/// Runs the steps with these inputs and the defaults of others, until one fails. Only the
-/// installation is replaced: a `cargo` that links the program under test.
+/// Runs the steps with these inputs, and the defaults of all others, until one fails. Only the
+/// installation is replaced: by a `cargo` that links the program under test.
 fn run(it: &Repository, inputs: &[(&str, &str)]) -> Ran {
     let action = action();
     let programs = it.0.home().join("programs");

@@ -117,7 +117,7 @@ fn a_plan_for_what_a_catalogue_covers() {
     let undone = run(&env, "sh", &[&["--undo"], &at[..]].concat());
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(snapshot(&env.path("docs")), before);
-    // The disk by itself covers nothing: one file of each content stays.
+    // The disk by itself covers nothing, so one file of each content stays.
     env.write("mnt/a/2", text(2));
     plan("mnt", "remove");
     fs::remove_file(env.path("plan.sh.log")).unwrap();

@@ -14,7 +14,7 @@ use crate::environment;
 pub(super) struct Repository(pub(super) Environment);
 
 impl Repository {
-    /// One with these files committed; `None`: git is not installed.
+    /// Returns a repository with these files committed; `None` if git is not installed.
     pub(super) fn with(files: &[(&str, &str)]) -> Option<Self> {
         if !is_installed("git") {
             skipped("git is not installed");
@@ -239,8 +239,8 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
-    // Named as a file and by a link. Both are outside of the work tree: there, the files that are
-    // written beside it would come and go while others look at the tree.
+    // The file is named directly and by a link. Both names are outside of the work tree: inside,
+    // the temporary files beside them would appear while others look at the tree.
     it.0.write("../accepted", "");
     std::fs::create_dir(it.0.path("../linked")).unwrap();
     symlink("../accepted", it.0.path("../linked/accepted")).unwrap();
@@ -261,7 +261,7 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 
-/// Both repeat 128 bytes, which is less than a relation needs.
+/// Both files repeat 128 bytes, which is less than a relation needs.
 #[test]
 fn data_that_repeat_a_short_pattern_are_no_near_copies() {
     let env = environment();
@@ -292,7 +292,7 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     std::fs::hard_link(it.0.path("a.txt"), it.0.path("linked.txt")).unwrap();
     check(&["-", "--name", "linked.txt"]).exits(0);
     std::fs::remove_file(it.0.path("linked.txt")).unwrap();
-    // Git ignores one copy; a file that it does not know yet is another.
+    // Git ignores one copy. The other one is not known to git yet.
     it.0.write("built", &draft);
     it.0.write("c.txt", &draft);
     let own = check(&["c.txt"]).exits(1);
@@ -434,7 +434,7 @@ fn hostile_names_break_no_format() {
         "100%25%2Ca%3A%3Ab%0A%3A%3Aerror%3A%3Ac%20%FF.txt"
     );
     assert_eq!(uri(&result["relatedLocations"][0]), "a.txt");
-    // The other way round, and with trouble.
+    // The files are swapped, and there is an error as well.
     std::fs::write(it.0.path("b.txt"), near(1)).unwrap();
     let run = ["check", "b.txt", "absent", "--format", "sarif"];
     let log = it.run(&run, b"").exits(2).json();
@@ -446,8 +446,8 @@ fn hostile_names_break_no_format() {
     );
 }
 
-/// Checks what the schema of SARIF 2.1.0 asks of the properties that are used, and that no others
-/// are.
+/// Checks the properties that are used against the schema of SARIF 2.1.0, and that no others are
+/// used.
 fn is_sarif(log: &Value) {
     let keys = |value: &Value, allowed: &[&str]| {
         for key in value.as_object().unwrap().keys() {

@@ -29,7 +29,7 @@ fn scene() -> Environment {
     );
     // Without the original the name is no evidence.
     env.write("s/b-DESKTOP-1A2B3C4.txt", &text);
-    // Both sides got another name.
+    // Both sides gave the file another name.
     env.write("s/c.variant-1a2b.txt", &text);
     env.write("s/c.variant-3c4d.txt", &text);
     for name in [
@@ -51,7 +51,7 @@ fn rows(ran: &Ran) -> Vec<Value> {
     ran.json()["conflicts"].as_array().unwrap().clone()
 }
 
-/// Files that are too large to be compared whole, nearly all of which is a hole.
+/// The files are too large to be compared whole. Nearly all of each is a hole.
 #[test]
 fn nothing_is_claimed_of_what_only_chunks_tell() {
     let env = environment();
@@ -187,7 +187,7 @@ fn what_cannot_be_compared_is_reported() {
         "s/a.sync-conflict-20240131-101112-ABCDEFG.txt",
         lines(1, 60),
     );
-    // A link is no file: it may lead anywhere.
+    // A link is not a file: it may lead anywhere.
     let secret = env.write("secret", lines(1, 60));
     symlink(secret, env.path("s/a.txt")).unwrap();
     let rows = rows(&asked(&env, &["--format=json"]));

@@ -387,7 +387,7 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // The answer to --follow ends only with a failure that is not about this daemon's end.
+        // The answer to --follow ends only with a failure other than the end of this daemon.
         Request::Alerts { follow: true, .. } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
             failed("internal", "no more of them")
@@ -504,8 +504,8 @@ fn with_local_no_daemon_is_asked_for_its_roots() {
     assert!(asked.is_empty(), "{asked:?}");
 }
 
-/// An empty answer needs no second question. A request for the status would make the daemon read
-/// all rows of the index.
+/// An empty answer needs no second question. In particular, a request for the status would make the
+/// daemon read all rows of the index.
 #[test]
 fn nothing_found_is_one_question() {
     let env = environment();

@@ -19,7 +19,8 @@ pub(crate) fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
         .unwrap();
 }
 
-/// Four versions whose names are not in the order of their dates, a copy and a stranger.
+/// There are four versions whose names are not in the order of their dates, a copy, and an
+/// unrelated file.
 fn versions() -> Environment {
     let env = environment();
     let text = |edits: u64| [paragraphs(1, 60), paragraphs(100 + edits, 2)].concat();
@@ -203,7 +204,7 @@ fn the_first_pairs_are_worth_reading() {
         "docs/same-0.txt",
         "all rows by the score, as ever"
     );
-    // One relation alone, and the header counts the remaining rows.
+    // If one relation is selected, the header counts only the rows of that relation.
     assert_eq!(
         first(&["--only", "near"]),
         ["docs/small-1.txt", "docs/large-1.txt"]
@@ -255,7 +256,7 @@ fn rows_are_filtered_by_the_relation() {
         paths(&find, "identical,near"),
         ["identical docs/copy.txt", "near docs/edited.txt"]
     );
-    // The relation is seen from the subject.
+    // The relation is that of the subject to the file.
     assert_eq!(paths(&find, "contained"), ["contained docs/long.txt"]);
     assert_eq!(paths(&find, "contains"), Vec::<String>::new());
     // A pair has no subject, so both directions match.
@@ -372,7 +373,7 @@ fn the_page_of_covered_makes_a_disk_safe() {
     assert_eq!((none.code, &none.out[..]), (0, &b""[..]));
 }
 
-/// Without a daemon its log has the alerts, with times by the clock of the reader.
+/// Without a daemon, alerts are read from its log. Times are shown in the reader's time zone.
 #[test]
 fn alerts_without_a_daemon_are_those_of_its_log() {
     let env = environment();
@@ -420,7 +421,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     let json = ask(&["--format", "json"]).json();
     assert_eq!(json["alerts"][1]["time"], 951_780_600);
-    // A log cannot be followed, and a named daemon has no other daemon's log.
+    // A log cannot be followed. If a daemon is named, the log of another one is not used.
     for args in [&["--follow"][..], &["--socket", "dead"]] {
         let ran = ask(args);
         assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
@@ -464,7 +465,7 @@ fn first_screens_have_no_jargon() {
         whole.contains("not every two files of 1 cluster with more than 48 files"),
         "{whole}"
     );
-    // For one file only the links of its group are counted, not those of the collection.
+    // With one file, only the links of its group are counted, not those of the collection.
     for (args, most) in [
         (&["--of", "book/0.html"][..], 10),
         (&["--of", "pages/0.txt", "--family"], 60),

@@ -162,7 +162,8 @@ fn two_plans_at_once_leave_a_copy_of_everything() {
     }
     plan(&env, "remove", "s/x", "1.sh");
     plan(&env, "remove", "s/y", "2.sh");
-    // The home of the user does not matter: a service has none, and another shell another one.
+    // The user's home does not affect the result: a service has none, and another shell may have
+    // another one.
     let start = |plan: &str, home: &str| {
         let mut command = shell(&env);
         command

@@ -68,7 +68,8 @@ fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
     assert_eq!(name(&env), "beside");
 }
 
-/// It is the same process: signals reach it, and its exit code is that of the command.
+/// The laboratory runs in the same process: signals reach it, and its exit code is that of the
+/// command.
 #[test]
 fn it_takes_the_place_of_the_command() {
     let env = environment();

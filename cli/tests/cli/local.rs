@@ -320,8 +320,8 @@ fn a_file_outside_the_directories_and_links_to_it() {
         .found_nothing();
 }
 
-/// More names than this process may have descriptors, each in a folder of its own and all in one:
-/// they were held open together, and the answer never came.
+/// There are more names than this process may have descriptors: each in a folder of its own, or all
+/// in one folder. The folders were once all held open, and the answer never came.
 #[test]
 fn a_list_of_many_names_needs_few_descriptors() {
     let env = environment();
@@ -352,7 +352,7 @@ fn a_list_of_many_names_needs_few_descriptors() {
     let told = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{:?} {told}", done.status);
     let rows = String::from_utf8_lossy(&done.stdout).lines().count();
-    // Four files of each text: six pairs.
+    // There are four files of each text, which make six pairs.
     assert_eq!(rows, 350 * 6, "{told}");
 }
 
@@ -514,7 +514,8 @@ fn pairs_are_complete_and_ordered() {
     let env = collection();
     let json = env.run(["pairs", "docs", "--format", "json"]).json();
     let rows = json["pairs"].as_array().unwrap();
-    // Four files resemble each other: six pairs. The other text and the empty file are in none.
+    // Four files resemble each other, which makes six pairs. The other text and the empty file are
+    // in no pair.
     assert_eq!((rows.len(), json["total"].as_u64()), (6, Some(6)));
     let key = |row: &serde_json::Value| {
         let number = |name: &str| (row[name].as_f64().unwrap() * -1e6).round() as i64;

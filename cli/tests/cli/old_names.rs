@@ -6,7 +6,7 @@ use resemble_testutil::prose::paragraphs;
 use crate::daemon::{Daemon, hello, rows};
 use crate::environment;
 
-/// Requests to a daemon, output and exit code equal those of the new name.
+/// With the old name, requests to a daemon, output and exit code equal those with the new name.
 #[test]
 fn orders_to_a_daemon() {
     let mark = r#"{"time":5,"group":false,"paths":["/a","/b"]}"#;
@@ -55,7 +55,7 @@ fn orders_to_a_daemon() {
 /// Catalogues are written, kept, listed and dropped without a daemon.
 #[test]
 fn catalogues() {
-    // One file, so that its date is the same for both.
+    // There is only one file, so that its date is the same for both.
     let env = environment();
     env.write("docs/a.txt", paragraphs(1, 20));
     let written = |[write, keep]: [&[&str]; 2]| {

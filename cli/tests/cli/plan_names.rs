@@ -8,8 +8,8 @@ use resemble_testutil::prose::lines;
 use super::environment;
 use super::plans::{run, set_time, snapshot};
 
-/// Two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`. The first
-/// one is older.
+/// There are two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`.
+/// The first one is older.
 fn pairs_of_names() -> Environment {
     let env = environment();
     for (seconds, names) in [(1, ["t/a/1", "t/c/1"]), (2, ["t/b/2", "t/d/2"])] {
@@ -129,7 +129,8 @@ fn a_file_of_the_future_is_not_the_newest() {
     }
 }
 
-/// Each root has a folder of its own, also if others have the same name; all goes back.
+/// Each root has a folder of its own, also if others have the same name. With `--undo` all files
+/// return.
 #[test]
 fn roots_of_one_name_have_folders_of_their_own() {
     let env = environment();

@@ -328,7 +328,7 @@ fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
         return;
     }
     if kind == "symlink" {
-        // A copy that is made again is another file.
+        // If a copy is made again, it is another file.
         for (path, state) in &mut undone {
             state.inode = before.get(path).map_or(0, |state| state.inode);
         }
@@ -477,7 +477,8 @@ fn rules_choose_what_stays() {
     );
 }
 
-/// A file in a trash neither stays nor goes: made twice, plans would move the last copy there.
+/// A file in a trash neither stays nor is removed. If plans were made for both copies, they would
+/// move the last copy there.
 #[test]
 fn what_lies_in_a_trash_keeps_nothing() {
     let env = environment();

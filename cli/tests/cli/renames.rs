@@ -11,7 +11,7 @@ use resemble_testutil::{Environment, asked_for, finish};
 use super::environment;
 use super::plans::{Snapshot, name, run, set_time, snapshot};
 
-/// Writes a file whose time follows from its bytes: rsync goes by size and time.
+/// Writes a file whose time depends on its bytes, because rsync compares size and time.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -70,7 +70,7 @@ fn change(root: &Path, random: &mut Random) {
     let aside = root.join("aside");
     let fresh = format!("new {}", random.draw() % 1000);
     match random.below(13) {
-        // A folder gets another name, or goes elsewhere.
+        // A folder gets another name, or moves to another folder.
         0 => fs::rename(&folder, folder.with_file_name(fresh)).unwrap(),
         1 if !into.starts_with(&folder) => {
             let to = into.join(folder.file_name().unwrap());
@@ -106,7 +106,7 @@ fn change(root: &Path, random: &mut Random) {
             fs::rename(&folder, folder.with_file_name(name)).unwrap();
         }
         7 => fs::rename(&file, into.join(fresh)).unwrap(),
-        // One file takes the name of another, which goes.
+        // One file takes the name of another, which is lost.
         8 if file != other => fs::rename(&file, &other).unwrap(),
         9 => write(&file, &(fs::read_to_string(&file).unwrap() + &text(random))),
         10 => write(&into.join(fresh), &text(random)),
@@ -189,7 +189,7 @@ fn replay(seed: u64) {
     let before = snapshot(&b);
     let (owed, had) = (owed(&snapshot(&a), &before), missing(&a, &b));
 
-    // A plan of a saved report is that of the trees.
+    // The plan made from a saved report equals that made from the trees.
     let saved = [
         "compare",
         "a",

@@ -48,7 +48,7 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
-    // Text has no rows then. The note must not report that nothing was found.
+    // In this case text has no rows. The note must not report that nothing was found.
     let equal = env.run(["compare", "copy", "same"]);
     let said = "resemble: no difference: compared 2 files of ";
     assert!(equal.err.starts_with(said), "{equal:?}");
@@ -199,7 +199,7 @@ fn covered_says_yes_only_if_all_is_elsewhere() {
     assert_eq!(yes.code, 0, "{yes:?}");
     let start = "covered:  copy  all of 1 file, ";
     assert!(yes.text().starts_with(start), "{yes:?}");
-    // A link that is named is followed, and that is said.
+    // A named link is followed, and a note reports that.
     symlink("copy", env.path("link")).unwrap();
     let link = env.run(["covered", "link", "--by", "docs"]);
     let said = "resemble: link is a symbolic link: the answer is about /";
@@ -431,8 +431,8 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
-/// Identical sets alone equal those of the whole report. This holds for a search of the files, for
-/// an index and for a saved report.
+/// The answer that has only identical sets equals those sets in the whole report. This holds for a
+/// search of the files, for an index and for a saved report.
 #[test]
 fn identical_files_alone() {
     let env = collection();
@@ -443,7 +443,7 @@ fn identical_files_alone() {
         ran.json()
     };
     let direct = only(&["docs"]);
-    // This made no index: a cache with the folder would have been used.
+    // The first question made no index. Otherwise this one would have used it.
     assert_eq!(only(&["docs", "--no-cache"]), direct);
     let all = env.run(["groups", "docs", "--format", "json", "-o", "all.json"]);
     assert_eq!(all.code, 0, "{all:?}");
@@ -553,7 +553,7 @@ fn covered_says_the_same_whatever_the_cache_knows() {
     env.write("old/same.txt", &text);
     env.write("old/moved.txt", &other);
     env.write("old/edited.txt", paragraphs(3, 12) + " and more");
-    // The same size as the file at its path, but other bytes, which exist at other paths or
+    // The file has the size of the file at its path, but other bytes. These exist at other paths or
     // nowhere.
     env.write("old/x/swapped.txt", &text);
     env.write("old/x/changed.txt", text.replace('e', "o"));

@@ -255,8 +255,8 @@ fn a_saved_coverage_is_filtered() {
         "{none:?}"
     );
 
-    // Without --from every file counts: a user who believed half an answer could lose the other
-    // half.
+    // Without --from every file counts. A user who trusts half an answer could lose the other half
+    // of the files.
     let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
     assert_eq!((asked.code, asked.text().as_str()), (2, ""));
     assert!(

@@ -65,7 +65,7 @@ mod with_screen {
         until(&mut master, "tree/first.bin");
         master.write_all(b"\r").unwrap();
         until(&mut master, "tree/second.bin");
-        // The first file goes, by a symbolic link, in plan.sh.
+        // The first file is removed, by a symbolic link, in plan.sh.
         master.write_all(b" ws\r").unwrap();
         until(&mut master, "then");
         master.write_all(b"q").unwrap();
@@ -96,7 +96,7 @@ mod with_screen {
         assert_eq!(output.status.code(), Some(2));
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("letter.txt is not a saved report"), "{text}");
-        // The terminal is left as it was: the other screen is gone.
+        // The terminal is restored: the alternative screen is gone.
         until(&mut master, "\x1b[?1049l");
     }
 }

@@ -67,7 +67,7 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Now only the children hold the terminal.
+    // From here on only the children hold the terminal.
     command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
@@ -131,7 +131,7 @@ fn hostile_names_never_reach_a_terminal_raw() {
              100%  identical  11 KiB  2000-02-29  docs/plain\n"
         )
     );
-    // A file gets unquoted names: it is for programs.
+    // A file gets unquoted names, because it is for programs.
     let (_, nothing) = on_terminal(
         &env,
         &["find", "a.txt", "--in", "docs", "-o", "../out"],

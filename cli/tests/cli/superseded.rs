@@ -91,8 +91,8 @@ fn of_a_chain_the_last_stays_and_proves_each_step() {
     assert_eq!(snapshot(&env.path("t")), before);
 }
 
-/// A saved report makes the same plan. The rules of `--keep` apply first. The file that they choose
-/// contains no other, so only copies are removed.
+/// A saved report makes the same plan. The rules of `--keep` apply first. Here they choose a file
+/// that contains no other, so only equal copies are removed.
 #[test]
 fn rules_choose_what_stays_of_a_cluster() {
     let env = environment();
@@ -148,7 +148,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(steps.contains("no dates of their own"), "{steps}");
 
     let env = environment();
-    // It was written last, but its own date is older.
+    // The file was written last, but the date that it states is older.
     env.write("t/new.docx", dated_docx(&new, "2024-03-05T10:22:33Z"));
     env.write("t/old.docx", dated_docx(&old, "2023-03-05T10:22:33Z"));
     planned(&env, "90%", &["--keep=newest"]);
@@ -169,7 +169,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(dry.text().contains(&said), "{said}: {dry:?}");
     assert_eq!(run(&env, "sh", &["--do-it"]).code, 0);
     assert_eq!(left(&env), ["new.docx"]);
-    // With the other rule the older one stays, and the newer one must not be removed.
+    // With the other rule the older file stays, and the newer one must not be removed.
     run(&env, "sh", &["--undo"]);
     planned(&env, "90%", &["--keep=oldest"]);
     let steps = script(&env);
@@ -198,7 +198,7 @@ fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// The file that stays may lack text that another file shares with the centre of their cluster.
+/// A file may share text with the centre of the cluster that the file which stays does not have.
 #[test]
 fn figures_are_against_the_file_that_stays() {
     let env = environment();
@@ -352,7 +352,7 @@ fn a_program_that_moves_nothing_is_believed_nothing() {
     let why = "it could not be moved to the trash";
     assert!(ended.code == 1 && ended.err.contains(why), "{ended:?}");
     assert_eq!(snapshot(&env.path("t")), before);
-    // This one removes the file and names a place where it is not.
+    // This program removes the file and names a place where the file is not.
     let liar = env.write("liar", "#!/bin/sh\nrm -- \"$3\"; echo /nowhere\n");
     fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
     let ended = run_by(&liar);

@@ -96,7 +96,7 @@ fn what_is_lost_is_found_where_it_was_last() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();
-    // An older sweep has it, but no later one.
+    // An older sweep has the file, but no later one.
     let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
     assert_eq!(dead.code, 1);
     assert!(
@@ -168,7 +168,7 @@ fn places_and_versions_are_shown_by_containment() {
     ];
     assert_eq!(env.run(export).code, 0);
     fs::remove_file(env.path("docs/plan.txt")).unwrap();
-    // The book holds all of it, and has half as much more; of the edited version a tenth is new.
+    // The book holds all of the plan, and half as much more. Of the edited version a tenth is new.
     env.write("docs/book.txt", [&plan[..], &paragraphs(2, 50)].concat());
     let edited = [&plan[..plan.len() / 10 * 9], &paragraphs(3, 10)].concat();
     env.write("docs/edited.txt", edited);

@@ -82,7 +82,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["find", "--exlude", "x"],
             "a similar argument exists: '--exclude'",
         ),
-        // A missing file is refused before a daemon is asked, though the name could be a cluster.
+        // A missing file is refused before a daemon is asked, though the name could be the id of a
+        // cluster.
         (
             &["templates", "mark", "absent"],
             "absent: No such file or directory",
@@ -517,7 +518,7 @@ fn text_off_asks_every_verb_for_bytes() {
         for (forms, unit, expected) in [(&off[..], "bytes", &bytes), (&on[..], "words", &words)] {
             for options in forms {
                 let (found, mut shares) = figures(question, options);
-                // The order of two in a group depends on more than their names.
+                // The order of the two files in a group does not depend only on their names.
                 if question[0] == "groups" && &shares != expected {
                     shares.reverse();
                 }
@@ -527,7 +528,7 @@ fn text_off_asks_every_verb_for_bytes() {
             }
         }
     }
-    // A folder of such a name is no value if the option has none.
+    // A folder of such a name is not taken as the value of the option.
     env.run(["pairs", "--text", "./off"]).exits(1);
     env.run(["pairs", "--text=all", "--", "off"]).exits(1);
 }

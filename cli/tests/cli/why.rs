@@ -63,7 +63,7 @@ fn a_pipe_gets_a_list_of_ranges() {
     why(&env, &["old.txt", "new.txt"]).is(0, &format!("{SUMMARY}{list}"), "");
 }
 
-/// The whole screen at 80 columns, without colours.
+/// The terminal shows all of it at 80 columns, without colours.
 #[test]
 fn a_terminal_gets_two_columns() {
     let env = environment();
@@ -101,7 +101,7 @@ fn a_terminal_gets_two_columns() {
 ";
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "dumb");
     assert_eq!((code, &*text), (Some(0), &*format!("{SUMMARY}{columns}")));
-    // With --side-by-side a pipe gets the same.
+    // With --side-by-side a pipe gets the same output.
     why(&env, &["old.txt", "new.txt", "--side-by-side"]).is(0, &text, "");
 }
 

@@ -265,7 +265,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser's children end with it only if it ends by itself.
+        // The browser's children end with it only if it is not killed.
         self.last += 1;
         let close = format!("{{\"id\":{},\"method\":\"Browser.close\"}}\0", self.last);
         let asked = self.commands.write_all(close.as_bytes());

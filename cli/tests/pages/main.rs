@@ -14,7 +14,7 @@ mod browser; // a real browser without a window
 mod pages; // what a person sees in a page, and does with it
 mod workbooks; // what a spreadsheet program reads
 
-// Shared with the tests of the command; each of the two uses only some of it.
+// This module is shared with the tests of the command. Each of the two uses only a part of it.
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;

@@ -44,7 +44,7 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
-    // The added parts are sealed like written ones.
+    // The digest of the page covers the added parts as well.
     let (page, _) = page.rsplit_once("<!-- digest ").unwrap();
     let mut sealed = Vec::new();
     let mut sealing = Sealing::new(&mut sealed);
@@ -230,7 +230,7 @@ fn a_page_needs_no_mouse() {
     }
     let cell = "document.activeElement.getAttribute('aria-label')";
     browser.key("Home");
-    // Rows and columns by name: four, one, three, two.
+    // Rows and columns are sorted by name: four, one, three, two.
     assert_eq!(browser.text("document.activeElement.dataset.at"), "0,0");
     browser.key("End");
     assert_eq!(browser.text(cell), "99 % of /d/four is in /d/two");
@@ -417,7 +417,7 @@ fn a_page_of_50_000_rows_stays_quick() {
     browser.open(&printed(&env, &report, "html"));
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 100 shown");
 
-    // The unit is the time in which the browser parses the report; only ratios are compared.
+    // The unit is the time in which the browser parses the report. Only ratios are compared.
     let figures = browser.eval(
         "(async () => {
            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));

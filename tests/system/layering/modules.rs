@@ -17,8 +17,8 @@ type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 /// The maximum number of imports through which a name is followed.
 const MAX_IMPORTS: usize = 8;
 
-/// Returns the cycles of a crate: the module whose children form one, `""` for the root, and the
-/// importing files.
+/// Returns the cycles of a crate. Each has the module whose children form it (`""` for the root),
+/// and the importing files.
 pub(super) fn cycles(src: &Path, sources: &[(PathBuf, String)]) -> BTreeMap<String, String> {
     let graphs = graphs(src, sources).into_iter();
     let cycles = graphs.filter_map(|(parent, graph)| Some((parent.join("/"), cycle(&graph)?)));
@@ -32,7 +32,7 @@ fn cycle(graph: &Graph) -> Option<String> {
         let imported = graph[module].keys();
         imported.filter(|other| among.contains(other)).min()
     };
-    // A module that imports none of the rest is in no cycle.
+    // A module that imports none of the remaining ones is in no cycle.
     while let Some(leaf) = among.iter().find(|module| next(module, &among).is_none()) {
         let leaf = *leaf;
         among.remove(leaf);

@@ -126,7 +126,7 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
         ]
     );
     drop(server);
-    // Its parent may not have waited for it yet.
+    // The parent of the process may not have waited for it yet.
     let is_over = |process: &Path| {
         let status = fs::read_to_string(process.join("status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")

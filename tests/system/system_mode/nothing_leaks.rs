@@ -163,7 +163,7 @@ fn answers_are_the_same_with_and_without_what_is_hidden() {
             bytes += with.lines.iter().map(String::len).sum::<usize>();
         }
         assert!(rows > 100, "there is something to tell: {rows}");
-        // The canary: for root, who sees them, the hidden files make a difference.
+        // As a control, the hidden files must make a difference for root, who sees them.
         let both = all_without.iter().zip(&all_with);
         let other = both.filter(|(without, with)| without.1.lines != with.1.lines);
         let other = other.count();

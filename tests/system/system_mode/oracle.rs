@@ -94,7 +94,7 @@ fn at_the_socket_everybody_sees_what_he_can_open_and_nothing_else() {
         of_root.leaks.is_empty() && of_root.hidden.is_empty(),
         "{of_root:?}"
     );
-    // The canary: an asker who sees everything fails against what a user can open.
+    // As a control, the check must fail for a user who is shown everything.
     let mut canary = Verdict::default();
     judged(&tree, USERS[0], ROOT, &mut canary);
     assert!(
@@ -132,7 +132,7 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
     };
     let (there, gone) = (vec![other.clone()], Vec::<PathBuf>::new());
     assert_eq!(shown(), there);
-    // A new permission counts when the daemon has processed its event: until then the file may be
+    // A new permission counts when the daemon has processed its event. Until then the file may be
     // another one.
     for round in 0..20 {
         mode(&other, 0o600);
@@ -151,7 +151,7 @@ fn what_was_taken_away_is_gone_at_the_next_answer() {
         assert_eq!(shown(), gone, "{round}: of the group");
         mode(&other, 0o644);
     }
-    // A user learns nothing of a subject that they cannot open, either.
+    // A user learns nothing about a subject that they cannot open, either.
     mode(&own, 0o600);
     assert_eq!(ask(user, &find(&own)).kind(), "not-indexed");
     mode(&own, 0o644);
@@ -184,7 +184,7 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     let home = shares.join("home");
     fs::create_dir(&home).expect("a folder");
     chown(&home, Some(user.uid), None).expect("chown");
-    // If links to files of others may be made, a secret gets a name at home in this way.
+    // If users may make links to files of others, this gives the secret a name in their home.
     fs::hard_link(shares.join("secret.txt"), home.join("mine.txt")).expect("a link");
     let server = Server::start(disks, &["--no-mount"]);
     let paths = |answer: &Answer| answer.paths().len();
@@ -198,7 +198,7 @@ fn nobody_sees_another_file_in_the_place_of_his_own() {
     });
     let answer = ask(user, &find(&guess));
     assert_eq!(paths(&answer), 0, "{answer:?}");
-    // The user knows what the secret may hold, and asks whether it is at a named path.
+    // The user knows the content of the secret, and asks whether it is at a named path.
     let named = json!({"request": "find", "subject": {"file": shares.join("secret.txt")}});
     assert_eq!(ask(user, &named).kind(), "not-indexed");
     drop(server);
@@ -299,7 +299,7 @@ fn in_the_view_everybody_sees_what_he_can_open_and_nothing_else() {
     }
     eprintln!("{} checks in the view: {} wrong", checks.get(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // The canary: one user's files are not those that another is shown.
+    // As a control, one user's files must not be those that another user is shown.
     let others = tree.opened_by(USERS[0]);
     let canary = judge(USERS[3], &others);
     assert!(

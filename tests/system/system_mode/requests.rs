@@ -61,7 +61,7 @@ fn orders_are_for_root_and_one_group() {
             assert_eq!(ask(user, question).kind(), "refused", "{user:?} {question}");
         }
     }
-    // Figures are for users who give orders.
+    // Only users who give orders get the figures.
     let files = |user| {
         let status = ask(user, &json!({"request": "status"}));
         status.rows[0]["roots"][0]["files"].as_u64()
@@ -91,7 +91,8 @@ fn the_command_asks_the_daemon_of_the_system() {
     assert!(found.text().contains("/srv/shares/b.txt"), "{found:?}");
     let status = resemble(user, &["status"]).success();
     assert!(status.text().contains(SHARES), "{status:?}");
-    // Questions that it does not answer are answered by the command itself, as this user.
+    // Questions that the daemon does not answer are answered by the command itself, with the rights
+    // of this user.
     resemble(user, &["compare", SHARES, SHARES]).success();
     resemble(user, &["covered", "/srv/shares/copy", "--by", SHARES]).success();
     let doctor = resemble(user, &["doctor"]).success();
@@ -208,7 +209,7 @@ fn setup_starts_a_daemon_of_the_users_own() {
     assert!(denied.err.contains("`resemble setup`"), "{denied:?}");
 
     let done = resemble_at_home(user, home, &["setup", "--yes", root]).success();
-    // Before the end of the first scan its exit code differs.
+    // Until the end of the first scan, the exit code differs.
     let status = resemble_at_home(user, home, &["status"]).text();
     let undone = resemble_at_home(user, home, &["setup", "--undo"]);
     let said = done.text();

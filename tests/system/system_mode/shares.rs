@@ -161,7 +161,7 @@ fn a_thousand_opens_of_one_member_are_one_in_memory() {
     let [peak, now] = memory(&server);
     let few = 4 * SIZE as u64;
     assert!(peak < before + few, "{before} {peak}");
-    // Large members are in a file that only the daemon has.
+    // Large members are in a file that only the daemon has open.
     let fds = format!("/proc/{}/fd", server.child.id());
     let fds = fs::read_dir(fds).expect("descriptors");
     let targets = fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());

@@ -95,8 +95,8 @@ fn prepared() {
     accounts(Path::new("/srv/ssh"));
 }
 
-/// Returns the names of the files in an answer of `find --format tsv`; the first column may be one,
-/// too.
+/// Returns the names of the files in an answer of `find --format tsv`. The first column may be such
+/// a name, too.
 fn found(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let paths = text.lines().filter_map(|line| {
@@ -133,12 +133,13 @@ fn two_users_of_ssh_see_each_his_own() {
         let words = ["find", file, "--socket", host, "--format", "tsv"];
         run("/srv/resemble", &words)
     };
-    // A file of this machine: only a digest of it goes to the server.
+    // The file is one of this machine, so only a digest of it is sent to the server.
     let of_one = ask("ssh://one", "/srv/mine.txt").success();
     assert_eq!(found(&of_one), ["all.txt", "one.txt"], "{of_one:?}");
     let of_two = ask("ssh://two", "/srv/mine.txt").success();
     assert_eq!(found(&of_two), ["all.txt", "team.txt", "two.txt"]);
-    // A file of the server, asked about there: the way for a client of NFS.
+    // The file is one of the server, and the question is asked there. A client of NFS asks in this
+    // way.
     let words = ["two", "resemble find /srv/shares/all.txt --format tsv"];
     let there = run("ssh", &words).success();
     let names = found(&there);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Answer, SHARES, Server, USERS, as_user, ask_here, disks_of, shared_files};
 
-/// Number of times that each of two questions is asked in a round.
+/// The number of times that each of two questions is asked in a round.
 const ASKED: usize = 400;
 /// The maximum difference of a round from one half. By chance, one in 500 rounds exceeds it (the
 /// standard error is 0.02).
@@ -20,8 +20,8 @@ const BOUND: f64 = 0.062;
 /// too.
 const ROUNDS: usize = 4;
 
-/// Returns the probability that one of the first took longer than one of the second; a half if the
-/// times reveal nothing.
+/// Returns the probability that a duration of `first` is longer than one of `second`. It is a half
+/// if the times reveal nothing.
 fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
     let pairs = first
         .iter()
@@ -39,7 +39,7 @@ fn area_under_curve(first: &[Duration], second: &[Duration]) -> f64 {
 fn told_by_time(one: &Path, other: &Path, check: impl Fn(&Answer)) -> f64 {
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..2 * ASKED {
-        // Neither always follows the other one.
+        // Neither question always follows the other one.
         let which = (number + number / 2) % 2;
         let file = [one, other][which];
         let question = json!({"request": "find", "subject": {"file": file}});
@@ -90,7 +90,7 @@ fn the_time_of_a_no_does_not_tell_what_there_is() {
             let last = areas.last().expect("a round");
             assert!((last - 0.5).abs() < BOUND, "{there}, {not}: {areas:.3?}");
         }
-        // The canary: a readable file takes a different time.
+        // As a control, a readable file must take a different time.
         let area = told_by_time(&shares.join("all.txt"), &shares.join("not.txt"), |_| ());
         assert!((area - 0.5).abs() > 2.0 * BOUND, "{area:.3}");
     });

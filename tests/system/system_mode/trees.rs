@@ -122,7 +122,7 @@ impl Tree {
             }
             families.insert(path, family);
         }
-        // From below, so that no mode is in the way.
+        // The folders are changed from the deepest upwards, so that no mode prevents that.
         for folder in folders[1..].iter().rev() {
             belongs(folder, &mut random, &FOLDER_MODES);
         }

@@ -124,7 +124,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // All processes in it end with its first one.
+        // All processes of the booted system end with its first process.
         let _off = rustix::process::kill_process(self.first, Signal::KILL);
         drop(self.container.wait());
     }

@@ -36,8 +36,8 @@ impl WorkTree {
         Ok(Self(root.map_err(CliError::file("look at", &path))?))
     }
 
-    /// The files of the work tree that git does not ignore, as real paths; if `only` names paths,
-    /// those of them.
+    /// Returns the files of the work tree that git does not ignore, as real paths. If `only` names
+    /// paths, returns only those among them.
     pub(super) fn files(&self, only: &[&Path]) -> CliResult<HashSet<PathBuf>> {
         let list = "ls-files -z --cached --others --exclude-standard";
         let out = git_of(&self.0, list, only, Stdio::piped())?;

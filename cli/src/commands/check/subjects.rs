@@ -19,9 +19,10 @@ use crate::error::{CliError, CliResult};
 pub(super) struct CheckedFile {
     /// Its name in rows.
     pub(super) shown: PathText,
-    /// The paths where it is or will be, and its earlier path. A file there is the same file.
+    /// The paths where the file is or will be, and its earlier path. A file at one of them is the
+    /// same file.
     own: Vec<PathBuf>,
-    /// Device and inode of the file there.
+    /// Device and inode of the file at its path.
     inode: Option<(u64, u64)>,
     /// Its bytes.
     pub(super) copy: PathBuf,

@@ -13,7 +13,7 @@ use crate::commands::setup::service;
 
 /// Usual default limit of watches; a larger number costs nothing before it is used.
 const WATCHES: u64 = 1_048_576;
-/// Other programs (editors, desktops) need some, too.
+/// Other programs (editors, desktops) need some instances, too.
 const INSTANCES: u64 = 128;
 /// If the limit is lower, events are often lost, and each loss causes a scan.
 const QUEUE: u64 = 16_384;

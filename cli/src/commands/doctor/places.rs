@@ -54,7 +54,7 @@ pub(super) fn of_state(state: &Path, uid: u32, status: Option<&StatusAnswer>) ->
     if let Ok(disk) = rustix::fs::statvfs(state) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let text = format!("{} free at {shown}, where the index is", human_size(free));
-        // An index that is closed is written anew without its holes.
+        // When an index is closed, it may be rewritten without its holes.
         checks.push(if free < LEAST_FREE.max(index) {
             Check::wrong("state", format!("only {text}"))
         } else {

@@ -21,7 +21,7 @@ const SERVICE: &str = "org.freedesktop.Notifications";
 ///
 /// # Errors
 ///
-/// There is no session bus, nobody on it shows notifications, or it did not answer in time.
+/// There is no session bus, nothing on it shows notifications, or it did not answer in time.
 pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     let bus = Builder::session()
         .and_then(|bus| bus.method_timeout(PATIENCE).build())

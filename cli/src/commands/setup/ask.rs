@@ -10,8 +10,8 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks at the terminal. It does not ask for folders if the command line names some. Nor does it
-/// offer features of a systemd of the user or of a desktop that does not exist.
+/// Asks at the terminal. It does not ask for folders if the command line names some. It does not
+/// offer features of a user's systemd or of a desktop if that does not exist.
 pub(super) fn wanted(
     ui: &mut Ui,
     home: &Path,

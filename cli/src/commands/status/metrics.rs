@@ -231,7 +231,7 @@ impl Metrics {
         let _written = writeln!(self.0, "resemble_{name}{labels} {value}");
     }
 
-    /// A family of one sample.
+    /// Adds a family with a single sample.
     fn one(&mut self, name: &str, kind: Kind, help: &str, value: u64) {
         self.family(name, kind, help);
         match kind {
@@ -278,7 +278,7 @@ fn escaped(value: &str) -> String {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            // Prometheus ignores them, but a terminal that shows the file would not.
+            // Prometheus ignores control characters, but a terminal that shows the file would not.
             control if control.is_control() => text.push('\u{fffd}'),
             other => text.push(other),
         }

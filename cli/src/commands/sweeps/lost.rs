@@ -28,7 +28,7 @@ use crate::names;
 use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
-/// The most versions whose relatives are searched for: each costs a question.
+/// The maximum number of versions whose relatives are searched for. Each costs a question.
 const MOST: usize = 200;
 
 pub(in crate::commands) fn run(

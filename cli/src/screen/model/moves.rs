@@ -84,7 +84,7 @@ impl Screen {
         }
     }
 
-    /// Goes to the folder above, down to the one that all files lie in.
+    /// Goes to the folder above, but not above the folder in which all files lie.
     pub(super) fn up(&mut self) -> bool {
         let top = self.collection.as_ref().map(Collection::top);
         let above = self.folder.parent().map(Path::to_owned);
@@ -201,7 +201,7 @@ impl Screen {
         Some((path(self.reference(group))?, path(self.cursor.at)?))
     }
 
-    /// Asks for the common parts of two files. If they are equal, that is all of them.
+    /// Requests the common parts of two files. If they are equal, no request is needed.
     pub(super) fn ask_evidence(&mut self) -> Effect {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return Effect::Nothing;

@@ -62,8 +62,8 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     std::fs::write(cache, bytes).unwrap();
 }
 
-/// Every damage only costs time, and the next run does not meet it again. `RESEMBLE_DAMAGES` sets
-/// their number.
+/// Any damage only costs time, and the next run finds an undamaged cache. `RESEMBLE_DAMAGES` sets
+/// the number of damages.
 #[test]
 fn a_damaged_cache_is_done_without_and_made_anew() {
     let env = collection();
@@ -202,7 +202,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
     let order = ask(&without, &["--order"]);
     assert_eq!((order.code, order.err.as_str()), (0, ""));
-    // Without a cache, or where no cache can be made, they go into the system's folder.
+    // Without a cache, or if no cache can be made, these files are in the system's folder.
     let ran = ask(&without, &["--no-cache"]);
     assert_eq!((ran.code, ran.text().as_str()), (2, ""));
     assert!(ran.err.contains("/nonexistent"), "{ran:?}");

@@ -67,7 +67,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
     browser.save_into(&env.path(""));
     assert_eq!(browser.eval("document.querySelector('#bar').hidden"), true);
 
-    // By a rule: files below a folder stay.
+    // Marks by a rule: files below a folder stay.
     browser.eval(
         "(() => { const select = document.querySelector('.rule select'); select.value = 'in'; \
          select.dispatchEvent(new Event('change')); \
@@ -162,7 +162,7 @@ fn one_copy_always_stays() {
     browser.key("x");
     assert!(bar(&mut browser).contains("Only identical files can be marked"));
 
-    // Saved marks are taken as a whole, or refused in one sentence.
+    // Saved marks are accepted as a whole, or refused in one sentence.
     env.write("marks.json", browser.text("marksText()"));
     for (args, why) in [
         (&[][..], "say with --plan what becomes of them"),
@@ -314,7 +314,7 @@ fn keys_go_through_a_page() {
         0
     );
 
-    // The files are compared with the newest one by one.
+    // Each file is compared with the newest one.
     browser.eval("document.getElementById('families-1').focus()");
     browser.key("n");
     let walk = browser.text("document.querySelector('#families .walk').textContent");
