@@ -16,9 +16,9 @@ use resemble_testutil::random::{Random, noise};
 const LARGE: usize = 64 << 20;
 /// Bytes of small files.
 const SMALL: [usize; 2] = [4 << 10, 16 << 10];
-/// Bytes that are handed over at once.
+/// The number of bytes that are passed at once.
 const PIECE: usize = 256 << 10;
-/// Passes; the best one counts.
+/// The number of passes; the best one counts.
 const PASSES: usize = 5;
 
 fn main() {

@@ -106,7 +106,8 @@ fn content_digest(bytes: &[u8]) {
     }
 }
 
-/// MB/s of the fastest pass; a pass is as often `work`, which takes `bytes`, as lasts 10 ms or so.
+/// Returns the MB/s of the fastest pass. A pass repeats `work`, which takes `bytes`, for about 10
+/// ms.
 fn measure(bytes: usize, mut work: impl FnMut()) -> f64 {
     let times = (16 * BYTES).div_ceil(bytes);
     let mut best = f64::INFINITY;

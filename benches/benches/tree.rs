@@ -6,7 +6,7 @@
 //! RESEMBLE_BENCH_TREE=/usr/src/linux cargo bench -p resemble-benches --bench tree
 //! ```
 //!
-//! Without the variable it takes `/usr/share/doc`. Everything is run twice and the second time
+//! Without the variable it takes `/usr/share/doc`. Everything is run twice, and the second run
 //! counts, so that the page cache is warm for all.
 
 #![allow(clippy::print_stdout)]
@@ -31,7 +31,7 @@ use resemble_scan::parts::{self, Formats, Limits, PartReader};
 const ASKED: usize = 2_000;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // Started as the worker that takes files apart.
+    // The program may have been started as the worker that takes files apart.
     if let Some(code) = parts::worker() {
         return Ok(code);
     }
@@ -179,7 +179,7 @@ fn scan(
     Ok(ingest.reconcile(&[Target::subtree(tree)], &mut Unobserved)?)
 }
 
-/// The time of the second run; `None` if the program is not here.
+/// Returns the time of the second run; `None` if the program is not installed.
 fn peer(script: &str, tree: &Path) -> Option<Duration> {
     let mut time = None;
     for _ in 0..2 {

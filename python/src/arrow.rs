@@ -100,7 +100,7 @@ impl<T: Released> Owned<T> {
 impl<T: Released> Drop for Owned<T> {
     fn drop(&mut self) {
         if let Some(release) = self.0.release() {
-            // SAFETY: it is not released yet, and nobody else has it.
+            // SAFETY: the structure is not released yet, and nobody else has it.
             unsafe { release(&raw mut *self.0) };
         }
     }

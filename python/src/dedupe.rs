@@ -1,4 +1,4 @@
-//! `dedupe`: which texts stay, in their order, and which lie in one of those.
+//! `dedupe`: which texts stay, in their order, and which texts lie in one that stays.
 //!
 //! Each text is held against the texts that stay so far, never against all: of a thousand
 //! near-copies the first stays, and each other one is measured once. What is found by samples is
@@ -6,7 +6,8 @@
 //!
 //! # Memory
 //!
-//! Some 30 bytes for each sample of a text that stays; the texts themselves are lent.
+//! This takes some 30 bytes for each sample of a text that stays. The texts themselves are not
+//! copied.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -27,18 +28,18 @@ use crate::texts::{HeldTexts, TextName};
 /// one in two, and so on to one in eight, so that samples of all lengths nest.
 const SHORT: usize = 32;
 
-/// A sample of more texts that stay is boilerplate, as in an index.
+/// A sample that more than this many of the texts that stay have is boilerplate, as in an index.
 const BOILERPLATE: usize = 1000;
 
-/// A text is measured against this many of those that share most samples with it. Of 7,494 hard
-/// duplicates (headers, templates, short texts) one misses 28, four 11, eight 7; 32 miss 6 in twice
-/// the time.
+/// The number of texts against which a text is measured: those that share most samples with it. Of
+/// 7,494 hard duplicates (headers, templates, short texts), 28 are missed with one text, 11 with
+/// four and 7 with eight. With 32, 6 are missed in twice the time.
 const MAX_MEASURED: usize = 8;
 
 /// A text with fewer samples needs only one in common with another.
 const FEW: usize = 8;
 
-/// Texts that are looked at together, before any of them stays.
+/// The number of texts that are looked up together, before any of them stays.
 const TOGETHER: usize = 4096;
 
 /// A text that goes, the text that it duplicates, and the share of the former that lies in the
@@ -104,7 +105,7 @@ impl SampledText {
 struct SampleLists {
     /// Where the list of a sample begins in `links`.
     begins: HashMap<u32, u32>,
-    /// A place, and where the list goes on, if it does.
+    /// A place, and where the list continues, if it does.
     links: Vec<(u32, Option<NonZeroU32>)>,
 }
 
@@ -161,7 +162,8 @@ impl<'t> Deduplication<'t> {
             })?;
             for (place, (text, known)) in (begin as u32..).zip(found) {
                 stop.go_on()?;
-                // Texts of this batch that stay were not among the known ones when it was searched.
+                // The known texts were searched before texts of this batch stayed. So these are
+                // searched here.
                 match known.or_else(|| all.nearest(place, &text, begin as u32)) {
                     Some((of, share)) => duplicates.push((place, of, share)),
                     None => all.keep(place, text),
@@ -179,7 +181,7 @@ impl<'t> Deduplication<'t> {
         }
     }
 
-    /// The text from a place on in which most of this one lies, if that is enough.
+    /// Returns the text at or after a place in which most of this one lies, if that is enough.
     fn nearest(&self, place: u32, text: &SampledText, from: u32) -> Option<(u32, Score)> {
         let equal = self.whole.get(&text.name.digest);
         if let Some(&equal) = equal.filter(|&&equal| equal >= from) {

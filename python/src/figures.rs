@@ -53,7 +53,7 @@ impl ScoreRule {
         self.least
     }
 
-    /// The score of a pair, if it has one and has enough of it.
+    /// Returns the score of a pair, if the pair has one and that score is large enough.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         let measures = &figures.measures;
         let (judged, read) = if self.is_resemblance {

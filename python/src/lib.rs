@@ -7,8 +7,8 @@
 //!                                └► store   texts in the file of an index
 //! ```
 //!
-//! All figures are made by `figures`, by the functions that the programs call. What takes long
-//! lets other threads of Python run, and ends on Ctrl-C.
+//! All figures are made by `figures`, by the functions that the programs call. Long work lets other
+//! threads of Python run, and ends on Ctrl-C.
 
 mod arrow;
 mod dedupe;

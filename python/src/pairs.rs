@@ -22,14 +22,14 @@ use crate::texts::{HeldTexts, TextName};
 /// The places of two texts, and their figures.
 type PlacedRow = (u32, u32, FigureRow);
 
-/// A pair of contents, by the places where each stands first.
+/// A pair of contents, by the places at which each of them occurs first.
 struct MeasuredTexts {
     places: (u32, u32),
     score: Score,
     figures: Figures,
 }
 
-/// What one thread has found.
+/// The pairs that one thread has found.
 #[derive(Default)]
 struct FoundTexts {
     measured: Vec<MeasuredTexts>,
@@ -37,8 +37,8 @@ struct FoundTexts {
     drafts: BTreeSet<(usize, usize)>,
 }
 
-/// The pairs of texts, best first. Texts that are equal are one content, which goes by its first
-/// place; a row ties each further place to that one.
+/// Returns the pairs of texts, best first. Equal texts are one content, which has the place of the
+/// first of them. A row connects each further place with the first one.
 #[pyfunction]
 pub(crate) fn pairs(
     py: Python<'_>,
@@ -140,8 +140,8 @@ fn pairs_of(texts: &[&[u8]], rule: ScoreRule, stop: &StopFlag) -> Result<Vec<Pla
     Ok(rows.collect())
 }
 
-/// Returns the pairs of contents that have more windows or chunks in common than strangers have.
-/// Neither content is a text.
+/// Returns the pairs of contents that have more windows or chunks in common than unrelated contents
+/// do. Neither content is a text.
 fn met_by_windows(
     contents: &[(&[u8], ContentKind)],
     stop: &StopFlag,

@@ -14,8 +14,8 @@ use crate::error;
 /// The interval at which signals are checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does work on a thread of its own, without the lock of the interpreter. A signal whose handler
-/// raises sets the flag, which the work looks at.
+/// Does work on a thread of its own, without the lock of the interpreter. If the handler of a
+/// signal raises an exception, a flag is set, which the work checks.
 pub(crate) fn interruptibly<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&StopFlag) -> Result<T, AskError> + Send,

@@ -1,7 +1,7 @@
 //! `Index`: texts by key in the file of an index, with the samples that find them.
 //!
 //! A key is a file of the index, and its text a record named by the digest of its content. So the
-//! text is there when a pair is measured: what is shown is proven.
+//! text is available when a pair is measured, and all figures that are shown are proven.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ impl TextIndex {
     fn new(py: Python<'_>, path: PathBuf, readonly: bool) -> PyResult<Self> {
         let (params, options) = (Params::default(), Options::default());
         let state = py.detach(|| {
-            // A file that is no index, or damaged, holds somebody's texts: it is not set aside.
+            // A file that is no index, or is damaged, may hold somebody's texts. So it is not set
+            // aside.
             let is_there = std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 0);
             if readonly || is_there {
                 let snapshot = Index::last_commit(&path, &params, &options)?;
@@ -82,7 +83,7 @@ impl TextIndex {
         })
     }
 
-    /// Adds a text under a key, in the place of one that it has.
+    /// Adds a text under a key. It replaces the text that the key already has.
     fn add(&self, py: Python<'_>, key: String, text: &Bound<'_, PyAny>) -> PyResult<()> {
         if key.is_empty() || key.len() > MAX_KEY {
             let sentence = format!("a key has 1 to {MAX_KEY} bytes, not {}", key.len());
@@ -168,7 +169,7 @@ impl TextIndex {
     }
 }
 
-/// The most bytes of a key.
+/// The maximum number of bytes of a key.
 const MAX_KEY: usize = 1024;
 
 impl TextIndex {
@@ -195,7 +196,7 @@ impl TextIndex {
 
 impl Drop for TextIndex {
     fn drop(&mut self) {
-        // Nobody hears of a failure here; `close` reports it.
+        // A failure cannot be reported here; `close` reports it.
         self.state.get_mut().flush().ok();
     }
 }
@@ -333,7 +334,7 @@ fn found(
         .collect())
 }
 
-/// A text with fewer samples is held against all that have one of them.
+/// A text with fewer samples is compared with all texts that have one of them.
 const FEW: usize = 8;
 
 /// The content under a path.
@@ -370,7 +371,8 @@ fn key_of(path: &Path) -> String {
         .replace("%25", "%")
 }
 
-/// An index that cannot be opened. Its texts are nowhere else, so nothing removes it.
+/// The error of an index that cannot be opened. Its texts are stored nowhere else, so nothing
+/// removes it.
 fn refusal(failure: &OpenError) -> PyErr {
     match failure {
         OpenError::InUse { path } => {

@@ -16,7 +16,7 @@ pub(crate) enum HeldText {
 }
 
 impl HeldText {
-    /// A text of Python; `name` says which one it is.
+    /// Reads a text of Python. `name` identifies it in errors.
     pub(crate) fn of(text: &Bound<'_, PyAny>, name: impl Fn() -> String) -> PyResult<Self> {
         if let Ok(text) = text.cast::<PyString>() {
             let lent = PyBackedStr::try_from(text.clone());

@@ -83,7 +83,7 @@ impl Accounts {
     }
 
     /// Returns the table. The sandbox of the daemon prevents reading a list that has changed. Ids
-    /// that it may affect share one account until the next start.
+    /// that the change may affect share one account until the next start.
     fn table(&self) -> Arc<Table> {
         let now = version(&self.list);
         let mut state = self.state.lock();
@@ -160,7 +160,7 @@ impl Table {
         let owners: BTreeSet<Account> = owners.map(|(_, owner)| *owner).collect();
         match owners.first() {
             Some(&owner) if owners.len() == 1 => owner,
-            // Several owners claim it, so the present one is unknown.
+            // Several owners claim the id, so its present owner is unknown.
             Some(_) => Account::UNKNOWN,
             None if self.is_doubtful && uid >= MAY_BE_SUBORDINATE => Account::UNKNOWN,
             None => Account(uid),

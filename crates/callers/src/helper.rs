@@ -32,7 +32,7 @@ pub fn serve_each(
     if let Some(holder) = holder {
         std::thread::Builder::new().spawn(move || {
             let mut holder = UnixStream::from(holder);
-            // The peer never sends anything; any result is the end.
+            // The peer never sends anything, so any result means that it has closed the connection.
             let _ended = holder.read(&mut [0]);
             std::process::exit(0);
         })?;

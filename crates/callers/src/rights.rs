@@ -37,7 +37,8 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         fix_root()?;
     }
     let now = capabilities(None)?;
-    // A service manager may have set exactly these, and its filter may forbid setting them again.
+    // A service manager may have set exactly these capabilities, and its filter may forbid setting
+    // them again.
     if now.effective != kept || now.permitted != kept {
         set_capabilities(
             None,

@@ -25,7 +25,7 @@ use crate::look::look;
 use crate::wire::{self, broken};
 use crate::{Caller, Seen, filter, rights};
 
-/// The most connections at once. The daemon has no more asking threads.
+/// The maximum number of connections at once. The daemon has no more threads that ask.
 const CONNECTIONS: usize = 64;
 
 /// The capabilities needed to change identity.

@@ -13,7 +13,7 @@ use crate::{Caller, Seen};
 /// The largest frame. A larger question is sent in pieces.
 pub(crate) const MOST: usize = 1 << 20;
 
-/// The most paths of one question, so that the answer fits into a frame, too.
+/// The maximum number of paths of one question, so that the answer fits into a frame, too.
 pub(crate) const MOST_PATHS: usize = 4096;
 
 pub(crate) fn broken(what: &str) -> io::Error {

@@ -19,8 +19,8 @@ pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// A copy of a catalogue next to the one that is stored under the label. It is removed when it is
-/// dropped, unless it was kept.
+/// A copy of a catalogue, next to the one that is stored under the label. If it is not kept, it is
+/// removed when dropped.
 #[derive(Debug)]
 pub struct Received {
     copy: PathBuf,

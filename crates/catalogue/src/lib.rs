@@ -1,9 +1,9 @@
 //! Portable catalogues: the indexed data of a tree, in one file, without the tree.
 //!
-//! A disk in a drawer, another machine, an archive that was shipped: a catalogue answers questions
-//! about their contents without them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only
-//! the file-chunk metadata" between sites. A catalogue has these, and everything else that a
-//! question needs: names, digests, chunks, samples, and members of archives.
+//! Examples of such trees are a disk in a drawer, another machine, and an archive that was shipped.
+//! A catalogue answers questions about their contents without them. Forman, Eshghi and Chiocchetti
+//! (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue has these, and
+//! everything else that a question needs: names, digests, chunks, samples, and members of archives.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has

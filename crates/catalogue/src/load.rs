@@ -5,8 +5,8 @@
 //!
 //! If an older catalogue of the tree is in the index already, only the difference is written. An
 //! entry that is equal in both stays ([`Before`]). Entries that the new one does not have are
-//! removed at the end. Between the catalogues of two nights that is next to nothing, and one
-//! transaction.
+//! removed at the end. Between the catalogues of two nights these changes are very few, and one
+//! transaction is enough.
 
 mod before;
 #[cfg(test)]
@@ -34,7 +34,8 @@ use super::{Catalogue, CatalogueError};
 const HEAVY: usize = 32 << 20;
 /// Chunks and fingerprints that are applied together.
 const MANY_POSTINGS: u64 = 300_000;
-/// A catalogue with more chunks and fingerprints is followed by a merge of the index's segments.
+/// If a catalogue has more chunks and fingerprints than this, the segments of the index are merged
+/// after it is loaded.
 const BULK: u64 = 200_000;
 /// The approximate bytes of a change with its path.
 const CHANGE: usize = 300;
@@ -284,7 +285,7 @@ impl<'a> Loader<'a> {
                 let stays = matches!(before, Some(Entry::Dir(_)));
                 (!stays).then_some(Change::Dir(path))
             }
-            // A catalogue is a folder: its own place is not a file.
+            // A catalogue is a folder, so an entry at its root cannot be a file.
             _ if path == self.root => return Err(self.catalogue.forged()),
             EntryKind::Symlink(target) => {
                 let stays = matches!(before, Some(Entry::Symlink(known)) if *known == target);
@@ -456,8 +457,8 @@ impl<'a> Loader<'a> {
                 parts: self.parts(parts)?,
                 skipped,
                 date,
-                // A live file has it: the index will take it apart itself, regardless of the
-                // catalogue.
+                // A live file has the content. The index will take it apart itself, whatever the
+                // catalogue has.
                 again: was.is_some(),
             }),
         };
@@ -499,8 +500,8 @@ impl<'a> Loader<'a> {
         Ok(new)
     }
 
-    /// Marks the parts of a content as used that the index has taken apart itself. Otherwise the
-    /// batch would be invalid.
+    /// Marks parts as used if the index has taken their content apart itself. Otherwise the batch
+    /// would be invalid.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {

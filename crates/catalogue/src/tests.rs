@@ -140,14 +140,15 @@ fn what_cannot_be_is_refused() {
     ] {
         refused(&[head(), dir(), entry(path, EntryKind::Dir), end(0, 0, 0)]);
     }
-    // No end, two ends, wrong sums, bytes after the end, a second head, no head.
+    // The cases are no end, two ends, wrong sums, bytes after the end, a second head, and no head.
     refused(&[head(), dir()]);
     refused(&[head(), dir(), end(0, 0, 0), end(0, 0, 0)]);
     refused(&[head(), dir(), end(1, 0, 0)]);
     refused(&[head(), end(0, 0, 0), dir()]);
     refused(&[head(), head(), end(0, 0, 0)]);
     refused(&[dir(), end(0, 0, 0)]);
-    // Missing contents, files out of order, a hard link of another entry, a tree that is a file.
+    // The cases are missing contents, files out of order, a hard link of another entry, and a tree
+    // that is a file.
     refused(&[head(), dir(), entry("a", file(0, 0)), end(0, 1, 0)]);
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
     let other = packed(&content(b"other"));
@@ -210,7 +211,7 @@ fn contents_that_cannot_be_are_refused() {
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());
 }
 
-/// Fields without width: thousands of fingerprints in four bytes, repeatedly.
+/// Fields without width could claim thousands of fingerprints in four bytes, repeatedly.
 #[test]
 fn a_sample_of_nothing_does_not_grow() {
     let mut body = Vec::new();
@@ -502,7 +503,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
         records.push(entry(&path, EntryKind::Dir));
         path.push('/');
     }
-    // With such long paths they exceed several batches.
+    // With such long paths the records exceed several batches.
     for number in 0..20_000 {
         let link = format!("{path}{number}");
         records.push(entry(&link, EntryKind::Symlink(vec![b'x'; 200])));

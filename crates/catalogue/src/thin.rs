@@ -7,8 +7,8 @@ use resemble_proto::number::Fraction;
 
 use super::Samples;
 
-/// The limits of fingerprints for each content, in the order in which they are tried. Fewer than
-/// the last find only copies and edits of whole files.
+/// The limits of fingerprints for each content, in the order in which they are tried. With fewer
+/// than the last limit, only copies and edits of whole files would be found.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
 /// The bytes that thinning to each of [`MOST`] would save.

@@ -103,8 +103,8 @@ impl WordEnd {
             before = fold(before, small(u128::from_le_bytes(*part)));
             at += MOST_LETTERS;
         }
-        // Loads the letters before them, too, and shifts these out, which avoids a copy of variable
-        // length.
+        // The load includes letters before the last ones, which are then shifted out. That avoids a
+        // copy of variable length.
         let last = letters.last_chunk().unwrap_or(&[0; MOST_LETTERS]);
         let rest = u128::from_le_bytes(*last) >> (8 * (at + MOST_LETTERS - letters.len()));
         Self::new(before, small(rest))
@@ -254,7 +254,7 @@ const fn long_runs(mask: u64) -> u64 {
 #[inline]
 pub fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
-    // Never the default: a window has as many bytes after the block.
+    // The default is never used: a window has enough bytes after the block.
     let bytes = window[from..].first_chunk().unwrap_or(&[0; MOST_LETTERS]);
     // No branch, because the length of a word is unpredictable.
     u128::from_le_bytes(*bytes) & MASK[length % MASK.len()]

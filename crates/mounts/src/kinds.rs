@@ -12,9 +12,9 @@ use std::path::Path;
 pub enum FsClass {
     /// Has files.
     Real,
-    /// Made up by the kernel: never entered below a root.
+    /// A file system whose entries the kernel generates. It is never entered below a root.
     Pseudo,
-    /// Served by a process: never entered below a root.
+    /// A file system that a process serves. It is never entered below a root.
     Fuse,
 }
 

@@ -31,7 +31,7 @@ pub const OUR_TYPE: &[u8] = b"fuse.resemble";
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Unique among the current mounts; reused later.
+    /// The id of the mount. It is unique among the current mounts, and reused later.
     pub id: u64,
     /// `major:minor` of the file system, as text.
     pub device: String,
@@ -51,7 +51,7 @@ impl Mount {
 /// Returns the class of the file system with an open file or directory.
 ///
 /// `f_type` decides, which the file system itself returns (`fstatfs`). A disk that a process serves
-/// (`fuseblk`) has the same one as the rest of FUSE. There the type in the mount table decides.
+/// (`fuseblk`) has the same value as the rest of FUSE. For it the type in the mount table decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {

@@ -38,7 +38,7 @@ pub struct News<'a> {
 pub enum Sent {
     /// It is complete.
     Done,
-    /// It is complete if this program ends with success.
+    /// The delivery is complete if this program ends with success.
     Running(Running),
 }
 
@@ -113,7 +113,7 @@ struct Failed {
 
 /// The deliveries that are due now.
 enum Due {
-    /// None before this time, or before new alerts arrive.
+    /// No delivery is due before this time, or before new alerts arrive.
     Not(Option<Instant>),
     /// These rows. Afterwards the sink is at this number.
     Now(Vec<AlertRow>, u64),

@@ -9,8 +9,9 @@
 //!
 //! # Choices
 //!
-//! 1. **From a catalogue**, which has the same bytes for the same state of a tree. So tables do,
-//!    too, and have exactly the data from which `resemble groups A.cat B.cat` is answered.
+//! 1. **From a catalogue**, which has the same bytes for the same state of a tree. So the tables
+//!    have the same bytes, too, and exactly the data from which `resemble groups A.cat B.cat` is
+//!    answered.
 //! 2. **Names of contents are derived from their digests** ([`cid`]), never assigned by an engine.
 //!    An engine that counts rows while it reads assigns other numbers in each run. The clusters of
 //!    one run then do not match those of the next (text-dedup 28, graphframes 159). Two contents

@@ -77,7 +77,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// Removes that of older tables, which are about to be removed.
+    /// Removes the manifest of older tables, which are about to be removed.
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), TablesError> {
         let place = self.place(folder);
         match fs::remove_file(&place) {

@@ -141,14 +141,14 @@ fn assert_posted(folder: &Path, content: &[u8]) {
             ((of("kind"), of("key")), of("times"))
         })
         .collect();
-    // Their order must be equal, too.
+    // The order must be equal, too.
     assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
 }
 
 #[test]
 fn tables_say_what_the_tree_is() {
     let text = prose(1, 30_000);
-    // The same chunk many times.
+    // The same chunk occurs many times.
     let often = [vec![b'a'; 5], prose(2, 3000).repeat(40)].concat();
     let tree = Tree::of(&[
         ("a/text.txt", text.clone()),

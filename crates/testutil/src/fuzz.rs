@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use crate::asked_for;
 use crate::random::Random;
 
-/// The most samples; further ones are not added.
+/// The maximum number of samples; further ones are not added.
 const MOST_SAMPLES: usize = 2_000;
 
 /// The longest input in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// The longest run for such short inputs; a longer one is a hang.
+/// The longest time of a run with such short inputs. A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Values near typical bounds.

@@ -79,7 +79,7 @@ pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
         .expect("the program starts");
     let mut input = child.stdin.take().expect("a pipe");
     let bytes = stdin.to_vec();
-    // The command may end without reading all.
+    // The command may end without reading all of its input.
     let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap_or_default());
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");

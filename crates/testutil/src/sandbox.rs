@@ -149,7 +149,7 @@ impl Sandbox {
             .unwrap_or_else(|ran| panic!("resembled ended at once: {ran:?}"))
     }
 
-    /// Does the same as [`Self::daemon`], with the overlay at [`Self::mount`].
+    /// Like [`Self::daemon`], with the overlay at [`Self::mount`].
     pub fn mounted<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
         let mount = [OsString::from("--mount"), self.mount("").into_os_string()];
         self.daemon(
@@ -236,7 +236,7 @@ impl Daemon<'_> {
         self.difference()
     }
 
-    /// Does the same as [`Self::compared`], without waiting for changes under way.
+    /// Like [`Self::compared`], without waiting for changes under way.
     #[track_caller]
     pub fn difference(&self) -> Result<(), Differences> {
         let found = Differences::between(&self.dump(), &self.sandbox.fresh_dump());

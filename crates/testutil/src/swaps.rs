@@ -27,7 +27,7 @@ const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "de
 /// Swaps between two checks of the programs' progress.
 const ROUND: usize = 2_000;
 
-/// The least number of accesses of every program.
+/// The minimum number of accesses by every program.
 const LOOKS: usize = 10;
 
 /// A tree whose names are swapped with links that lead out of it.
@@ -56,7 +56,8 @@ impl Swaps {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::open(path, flags, Mode::empty()).expect("a folder")
         };
-        // Has the structure of the places, so that an inside path also leads to a file outside.
+        // The outside folder has the structure of the places, so that an inside path also leads to
+        // a file outside.
         for folder in ["", "place", "place/folder"] {
             fs::create_dir_all(outside.join(folder)).expect("a folder");
         }
@@ -86,7 +87,7 @@ impl Swaps {
                     .map(|()| watched(&path))
             };
             node("pipe", FileType::Fifo).expect("a pipe");
-            // Without the permission to create one, there is one name fewer.
+            // Without the permission to create a device, there is one name fewer.
             let _device = node("device", FileType::CharacterDevice);
             places.push(open(&place));
         }

@@ -101,7 +101,7 @@ pub(crate) fn forget_oldest<T: Ord>(
             let name = path.file_name().unwrap_or_default();
             name.as_encoded_bytes().starts_with(GOING.as_bytes())
         });
-    // Left by a process that was killed, or being removed by another one right now.
+    // These were left by a process that was killed, or another process is removing them right now.
     for path in going {
         drop(fs::remove_dir_all(path));
     }

@@ -11,9 +11,9 @@
 //!    synced. It never changes or shortens them afterwards: a new state is a new file. A file that
 //!    was replaced or removed stays unchanged for processes that have it mapped.
 //!
-//! The third cannot be checked. It is a promise of this program to itself, and the reason why this
-//! crate has a single function. A process that could break it runs as the same user and could as
-//! well write into our memory.
+//! The third condition cannot be checked. It is a promise of this program to itself, and the reason
+//! why this crate has a single function. A process that could break it runs as the same user and
+//! could as well write into our memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -52,7 +52,8 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps the file at `path`, which this program has made; the head of this crate says how.
+    /// Maps the file at `path`, which this program has made under the conditions in the head of
+    /// this crate.
     ///
     /// # Errors
     ///

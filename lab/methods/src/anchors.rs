@@ -17,8 +17,8 @@
 //! of text".
 //!
 //! **Sees** what sif sees. No value of a checksum is thrown away, so all 30 bits distinguish files,
-//! and not 22. **Blind** in files whose language differs from that of the texts that the anchors
-//! were chosen from; therefore [`pick`] chooses anchors from any texts.
+//! where sif has only 22. **Blind** in files whose language differs from that of the texts that the
+//! anchors were chosen from; therefore [`pick`] chooses anchors from any texts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

@@ -207,7 +207,7 @@ pub struct CodeFilter {
 }
 
 impl CodeFilter {
-    /// Takes the next bytes and returns those changed ones that are certain.
+    /// Takes the next bytes. Returns those of the changed bytes that are certain.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         for &byte in bytes {

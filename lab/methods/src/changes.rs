@@ -69,7 +69,7 @@ pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) 
             .map(|i| (2 * i + 1) * starts.len() / (2 * times))
             .collect(),
         Spread::Random => {
-            // The first steps of a shuffle; they do not depend on `times`.
+            // These are the first steps of a shuffle. They do not depend on `times`.
             let mut order: Vec<usize> = (0..starts.len()).collect();
             let mut random = Random(seed);
             for i in 0..times {

@@ -268,7 +268,8 @@ impl Collated {
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
         by_size.sort_by_key(|&set| self.set(set as usize).1.len());
-        // The largest sets that are not enough together: a similar file is in one of the others.
+        // Skips the largest sets as long as all those skipped are together not enough: a similar
+        // file is in one of the others.
         let (mut walked, mut rest) = (by_size.len(), 0);
         while walked > 0 {
             let counter = self.set(by_size[walked - 1] as usize).0;

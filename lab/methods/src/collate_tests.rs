@@ -66,7 +66,7 @@ fn figure_1_becomes_figure_2() {
 
 #[test]
 fn figure_3_is_a_reference_and_the_files_similar_to_it() {
-    // 100 fingerprints of foo.c; 79 of these are in bar.c and 75 in foobar.c.
+    // foo.c has 100 fingerprints, of which 79 are in bar.c and 75 in foobar.c.
     let bar = (0..79).chain(1000..1021).collect();
     let files = [
         (0..100).collect(),

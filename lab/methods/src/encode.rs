@@ -31,13 +31,13 @@ use crate::signature::{Form, MethodSignature};
 /// The reason why bytes cannot be read as a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// They end in the middle.
+    /// The bytes end in the middle of a signature.
     #[error("the signature is cut short; make it again")]
     Short,
     /// There are bytes behind the end.
     #[error("the signature has {0} bytes too many; make it again")]
     Long(usize),
-    /// A number is impossible there.
+    /// A number is not possible at its place.
     #[error("the signature is damaged ({0}); make it again")]
     Damaged(&'static str),
 }

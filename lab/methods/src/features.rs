@@ -91,7 +91,8 @@ impl FeatureExtractor {
         match &mut self.filter {
             None => self.pieces.update(bytes, sink),
             Some(filter) => {
-                // In parts, because the filter writes about as many bytes as it reads.
+                // The bytes are processed in parts, because the filter writes about as many bytes
+                // as it reads.
                 for part in bytes.chunks(ZEROS.len()) {
                     let written = filter.update(part);
                     self.pieces.update(written, sink);
@@ -102,7 +103,7 @@ impl FeatureExtractor {
 
     /// Takes `count` zero bytes, such as a hole of a sparse file, in constant time.
     ///
-    /// All chunks in a hole are equal from the second one on, so they come as one feature with a
+    /// From the second one on, all chunks in a hole are equal, so they are one feature with a
     /// count. Together they are the features of [`Self::update`]. A method of windows reads at most
     /// 16 KiB of zeros, because further windows are the same. The *set* of features is that of
     /// [`Self::update`]. (sif skips zeros. An anchor of zeros counts only as often as it occurs in
@@ -116,7 +117,7 @@ impl FeatureExtractor {
         });
         let rest = count - first;
         let is_chunks = matches!(self.pieces, Pieces::Tttd(_) | Pieces::Bsw(_));
-        // No chunk came, because the filter removes zeros here.
+        // There was no chunk, because the filter removes zeros here.
         if let Some(last) = last.filter(|_| is_chunks && rest > 0) {
             let count = rest / last.len;
             if count > 0 {

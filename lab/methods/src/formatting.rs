@@ -69,9 +69,9 @@ enum Troff {
     Request,
     /// After `\` in the name of a request, or in the text.
     Escape,
-    /// In the name of a font, string or character; this many bytes of it follow.
+    /// In the name of a font, string or character; this many bytes of the name follow.
     Name(u8),
-    /// In such a name in brackets.
+    /// In such a name that is in brackets.
     Bracket,
     /// After `\f`, `\*` or the like: a name follows.
     Named,

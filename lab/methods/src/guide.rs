@@ -51,7 +51,7 @@ pub struct Advice {
     pub deviation: f64,
     /// The number of files with fewer than [`FEW`] entries, which are too few for an estimate.
     pub too_short: u64,
-    /// The size, in bytes, below which a file is one of those.
+    /// The size in bytes below which a file has too few entries.
     pub least_size: u64,
 }
 

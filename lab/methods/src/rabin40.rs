@@ -55,7 +55,7 @@ const fn tables(power: u32) -> Tables {
         }
         let table = (bit / 8) as usize;
         let low = 1usize << (bit % 8);
-        // The entries above each bit are filled with those below it.
+        // The entries above each bit are filled from those below it.
         let mut byte = 0;
         while byte < low {
             tables[table][low + byte] = value ^ tables[table][byte];
@@ -66,7 +66,7 @@ const fn tables(power: u32) -> Tables {
     tables
 }
 
-/// The tables that multiply by x^40, which is one word on.
+/// The tables that multiply by x^40, which is a step of one word.
 static ONE_ON: Tables = tables(BITS);
 
 #[inline]

@@ -219,7 +219,7 @@ fn table_1() {
         assert_eq!(scores.a_in_b, Err(Refused::Containment { method }));
         assert_eq!(scores.b_in_a, Err(Refused::Containment { method }));
     }
-    // The reason: all of B is in A, but only a quarter of B's sample is in A's sample.
+    // This is the reason: all of B is in A, but only a quarter of B's sample is in A's sample.
     let params = params(Method::Min, 100);
     let (of_a, of_b) = (sign(&params, &a).keys(), sign(&params, b).keys());
     let common = of_b.iter().filter(|f| of_a.contains(f)).count();
@@ -230,7 +230,7 @@ fn table_1() {
     assert!(common < 9, "{common} of 100");
 }
 
-/// The sizes of the samples in table 1: variable, fixed, fixed, variable.
+/// The sizes of the samples in table 1 are variable, fixed, fixed, variable.
 #[test]
 fn sizes_are_fixed_or_grow_with_the_file() {
     let len = |method, words| sign(&MethodParams::paper(method), &prose(words, 8)).len();

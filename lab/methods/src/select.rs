@@ -137,7 +137,8 @@ impl Selector {
             Selection::Sized(sized) => sized.push(value),
             Selection::Sketch(slots) => slots.push(value),
             Selection::BswMin { minima, kept } => {
-                // The first one may end a chunk that began before; all others are like the second.
+                // The first of these features may end a chunk that began before. All others are
+                // like the second.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
                         kept.add(least, 1);

@@ -88,7 +88,8 @@ pub struct SifScanner {
     /// The current window, as a ring that is written next at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// The number of bytes in it: fewer than a window at the start and after a kept fingerprint.
+    /// The number of bytes in the ring: fewer than a window at the start and after a kept
+    /// fingerprint.
     filled: usize,
 }
 

@@ -96,7 +96,7 @@ fn p_7_modulo_8_keeps_50_blanks_and_3_and_7_keep_50_at_signs() {
     let kept = |p, byte: u8| scanned(&[byte; 50], &with(p), 50).len();
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b' ')), [0, 0, 0, 1]);
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b'@')), [0, 1, 0, 1]);
-    // Other bytes that occur in runs.
+    // These are other bytes that occur in runs.
     assert_eq!(
         kept(P_5, b'_') + kept(P_5, b'-') + kept(P_5, b'=') + kept(P_5, b'*'),
         0

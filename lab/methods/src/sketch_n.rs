@@ -66,7 +66,7 @@ impl Slots {
     fn hash(&mut self) {
         for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
             let of = |x: u64| x.wrapping_mul(a).wrapping_add(b);
-            // Four at a time, so that no comparison waits for another.
+            // Four lanes are computed at a time, so that no comparison waits for another.
             let mut lanes = [*least; 4];
             let (fours, rest) = self.waiting.as_chunks::<4>();
             for four in fours {

@@ -185,7 +185,7 @@ impl FromStr for ChunkHashing {
 /// The last words of a text, and their sorted order.
 #[derive(Clone, Debug)]
 struct WordRing {
-    /// The words in the order of the text, as a ring that is written next at `at`.
+    /// The words in the order of the text, in a ring whose next place to write is `at`.
     ring: Vec<Vec<u8>>,
     at: usize,
     missing: usize,

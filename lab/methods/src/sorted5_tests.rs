@@ -79,7 +79,7 @@ fn words_that_change_places_make_no_difference_within_a_chunk() {
     );
     assert_eq!(sign(&params, a), sign(&params, b));
     assert!(sign(&params, b"one two three four").is_empty());
-    // It is a set, so a repeat counts once.
+    // A document is a set of chunks, so a repeat counts once.
     let repeated = "one two three four five ".repeat(9);
     assert_eq!(sign(&params, repeated.as_bytes()).occurrences(), 1);
 }
@@ -195,8 +195,8 @@ proptest! {
         let expected: BTreeSet<Vec<u8>> =
             expected.into_iter().map(|words| words.join(" ").into_bytes()).collect();
         prop_assert_eq!(found, expected);
-        // In pieces, one text after another, with every hash, the number of distinct chunks is the
-        // same.
+        // The text is read in pieces, after another text, with every hash. The number of distinct
+        // chunks is the same.
         for hash in ChunkHashing::ALL {
             let settings = Settings { words: Some(words), hash: Some(hash), ..Settings::default() };
             let params = MethodParams::new(Method::Sorted5, &settings).expect("right");

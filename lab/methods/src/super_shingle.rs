@@ -13,7 +13,7 @@
 //! smaller one, so no sequence stays complete.
 //!
 //! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle.
-//! One with a few loses them with the first edits.
+//! A sketch with a few of them loses them with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
@@ -73,8 +73,8 @@ mod tests {
     use crate::judged::Overlap;
 
     proptest! {
-        /// One for each run of the sorted sketch; two sketches share one exactly where they share a
-        /// whole run.
+        /// There is one for each run of the sorted sketch. So two sketches share one exactly where
+        /// they share a whole run.
         #[test]
         fn a_common_one_is_a_common_run(
             a in prop::collection::btree_set(0u64..40, 0..30),

@@ -1,6 +1,6 @@
 //! Counts features that come one by one. Memory grows only with the number of distinct ones.
 
-/// Counts how often each key comes.
+/// Counts how often each key occurs.
 ///
 /// Keys are appended. Once there are twice as many entries as distinct keys were left the last
 /// time, they are sorted and added up. That takes O(n log n) in total. Memory never has more than

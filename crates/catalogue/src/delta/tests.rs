@@ -171,7 +171,7 @@ fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> 
     out
 }
 
-/// A base with a right digest and an invalid content, which nothing has checked before.
+/// The base has a right digest and an invalid content, which was not checked before.
 #[test]
 fn a_forged_base_is_refused_as_that() {
     let mut scene = Scene::new();

@@ -11,11 +11,12 @@ use super::super::CatalogueError;
 
 /// A folder of the old tree.
 struct Folder {
-    /// In the order of their bytes; without the entry if it has been named.
+    /// The names in the order of their bytes. The entry of a name is removed when the new catalogue
+    /// has named it.
     names: Vec<(OsString, Option<Entry>)>,
     /// The name after the last one that was named: usually the next one.
     next: usize,
-    /// Counts those that have not been named.
+    /// Counts the names that the new catalogue has not named yet.
     left: usize,
 }
 

@@ -1,7 +1,7 @@
 //! MD5 with AVX2: eight lanes in a vector.
 //!
-//! 1. *The four functions* of RFC 1321 are written so that the fewest instructions follow the
-//!    newest word, x.
+//! 1. *The four functions* of RFC 1321 are written so that as few instructions as possible must
+//!    wait for the newest word, x.
 //! 2. *Two vectors* of lanes take turns, because each instruction of a step waits for the one
 //!    before. Sixteen registers do not allow more.
 //! 3. *Words to lanes*: the eight lanes' half blocks are eight rows of eight words, which are
@@ -76,7 +76,8 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
                 _mm256_add_epi32(sum, f)
             }
             G => {
-                // No bit is in both halves, so they can be added separately; one does not need x.
+                // The two halves of the function have no bit in common, so they can be added
+                // separately. One of them does not depend on x.
                 let sum = _mm256_add_epi32(sum, _mm256_andnot_si256(z, y));
                 _mm256_add_epi32(sum, _mm256_and_si256(x, z))
             }

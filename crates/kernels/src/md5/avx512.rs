@@ -69,7 +69,7 @@ fn step<const VECTORS: usize, const FUNCTION: i32, const LEFT: i32, const RIGHT:
     let sine = _mm512_set1_epi32(SINES[i].cast_signed());
     for v in 0..VECTORS {
         let function = _mm512_ternarylogic_epi32::<FUNCTION>(b[v], c[v], d[v]);
-        // The other three are available long before the function's value.
+        // The other three summands are available long before the function's value.
         let sum = _mm512_add_epi32(_mm512_add_epi32(a[v], m[word(i)][v]), sine);
         let sum = _mm512_rol_epi32::<LEFT>(_mm512_add_epi32(sum, function));
         a[v] = _mm512_add_epi32(sum, b[v]);

@@ -124,8 +124,8 @@ fn tails<const LANES: usize>(
     }
 }
 
-/// The last bytes of a message, the bit, zeros, and the length in bits. In front are enough other
-/// bytes of the message to always copy the same number.
+/// The last bytes of a message, then a one bit, zeros, and the length in bits. Further bytes of the
+/// message precede them, so that always the same number of bytes is copied.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 

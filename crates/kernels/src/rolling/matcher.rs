@@ -9,11 +9,11 @@ pub struct Matcher {
     platform: RollingPlatform,
 }
 
-/// The windows of one pass; a pass is complete before its first match is returned.
+/// The number of windows of one pass. A pass is completed before its first match is returned.
 pub(super) const STEP: usize = 512;
 
-/// The windows of one pass in a search for the last match. With the bytes before the first, these
-/// are 256 bytes.
+/// The number of windows of one pass in a search for the last match. With the bytes before the
+/// first window, these are 256 bytes.
 const BACK: usize = 4 * BLOCK - CARRY;
 
 impl Matcher {

@@ -47,7 +47,7 @@ fn strips(bytes: &[u8], hashes: &mut [u64], strip: usize) {
             hash[lane] = enter(hash[lane], bytes[lane * strip + i]);
         }
     }
-    // The contribution of the byte that leaves next; 0 before the first window.
+    // The contribution of the byte that leaves the window next; 0 before the first window.
     let mut left = [0; LANES];
     for start in (0..strip).step_by(STEPS) {
         let steps = |from| -> [&[u8]; LANES] {

@@ -53,7 +53,7 @@ impl TableLookUp {
     /// Both.
     pub(super) const ALL: [Self; 2] = [Self::Permutations, Self::Gathers];
 
-    /// Returns the faster one on this processor.
+    /// Returns the faster of the two ways on this processor.
     ///
     /// Intel's processors from Sapphire Rapids on load two or three values a cycle. Older ones are
     /// slowed down on purpose (CVE-2022-40982), and AMD's split a gather into many operations.
@@ -192,7 +192,7 @@ static MULTIPLYING: Aligned<[[[u64; 8]; 8]; BLOCKS]> = Aligned(powers(MULTIPLIER
 
 /// The state that a group of blocks leaves to the next.
 struct GroupState {
-    /// The number of the next block among the few.
+    /// The number of the next block among those that share the powers.
     number: usize,
     /// P at the bytes of the last block.
     sums: [__m512i; 8],

@@ -79,7 +79,8 @@ impl WordBatch {
     /// many bytes were taken, and how many letters they have, of each word at most 16. The next
     /// byte then begins a word, or follows a separator.
     ///
-    /// Stops where it would be slow, on some processors at once, and when the batch is full.
+    /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
+    /// it takes nothing.
     #[inline]
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub fn push_blocks(&mut self, bytes: &[u8]) -> (usize, u64) {
@@ -121,8 +122,8 @@ fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut 
 /// The words that are hashed before they are joined.
 const TOGETHER: usize = 128;
 
-/// Processes up to [`TOGETHER`] of them in two passes, because each step of the second depends on
-/// the one before.
+/// Processes up to [`TOGETHER`] words in two passes, because each step of the second pass depends
+/// on the previous step.
 fn join_some(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) {
     let mut hashes = [0; SHINGLE + TOGETHER];
     hashes[..SHINGLE].copy_from_slice(&chain.last);

@@ -250,7 +250,7 @@ impl LongWords {
             let from = long.trailing_zeros() as usize;
             let number = self.first + (begins & ((1 << from) - 1)).count_ones() as usize;
             let length = (self.words >> from).trailing_ones() as usize;
-            // The first letters wait already.
+            // The first letters are already in the batch.
             let before = buffer.get(number).hash();
             let word = WordEnd::of_long(before, &block[from..from + length]);
             buffer.set(number, word);

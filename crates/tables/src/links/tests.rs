@@ -188,7 +188,7 @@ fn what_is_not_complete_is_refused() {
     let nothing = made();
     fs::remove_file(nothing.path("_run.json")).expect("removed");
     assert!(matches!(nothing.open(), Err(LinkTablesError::None(_))));
-    // The same length, but not Parquet.
+    // The file has the same length, but it is not Parquet.
     let other = made();
     let length = fs::metadata(other.path(part)).expect("a stat").len();
     fs::write(other.path(part), vec![b'x'; length as usize]).expect("written");

@@ -26,7 +26,7 @@ fn below(root: &Path) -> Vec<PathBuf> {
 /// Removes the mounts below a path.
 pub(super) fn unmount_below(root: &Path) {
     for point in below(root) {
-        // It may be gone together with another one.
+        // The mount may be gone together with another one.
         let _gone = unmount(&point, UnmountFlags::DETACH);
     }
 }

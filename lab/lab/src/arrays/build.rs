@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, MappedParts};
 
-/// About how many postings a bucket holds: 32 MiB, and sorting takes as much again.
+/// The approximate number of postings of a bucket. They take 32 MiB, and sorting them takes as much
+/// again.
 const BUCKET: u64 = 1 << 22;
 
-/// The most bucket files that are open at a time.
+/// The maximum number of bucket files that are open at a time.
 const MOST_BUCKETS: u64 = 256;
 
 /// The values from `from` up to, but not including, `to`.
@@ -54,7 +55,7 @@ pub(super) struct BuildJob {
 pub struct ArraysUpdate<'a> {
     /// The n of the method: how many upper bits of a hash are kept.
     pub bits: u8,
-    /// Documents to add, by their keys; one that is there already is replaced.
+    /// Documents to add, by their keys. A document replaces an earlier one with the same key.
     pub new: &'a [(u32, &'a MethodSignature)],
     /// The number of processes that share the work; the new state has as many parts.
     pub shards: u32,
@@ -182,7 +183,7 @@ pub(super) fn part(
         params: job.params.clone(),
         bits: job.bits,
         id_width: id_width(job.documents.len() as u64),
-        // Wide enough for all parts together, so that parts can be joined.
+        // The width is enough for all parts together, so that parts can be joined.
         offset_width: offset_width(entries),
         from: own.range.from,
         to: own.range.to,

@@ -16,7 +16,8 @@ use super::search::{CommonChunks, pairs_among};
 use super::{ArraysError, fresh_name, shards};
 use crate::locked::{LockedFolder, forget_oldest};
 
-/// The most params ids that have arrays. Trying out further parameters removes the oldest arrays.
+/// The maximum number of params ids that have arrays. Trying out further parameters removes the
+/// oldest arrays.
 const MOST_IDS: usize = 4;
 
 /// The file that lists the parts.

@@ -9,8 +9,8 @@ use resemble_relate::parallel;
 
 use super::{ArraysError, DocumentValues, MappedParts};
 
-/// The most values of documents that are in memory at a time: 64 MiB. Each further block of
-/// documents costs another pass over the arrays, a tenth of a second at 24 bits.
+/// The maximum number of values of documents that are in memory at a time: 64 MiB. Each further
+/// block of documents takes another pass over the arrays, a tenth of a second at 24 bits.
 pub(super) const MOST_VALUES: u64 = 1 << 24;
 
 /// Two documents, by their numbers, and how many chunks they have in common.

@@ -116,7 +116,8 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // Not by its name: the program may have been replaced by another version meanwhile.
+        // The program is not started by its name: it may have been replaced by another version
+        // meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)
@@ -149,7 +150,7 @@ pub fn worker() -> Option<ExitCode> {
         return None;
     }
     let arguments: Vec<OsString> = arguments.collect();
-    // The results are useless once the process that started this one has ended.
+    // The results are useless if the process that started this one has ended.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     Some(match work(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -134,7 +134,8 @@ proptest! {
             let same = given.values(at).eq(read.values(at));
             prop_assert!(same, "{}", at);
         }
-        // Blocks of at most `most` values, in as many ranges as there are processes.
+        // The values are read in blocks of at most `most`, in as many ranges as there are
+        // processes.
         let expected = pairs(&set, &given, 0.1).expect("pairs");
         prop_assert_eq!(&pairs_among(&set, &numbers, 0.1, 2).expect("pairs"), &expected);
         let mut found = Vec::new();

@@ -58,8 +58,8 @@ impl DocumentValues {
     }
 
     /// These documents of the arrays, by their ascending numbers, with the values of those at the
-    /// places `from..to`. The arrays are read the other way round: each list adds its value to the
-    /// documents in it. This takes a pass over all of the arrays, four bytes for each value and
+    /// places `from..to`. The arrays lead from values to documents, so each list adds its value to
+    /// the documents in it. This takes a pass over all of the arrays, four bytes for each value and
     /// eight for each document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
@@ -117,5 +117,5 @@ impl DocumentValues {
     }
 }
 
-/// Stands for the place of the values of a document that is not asked for.
+/// Marks the place of a document whose values are not requested.
 const NOWHERE: u64 = u64::MAX;

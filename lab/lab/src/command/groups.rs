@@ -228,7 +228,7 @@ fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// The number of files above which fingerprints of sif that they share are no evidence.
+/// Returns the limit for sif: a fingerprint in more files than this is no evidence.
 fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
     use resemble_proto::message::Degree;
     match args.degree? {

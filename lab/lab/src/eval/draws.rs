@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::{Random, mean};
 
-/// The values of one figure, a seed each.
+/// The values of one figure, one for each seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Draws(Vec<f64>);
 

@@ -49,7 +49,7 @@ struct ChunkingResult {
     parts: usize,
 }
 
-/// The findings of both ways to cut at one mean size, a seed each.
+/// The findings of both ways to cut at one mean size, one for each seed.
 #[derive(Default)]
 struct RecallDraws {
     tttd: Draws,

@@ -43,7 +43,7 @@ impl Corpus<'_> {
         self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
     }
 
-    /// The paper's 24, or 16 for a small folder, which saves 64 MiB each time.
+    /// The paper's 24 bits, or 16 for a small folder, which saves 64 MiB each time.
     const fn bits(&self) -> u32 {
         if self.distinct < SMALL { 16 } else { 24 }
     }

@@ -10,8 +10,8 @@
 //! seeds, so all figures of a report except the times are the same on every run and machine. Times
 //! are from a [`Clock`] argument, and the tables with times note it.
 //!
-//! A figure that chance has a part in is measured under [`SEEDS`] seeds and printed with its range.
-//! A sentence that draws a conclusion is made from the figures that it is about.
+//! A figure that depends on chance is measured under [`SEEDS`] seeds and printed with its range. A
+//! sentence that draws a conclusion is made from the figures that it is about.
 
 pub mod anchors;
 pub mod broder;

@@ -15,7 +15,7 @@ pub type Section = page::Section<Plot>;
 /// The result of an experiment.
 pub type Page = page::Page<Plot>;
 
-/// The most rows of a table among the results; the CSV file has all.
+/// The maximum number of rows of a table among the results. The CSV file has all rows.
 const MAX_ROWS: usize = 30;
 
 /// The page with its [results](results_of) as a further file.

@@ -15,9 +15,9 @@ pub enum CurveStyle {
     Line,
     /// Marks alone.
     Points,
-    /// The paper's: hollow black squares, on a dashed black line if there are several.
+    /// The values of a paper: hollow black squares, on a dashed black line if there are several.
     Paper,
-    /// Bars from the least to the greatest value of each x, in the colour of the curve before.
+    /// Bars from the least to the greatest value at each x, in the colour of the previous curve.
     Range,
 }
 
@@ -67,7 +67,7 @@ const FRAME: PlotFrame = PlotFrame {
     name_above: 28.0,
 };
 
-/// About how many marks a line has.
+/// The approximate number of marks of a line.
 const MARKS: usize = 7;
 
 /// A range with readable steps in it. On a logarithmic axis all of them are logarithms.
@@ -115,7 +115,7 @@ impl Axis {
     /// Ticks at 1, 3, 10, 30 …; at powers of ten alone if there are more than four.
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        // A tick's number: two for each power of ten.
+        // A tick has a number. There are two ticks for each power of ten.
         let place = |tick: i32| {
             let power = f64::from(tick.div_euclid(2));
             if tick.rem_euclid(2) == 0 {
@@ -146,7 +146,8 @@ impl Axis {
         }
     }
 
-    /// 0 at the low end, 1 at the high one; nothing if a logarithmic axis has no such place.
+    /// Returns 0 at the low end and 1 at the high end; `None` if a logarithmic axis has no such
+    /// place.
     fn place(&self, value: f64) -> Option<f64> {
         let value = if self.is_log {
             (value > 0.0).then(|| value.log10())?
@@ -229,7 +230,7 @@ impl Plot {
         self.styled(label, points, style);
     }
 
-    /// Adds values of the paper. They are from its text where the label does not say otherwise.
+    /// Adds values of the paper. They are from its text unless the label says otherwise.
     pub fn paper(
         &mut self,
         label: impl Into<String>,
@@ -395,7 +396,7 @@ fn drawn(style: CurveStyle, number: usize, places: &[(f64, f64)]) -> String {
         CurveStyle::Range => {
             for ends in places.chunks_exact(2) {
                 let ((x, low), (_, high)) = (ends[0], ends[1]);
-                // Bars at one place stand side by side.
+                // Bars at one place are drawn side by side.
                 let x = x + 2.5 * (number % 5) as f64;
                 let _ = write!(
                     svg,

@@ -85,16 +85,16 @@ const METHODS: [(Method, &str); 4] = [
 /// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// For each pair above 70 %, a bit for each method that says so.
+/// For each pair above 70 %, a bit for each method that finds it.
 type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
 /// The findings of the methods in one collection under all seeds.
 struct FoundByMethods {
     /// The name of each method with its n.
     labels: Vec<String>,
-    /// For each method, how many entries an average text has, a seed each.
+    /// For each method and seed, the number of entries of an average text.
     entries: [Draws; 4],
-    /// For each method, how many pairs reach each threshold, a seed each.
+    /// For each method and seed, the number of pairs that reach each threshold.
     counts: [[Draws; THRESHOLDS.len()]; 4],
     /// The pairs above 70 % of each seed.
     similar: Vec<SimilarPairs>,

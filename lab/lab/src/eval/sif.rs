@@ -79,9 +79,9 @@ struct EditedFile {
     /// The number of other files that share [`THRESHOLD`] with it before it is edited.
     relatives: usize,
     scores: Draws,
-    /// In how many runs it is found.
+    /// The number of runs in which this file is found.
     found: usize,
-    /// In how many runs it is found and nothing else is.
+    /// The number of runs in which only this file is found.
     alone: usize,
 }
 
@@ -99,7 +99,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
         all.add(number, occurrences(signature));
     }
     let all = all.sorted();
-    // C files first, as in the paper; among these the nearest to 30 KB.
+    // C files come first, as in the paper, and among these the files nearest to 30 KB.
     let is_c = |text: &Text| Path::new(&text.name).extension() == Some("c".as_ref());
     let mut order: Vec<usize> = (0..among.len()).collect();
     order.sort_by_key(|&at| (!is_c(among[at]), among[at].bytes.len().abs_diff(30_000), at));
@@ -492,7 +492,7 @@ fn shared(collated: &Collated) -> u64 {
         .sum()
 }
 
-/// The size of fingerprints, and how many a file has.
+/// Measures the size of fingerprints, and how many a file has.
 fn density(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let columns = [
         "method",

@@ -2,8 +2,9 @@
 //!
 //! An inverted index of the keys nominates the pairs: two signatures without a common key have
 //! nothing in common for any method. The walk through the lists of a signature's keys counts the
-//! common keys. Where the figure of a method is a share of keys, that count bounds the figure: at
-//! 70 % the many pairs that share a licence header are dropped without being scored.
+//! common keys. If the figure of a method is a share of keys, that count bounds the figure. So with
+//! a threshold of 70 %, the many pairs that share a licence header are dropped without being
+//! scored.
 //!
 //! **Cost.** The time is that of walking all lists: quadratic where very many signatures share a
 //! key. In memory are the keys, twice. No list is left out, because the papers' figures count
@@ -213,7 +214,7 @@ mod tests {
         ) {
             for method in Method::ALL {
                 let params = MethodParams::paper(method);
-                // Multiples of n are in the sample of Mod_n; a hash would not be.
+                // These multiples of n are in the sample of Mod_n. Hashes of them would not be.
                 let signatures: Vec<_> = files
                     .iter()
                     .map(|file| {

@@ -59,7 +59,7 @@ pub struct SignatureCache<'a> {
 }
 
 impl<'a> SignatureCache<'a> {
-    /// A cache that keeps nothing.
+    /// A cache that stores nothing.
     pub const fn nowhere() -> Self {
         Self {
             index: None,
@@ -351,7 +351,7 @@ mod tests {
         let before = index.snapshot().expect("a snapshot");
         let cache = SignatureCache::in_index(&index);
         let swept = || CachedSignatures {
-            // No content has the ids of this test: nothing is to be removed.
+            // No content has the ids of this test, so nothing must be removed.
             is_swept: true,
             ..CachedSignatures::new(&before, id(), cache)
         };

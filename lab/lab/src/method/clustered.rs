@@ -262,7 +262,8 @@ fn commonest<'a>(
 /// The folder that the phases work in.
 struct WorkFolder {
     path: PathBuf,
-    /// The user has named it, so damaged files in it are not replaced without being asked for.
+    /// True if the user named the folder. Damaged files in it are then not replaced without a
+    /// request.
     is_named: bool,
     /// Removes a folder that is only for this answer.
     _temporary: Option<TempDir>,

@@ -123,8 +123,8 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
         .map(|files| {
-            // Among files with equally many links, the one with the least path: `max_by_key` takes
-            // the last.
+            // Of several files with equally many links it is the one with the least path:
+            // `max_by_key` returns the last maximum.
             let most = files.iter().rev().max_by_key(|file| around[file].len());
             let reference = most.copied().unwrap_or_default();
             let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();

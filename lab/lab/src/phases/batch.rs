@@ -44,7 +44,7 @@ pub struct Eliminated {
     pub shingle: u64,
 }
 
-/// Documents on their way through the phases.
+/// Documents that go through the phases.
 #[derive(Debug)]
 pub struct ClusterBatch {
     folder: PathBuf,

@@ -366,7 +366,7 @@ impl PhaseResults {
             list.push(entry.id);
         }
         let mut merge = Merge::new(sorter.finish()?, room, &self.folder)?;
-        // Super shingles know no containment.
+        // Super shingles do not show containment.
         let policy = Policy {
             containment: None,
             ..*policy

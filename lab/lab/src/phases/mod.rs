@@ -19,16 +19,17 @@
 //!    their counts are added to those in the folder. If a shingle becomes common, counts of -1
 //!    cancel its old pairs. So several batches leave the results that one batch of everything
 //!    would.
-//! 3. **Equal sketches run once.** Identical and lexically equivalent documents have equal
-//!    sketches, so they are all in the class of that sketch. The least number of a class represents
-//!    it, and the others are added to its cluster in the end. A document without a shingle equals
-//!    only documents with its bytes.
+//! 3. **Equal sketches are processed once.** Identical and lexically equivalent documents have
+//!    equal sketches, so they are all in the class of that sketch. The least number of a class
+//!    represents it, and the others are added to its cluster in the end. A document without a
+//!    shingle equals only documents with its bytes.
 //! 4. **A policy** ([`cluster::Policy`]) is a threshold, with containment or without. It needs
 //!    phase 4 alone, on the pairs of the folder. `MOD_m` needs only their counts; for `MIN_s` and
 //!    `V_i` the two sketches of each pair are compared. Super shingles have no third phase: all
 //!    documents of a list are in one cluster.
-//! 5. **Numbers mean nothing outside.** Documents are numbered as they come, so no answer may
-//!    depend on their numbers: clusters are sets, and links are between classes of equal sketches.
+//! 5. **Numbers have no meaning outside.** Documents are numbered in the order of their arrival, so
+//!    no answer may depend on their numbers: clusters are sets, and links are between classes of
+//!    equal sketches.
 //!
 //! Files belong together if their headers name the same generation. They are replaced by renaming.
 //! Files that a killed process left, that are damaged, or that have other parameters are recognized

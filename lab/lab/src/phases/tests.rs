@@ -105,7 +105,7 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
             _ => values.to_vec(),
         }
     };
-    // Documents with equal sketches run once.
+    // Of documents with equal sketches only one is processed.
     let running: BTreeSet<Vec<u8>> = signed.iter().map(MethodSignature::encode).collect();
     let mut lists: BTreeMap<u64, usize> = BTreeMap::new();
     for encoded in &running {

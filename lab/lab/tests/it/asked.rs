@@ -94,7 +94,8 @@ fn tsv_has_the_columns_of_the_contract_and_csv_the_score() {
     for line in run(&pairs, "tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         assert_eq!(fields.len(), 7, "{line}");
-        // The paper's figure with all its decimals, and the other measures; no chunks.
+        // The row has the paper's figure with all its decimals, and the other measures, but no
+        // chunks.
         assert!(
             fields[2].parse::<f64>().unwrap() > 0.0 && fields[6].is_empty(),
             "{line}"
@@ -126,7 +127,7 @@ fn what_a_method_cannot_tell_is_null_or_refused() {
                 "{row}"
             );
         }
-        // It is refused before any file is read: there is no such file.
+        // The question is refused before any file is read: no such file exists.
         let refused = env.run([
             "pairs",
             "no/such/dir",
@@ -326,7 +327,7 @@ fn sets_of_other_programs() {
         };
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[..2], ["a", "b"]);
-        // 3000 of 5000; for sif and for chunks 3000 of 4000.
+        // The common part is 3000 of 5000. For sif and for chunks it is 3000 of 4000.
         let score: f64 = fields[2].parse().unwrap();
         let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
             0.75

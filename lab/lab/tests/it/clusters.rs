@@ -106,7 +106,7 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
         refused.err
     );
     assert!(!refused.err.contains("another another"), "{}", refused.err);
-    // The secret from a file, which no command line shows.
+    // The secret is read from a file, so no command line shows it.
     let of_file = || {
         let question = ["groups", "docs", "--method", "shingle", "--work", "work"];
         env.run(question.iter().chain(&["--seed-file", "secret"]))

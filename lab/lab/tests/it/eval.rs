@@ -344,7 +344,7 @@ fn an_experiment_is_the_same_on_every_run() {
     }
 }
 
-/// The cells of a table that are no times: of each row those of these columns.
+/// Returns the cells of a table that are not times: from each row those of these columns.
 fn cells(results: &str, table: &str, columns: &[&str]) -> String {
     let mut blocks = results.split("\n\n");
     let head = format!("# {table}\n");
@@ -404,7 +404,7 @@ fn copies_and_readmes_are_counted() {
         .collect();
     let [row] = rows[..] else { panic!("{table}") };
     let cells: Vec<&str> = row.split(',').collect();
-    // Five files of three texts, one of them in a group of equal ones.
+    // Five files have three texts. One text has a group of equal files.
     assert_eq!((cells[1], cells[2], cells[4]), ("5", "3", "1"), "{table}");
     assert_ne!(cells[5], "0", "{table}");
     let page = std::fs::read_to_string(env.path("out/sif.md")).unwrap();

@@ -306,7 +306,7 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
                 .rows,
         )
     };
-    // Each text has 91 shingles, and 31 of them are the header's: 21 % of both together.
+    // Each text has 91 shingles, of which 31 are the header's: 21 % of those of both together.
     let all = ask(0);
     assert!(
         all.common.is_empty() && all.links.len() == 66,
@@ -331,7 +331,7 @@ fn any_text_is_looked_up_on_the_fly() {
     let mut scene = Scene::new();
     collection(&scene);
     scene.scan();
-    // A text that has changed since it was indexed, and one outside of the index.
+    // One text has changed since it was indexed, and another one is outside of the index.
     let elsewhere = scene.temp.path("elsewhere");
     std::fs::write(&elsewhere, edited(&text(2, 3000), 45)).expect("written");
     scene.write("2/base", edited(&text(2, 3000), 50));

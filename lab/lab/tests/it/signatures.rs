@@ -283,7 +283,7 @@ fn damaged_records_cost_time_and_nothing_else() {
 #[test]
 fn a_file_is_signed_as_its_bytes_are() {
     let scene = Scene::new();
-    // Several pieces, with a hole.
+    // The content arrives in several pieces, with a hole.
     let bytes = [text(1, 400_000), vec![0; 3 << 20], text(2, 100_000)].concat();
     scene.write("plain", &bytes);
     let sparse = scene.root().join("sparse");

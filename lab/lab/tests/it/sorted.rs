@@ -104,7 +104,7 @@ fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Files come, change and go, whether the index sees it or not.
+    /// Files are added, changed and removed, whether the index sees it or not.
     #[test]
     fn the_arrays_say_what_the_signatures_say(
         steps in prop::collection::vec((0u8..4, 0u64..8, 0u64..6, 1usize..400), 1..12),

@@ -45,7 +45,7 @@ pub const DOCUMENT: usize = 8;
 /// The reasons why bytes cannot be used as arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
-    /// They do not begin with [`MAGIC`].
+    /// The bytes do not begin with [`MAGIC`].
     #[error("they are not arrays of this program; remove the file, and it is made again")]
     Foreign,
     /// Another version has written them.

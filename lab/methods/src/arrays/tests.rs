@@ -114,7 +114,7 @@ proptest! {
                 let parts = Parts::of(vec![arrays]).expect("the header is sound");
                 let mut counter = Counter::new(documents.len());
                 let every = (0..1 << BITS).map(|value| (value, 9));
-                // Twice, because a counter that failed half-way must begin anew.
+                // Counts twice, because a counter that failed half-way must begin anew.
                 let counts = [(); 2].map(|()| counter.count(&parts, every.clone()));
                 prop_assert_eq!(&counts[0], &counts[1]);
                 let renumbered: Vec<u32> = (0..documents.len() as u32).collect();

@@ -88,7 +88,7 @@ fn pairs(collection: &Collection) -> Vec<TextPair> {
     pairs
 }
 
-/// The errors of one kind of sketch, for each permutation the errors of all pairs.
+/// The errors of one kind of sketch: for each permutation, the errors of all pairs.
 struct SketchErrors {
     resemblance: Vec<Vec<f64>>,
     held: Vec<u32>,
@@ -110,7 +110,8 @@ impl SketchErrors {
         }
     }
 
-    /// The mean error, its root mean square, and the share in the interval, a permutation each.
+    /// Returns for each permutation the mean error, its root mean square, and the share in the
+    /// interval.
     fn draws(errors: &[Vec<f64>], held: &[u32]) -> [Draws; 3] {
         let errors = || errors.iter().filter(|errors| !errors.is_empty());
         let shares = errors().zip(held);

@@ -64,7 +64,7 @@ pub(super) fn documents(
         }
         here.sort_unstable();
         files.append(&mut here);
-        // In reverse, because the last one is listed next.
+        // The order is reversed, because the last folder is listed next.
         dirs.sort_unstable_by(|a, b| b.cmp(a));
         waiting.append(&mut dirs);
         if files.len() >= BLOCK {

@@ -164,7 +164,7 @@ mod tests {
             let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             found.push(equal as f64 / FUNCTIONS as f64);
         }
-        // 3,000 coins of two thirds: one standard deviation is 0.0086.
+        // These are 3,000 coins of two thirds: one standard deviation is 0.0086.
         let share = mean(&found);
         assert!((share - 2.0 / 3.0).abs() < 0.03, "{share}");
     }

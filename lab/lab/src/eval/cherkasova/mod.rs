@@ -46,7 +46,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         .iter()
         .map(|text| text.bytes.len() as f64)
         .collect();
-    // The paper: about 50 KB on average, 100 entries, so n = 500.
+    // The paper has texts of about 50 KB on average and 100 entries, so n = 500.
     let rate = ((mean(&sizes) / 100.0).round() as u32).max(4);
     let corpus = ResearchCorpus {
         documents: &documents,

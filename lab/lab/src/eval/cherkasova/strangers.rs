@@ -116,7 +116,7 @@ fn strangers(
 /// The cumulative distribution of the values.
 fn cdf(values: &[f64]) -> Vec<(f64, f64)> {
     let count = values.len().max(1) as f64;
-    // A few hundred points say as much as thousands.
+    // A few hundred points show as much as thousands.
     let every = values.len().div_ceil(300).max(1);
     (0..values.len())
         .filter(|at| at % every == 0 || at + 1 == values.len())
@@ -202,7 +202,7 @@ pub(super) fn figure_4(corpus: &ResearchCorpus<'_>) -> Result<Section, LabError>
         (Method::Mod, 100),
         (Method::Sketch, 100),
         (Method::BswMin, 100),
-        // Every window counts, so this is no estimate and no seed changes it.
+        // Every window counts, so this is no estimate, and no seed changes it.
         (Method::Mod, 1),
     ] {
         let label = if n == 1 {

@@ -254,7 +254,7 @@ pub(super) fn small(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError
         let tried = if SEEDED.contains(&bits) { seeds } else { 1 };
         let mut draws: [ErrorDraws; 2] = Default::default();
         for seed in 0..tried {
-            // Another hash of the same chunks. Seed 0 is MD5 itself.
+            // This is another hash of the same chunks. Seed 0 is MD5 itself.
             let key = Random(seed).draw();
             let of_seed = |chunk: &u64| match seed {
                 0 => *chunk,
