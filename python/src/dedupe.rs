@@ -87,7 +87,7 @@ impl SampledText {
                 all.filter(is_kept).map(bits).collect()
             }
             ContentKind::Empty => Vec::new(),
-            // It is sampled by windows, and by words if it has some.
+            // Data is sampled by windows, and by words if it has some.
             ContentKind::Data | ContentKind::Binary => {
                 let digest = Digest::of(bytes, &Params::default());
                 digest.posted().map(|sample| sample.0 as u32).collect()

@@ -112,7 +112,7 @@ fn alerts_are_shown_on_the_desktop_and_none_is_lost() {
         command
     };
     let start = || Running(notify().stderr(Stdio::null()).spawn().expect("it runs"));
-    // It stores its position in the log.
+    // The program stores its position in the log.
     let once = notify().arg("--once").status().expect("it runs");
     assert!(once.success());
     let running = start();

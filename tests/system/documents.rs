@@ -48,7 +48,7 @@ fn ask(sandbox: &Sandbox, file: &str) -> (String, Vec<(String, String, String)>)
     (path, rows)
 }
 
-/// One text as seven documents, and another text.
+/// Writes one text as seven documents, and another text.
 fn minutes(sandbox: &Sandbox) {
     for name in [
         "minutes.docx",

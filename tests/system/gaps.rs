@@ -441,7 +441,7 @@ fn what_a_root_leaves_out_is_said_and_is_no_error() {
         assert_eq!(answer["left_out"], left_out, "{verb} {answer}");
     }
 
-    // It follows the tree.
+    // The answer follows the changes of the tree.
     fs::remove_file(sandbox.tree("project/src/one.o")).expect("it goes");
     sandbox.write("project/src/three.o", "x");
     sandbox.write("project/src/four.o", "x");

@@ -323,7 +323,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     sandbox.write("copy/of-near.txt", edited(&place.text, 1, 3));
     daemon.sync();
     assert_eq!(count(), 1, "seen");
-    // It changes: news.
+    // The file changes, which is news.
     let longer = [edited(&place.text, 1, 3), prose(9, 1000)].concat();
     sandbox.write("copy/of-near.txt", longer);
     daemon.sync();

@@ -23,9 +23,9 @@ const ROUND: usize = 2_500;
 enum Fault {
     /// The daemon is stopped until the round is over, so the kernel's queue overflows.
     Stopped,
-    /// It is killed and restarted.
+    /// The daemon is killed and restarted.
     Killed,
-    /// It has hardly any free descriptors until the round is over.
+    /// The daemon has hardly any free descriptors until the round is over.
     NoDescriptors,
 }
 

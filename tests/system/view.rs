@@ -88,7 +88,7 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     assert!(fs::symlink_metadata(&link).is_err(), "the link goes");
     assert!(!view_of(&sandbox).exists(), "and so does the view");
 
-    // It is mounted by default.
+    // The overlay is mounted by default.
     let daemon = watching(&sandbox, &[]);
     assert_eq!(listing(sandbox.view("report.txt")), shown);
     assert!(fs::symlink_metadata(&link).is_err());

@@ -88,7 +88,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
     if is_of_system {
-        // It does not matter whether this user could mount one.
+        // The daemon of the system mounts overlays, so it does not matter whether this user could
+        // mount one.
         if status
             .as_ref()
             .is_some_and(|status| !status.mounts.is_empty())

@@ -18,11 +18,11 @@ use resemble_proto::path::PathText;
 /// The relation between the files of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKind {
-    /// Their bytes are equal.
+    /// The bytes of the files are equal.
     Identical,
-    /// They are similar.
+    /// The files are similar.
     Cluster(ClusterKind),
-    /// They are a row of a comparison.
+    /// The files are a row of a comparison.
     Row(CompareClass),
 }
 

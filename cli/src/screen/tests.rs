@@ -291,8 +291,7 @@ fn files_in_a_folder_stay() {
         .files()
         .map(|file| all.files[file].path.lossy())
         .collect();
-    // Both files of the set that lie in the folder stay. All files of the set that has none there
-    // stay, too.
+    // If a set has files in the folder, those files stay. If it has none there, all its files stay.
     assert_eq!(names, ["/h/old/a.flac"]);
 }
 

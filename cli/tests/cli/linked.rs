@@ -100,7 +100,7 @@ fn listed_pairs_are_measured_in_their_order() {
         ["near/one.txt", "near/edited.txt", "apart/two.txt"].map(|name| env.path(name));
     let pairs = [(&one, &edited), (&one, &two), (&two, &edited)];
     let list: Vec<Vec<u8>> = pairs.map(|(a, b)| [listed(a), listed(b)].concat()).to_vec();
-    // It is no longer the file that was listed.
+    // The file changes after it was listed.
     env.write("apart/two.txt", paragraphs(3, 50));
     let ran = finish(&mut env.command(["measure"]), &list.concat());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));

@@ -150,7 +150,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
-        // This must not be reported among the errors, below an empty answer.
+        // This mistake must not be reported among the errors, below an empty answer.
         (
             &["covered", ".", "--by", "a.txt"],
             "cannot look into a.txt: not a directory",

@@ -465,7 +465,7 @@ fn output_has_a_bound() {
             "{last}"
         );
     }
-    // One line of a megabyte.
+    // Each text is now one line of a megabyte.
     env.write("a", a.replace('\n', " "));
     env.write("b", b.replace('\n', " "));
     let text = why(&env, &["a", "b", "-y"]).text();

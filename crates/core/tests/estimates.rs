@@ -156,7 +156,7 @@ fn a_text_that_repeats_itself() {
             errors.add(&found, &exact);
         }
     }
-    // It would be .7 if the repetitions of a text were unknown.
+    // The share would be 0.7 if the repetitions of a text were unknown.
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 

@@ -36,7 +36,7 @@ pub struct News<'a> {
 /// The result of starting a delivery.
 #[derive(Debug)]
 pub enum Sent {
-    /// It is complete.
+    /// The delivery is complete.
     Done,
     /// The delivery is complete if this program ends with success.
     Running(Running),
@@ -115,7 +115,7 @@ struct Failed {
 enum Due {
     /// No delivery is due before this time, or before new alerts arrive.
     Not(Option<Instant>),
-    /// These rows. Afterwards the sink is at this number.
+    /// These rows are due. When they are delivered, the sink is at this number.
     Now(Vec<AlertRow>, u64),
 }
 

@@ -288,7 +288,7 @@ pub struct CoveredFilter {
     /// The least size of a listed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
-    /// The most rows of each list.
+    /// The maximum number of rows of each list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<u64>,
 }

@@ -158,7 +158,7 @@ mod tests {
             with_socket[5..],
             ["--socket", r"'/srv/o'\''clock; rm/socket'"]
         );
-        // It cannot be taken for an option.
+        // The host cannot be taken for an option.
         assert_eq!(words("ssh://-oProxyCommand=x").unwrap()[1], "--");
         for here in ["/run/resemble/socket", "ssh:/x", "socket", "./ssh://x"] {
             assert_eq!(words(here), None, "{here}");

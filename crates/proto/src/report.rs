@@ -127,7 +127,7 @@ pub struct CommonParameters {
     pub include: Vec<String>,
     /// Globs of files that do not take part.
     pub exclude: Vec<String>,
-    /// The most rows; `null`: no limit.
+    /// The maximum number of rows; `null` if there is no limit.
     pub top: Option<u64>,
     /// True if the measures were computed from the bytes, not estimated.
     pub exact: bool,

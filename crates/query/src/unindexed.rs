@@ -52,9 +52,9 @@ pub(crate) struct Unindexed<'a> {
 /// The result of listing a directory.
 pub(crate) enum DirListing {
     Dir(OpenDir, Vec<Found>),
-    /// It must not be entered.
+    /// The directory must not be entered.
     LeftOut,
-    /// It has vanished.
+    /// The directory has vanished.
     Gone,
     Failed(Errno),
 }

@@ -73,10 +73,10 @@ pub struct Cell {
 /// The treatment of a cell that is too wide for its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Overflow {
-    /// It is placed below the others, unbroken.
+    /// The cell is placed below the others, unbroken.
     #[default]
     Below,
-    /// It is placed below the others, and its words continue on further lines.
+    /// The cell is placed below the others, and its words continue on further lines.
     Wraps,
     /// Its middle is left out.
     Shortens,

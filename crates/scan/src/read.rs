@@ -400,7 +400,8 @@ impl Reader {
         };
         let mut bytes = 0;
         let known = self.known(stat, contents);
-        // These may be read twice.
+        // Files that are hashed first, and files with a known content, may be read twice, so their
+        // pages stay in the cache.
         self.pieces.spares_cache &= !digest_first && known.is_none();
         if let Some(known) = known
             && let Some(passed) = self.changed(file, stat, &known, contents, &mut bytes)?

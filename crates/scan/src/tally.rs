@@ -26,7 +26,7 @@ impl Tally {
         for path in paths {
             match Anchor::open(path) {
                 Ok(anchor) => self.count_below(&anchor),
-                // It is a file, or does not exist.
+                // The path is a file, or it does not exist.
                 Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
             }
         }

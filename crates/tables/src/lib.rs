@@ -88,9 +88,9 @@ pub enum TablesError {
     Collision {
         /// The name.
         cid: i64,
-        /// One of them.
+        /// The first of the two contents.
         first: ContentDigest,
-        /// The other one.
+        /// The second one.
         second: ContentDigest,
     },
 }

@@ -81,7 +81,7 @@ pub enum LinkTablesError {
         /// The stage.
         stage: &'static str,
     },
-    /// They are of a later or an earlier version.
+    /// The links are of a later or an earlier version.
     #[error(
         "{}: the links have version {version}, and this program reads {SCHEMA}",
         folder.display()

@@ -56,7 +56,7 @@ const MOST_HELD: usize = 50_000;
 /// The result of assessing a changed file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It resembles nothing new.
+    /// The file resembles nothing new.
     Nothing,
     /// The file is a document whose text is not known yet, and it is no copy of another file.
     NotYet(ContentId),

@@ -18,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender};
 use resemble_proto::message::AlertRow;
 use tokio::sync::watch;
 
-/// The most alerts that are kept for questions, followers and sinks.
+/// The maximum number of alerts that are kept for questions, followers and sinks.
 pub const KEPT: usize = 4000;
 /// Lines of the file before it is cut to [`KEPT`].
 const MOST_LINES: usize = 2 * KEPT;

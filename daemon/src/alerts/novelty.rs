@@ -46,9 +46,9 @@ use super::partners::{self, Partner, content_at};
 use super::rules::Rules;
 use crate::acks::Acks;
 
-/// The most partners of a file that are reported.
+/// The maximum number of partners of a file that are reported.
 const MOST_PARTNERS: usize = 16;
-/// The most files with an equal content that are compared with each file.
+/// The maximum number of files with an equal content that are compared with each file.
 const MOST_HOLDERS: usize = 64;
 /// If at least this many files change at once, files that arrived together are not compared with
 /// each other.

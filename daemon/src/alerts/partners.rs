@@ -15,7 +15,7 @@ use crate::questions::similar;
 
 /// The least size of a file that is worth an alert, unless the root says otherwise.
 pub const LEAST_SIZE: ByteLen = ByteLen(AlertRules::USUAL_SIZE);
-/// The most members of an archive or mail that are compared.
+/// The maximum number of members of an archive or mail that are compared.
 const MOST_MEMBERS: usize = 64;
 
 /// A file that resembles the changed one.

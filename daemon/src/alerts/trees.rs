@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// The least number of files that make a tree: a single file is not a tree.
 pub const LEAST_FILES: usize = 2;
 
-/// The most trees that are looked for at once. Further files count one by one, and the rate limit
-/// combines them.
+/// The maximum number of trees that are looked for at once. Further files count one by one, and the
+/// rate limit combines them.
 const MOST_TREES: usize = 64;
 
 /// A directory whose files resemble the files at the same paths below another.

@@ -27,8 +27,8 @@ impl Indexer {
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
-        // It is opened again at once if possible, so that questions are answered. It is written to
-        // only after the pause.
+        // The index is opened again at once if possible, so that questions are answered. It is
+        // written to only after the pause.
         self.shared.swap_index(&*self.opener);
     }
 

@@ -126,7 +126,7 @@ mod tests {
         let covered = [&two[..], &[mount(7, "/r/a")]].concat();
         assert_eq!(told(&covered, 0), "/r/a");
         assert_eq!(told(&two[..2], 0), "/r/a /r/b/c");
-        // It is unmounted, and another is mounted with the same id on the same device.
+        // One mount is unmounted, and another is mounted with the same id on the same device.
         assert_eq!(told(&two[..2], 1), "/r/a");
         assert_eq!(told(&[], 1), "/r/a");
     }

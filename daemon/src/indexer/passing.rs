@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The first and the longest pause before a path is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// The most paths that are kept. Beyond that their folder is tried instead, at last the whole tree.
+/// The maximum number of paths that are kept. Beyond that their folder is tried instead, at last
+/// the whole tree.
 const MOST: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]

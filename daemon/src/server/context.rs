@@ -15,9 +15,9 @@ use crate::overlays::Overlays;
 use crate::state::Shared;
 use crate::system::System;
 
-/// The most questions that are computed at a time; further ones wait. They get half of the blocking
-/// threads ([`crate::server::THREADS`]). The other half serves requests that must never wait for a
-/// question.
+/// The maximum number of questions that are computed at a time; further ones wait. They get half of
+/// the blocking threads ([`crate::server::THREADS`]). The other half serves requests that must
+/// never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
 
 /// The totals of a root.

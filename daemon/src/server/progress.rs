@@ -68,7 +68,7 @@ impl Barrier {
             let tally = Arc::new(Tally::default());
             self.counted = Some((step, Arc::clone(&tally)));
             let roots = [root.clone()];
-            // It ends by itself or when it is stopped, and is not awaited.
+            // This task is not awaited: it ends by itself, or when it is stopped.
             tokio::task::spawn_blocking(move || tally.count(&roots));
         }
         let all = self.counted.as_ref().and_then(|(_, tally)| tally.total());

@@ -526,7 +526,7 @@ fn only_what_waits_in_what_is_asked_about_makes_an_answer_old() {
     };
     assert_eq!(asked("a"), (true, 0));
     shared.set_pending(2);
-    // It is not known which files wait.
+    // Two files wait, and it is not known which files these are.
     assert_eq!(asked("a"), (false, 2));
     let waiting = ["a/x", "ab/y"].map(|name| root.join(name));
     shared.set_waiting(Some(waiting.to_vec()));

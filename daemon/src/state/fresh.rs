@@ -11,8 +11,8 @@ use resemble_proto::message::{RootState, SoftError};
 
 use super::{Shared, Topic};
 
-/// The most waiting files, or waiting documents, that are matched by path. More of them count for
-/// every question. The same limit applies to the paths checked for a user.
+/// The maximum number of waiting files, or waiting documents, that are matched by path. More of
+/// them count for every question. The same limit applies to the paths checked for a user.
 pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {

@@ -210,7 +210,7 @@ fn start_helper(
 fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     only_root_above(point)?;
     match DirBuilder::new().recursive(true).mode(0o755).create(point) {
-        // It may be a mount that does not answer any more.
+        // The place may be a mount that does not answer any more.
         Ok(()) | Err(_) if resemble_fs::is_inside_resemble_mount(point) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => other.map_err(|source| SystemError::Place {

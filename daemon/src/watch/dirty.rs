@@ -10,8 +10,9 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// The most hints and renames between two takes. Beyond, they are dropped, as the kernel drops
-/// events when its queue is full. A full scan costs less than recording every name of a large tree.
+/// The maximum number of hints and renames between two takes. Beyond, they are dropped, as the
+/// kernel drops events when its queue is full. A full scan costs less than recording every name of
+/// a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// Hints since the last take, and half renames.

@@ -309,7 +309,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
             dirty.mark(path, Marks::CLOSED, now);
         }
-        // Both halves have reported the rename already, and reading changes nothing.
+        // The two halves of a rename have reported it already, and reading a file changes nothing.
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) | EventKind::Access(_) => {}
         EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
             for path in &event.paths {

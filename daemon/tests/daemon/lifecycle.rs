@@ -19,7 +19,7 @@ fn an_ordered_end_leaves_no_socket_and_status_0() {
         daemon.sync();
         assert_eq!(daemon.terminate(signal).code(), Some(0), "{}", place.log());
         assert!(!place.path("socket").exists());
-        // It can start again.
+        // The daemon can start again.
         let daemon = place.start();
         daemon.assert_converged();
     }
@@ -132,7 +132,7 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
             place.log()
         );
     }
-    // It stays removed until it is added again.
+    // The root stays removed until it is added again.
     let daemon = place.start_with(&from_file);
     daemon
         .client()
@@ -218,8 +218,8 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     assert!(daemon.dump().contains("/other/o\tf"));
     assert!(!daemon.dump().contains("/tree/a"), "no root any more");
     drop(daemon);
-    // They are kept even if the index is lost. The index can be built again, but the requests of
-    // the user cannot.
+    // The requests are kept even if the index is lost. The index can be built again, but the
+    // requests of the user cannot.
     fs::write(place.path("state/index.redb"), "this is no index").unwrap();
     let daemon = place.start_with(&[]);
     daemon.sync();

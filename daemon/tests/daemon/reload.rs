@@ -70,7 +70,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
         daemon.sync();
     }
 
-    // One root fewer, and a key that cannot be changed.
+    // The new configuration has one root fewer, and another value of a key that cannot be changed.
     configure(format!(
         "boilerplate = 7\nchunk-size = 2000\n[[root]]\npath = \"{root}\"\n"
     ));

@@ -72,7 +72,7 @@ impl Shown {
 /// The result of opening a file under a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It is the file that the kernel was shown.
+    /// The opened file is the one that the kernel was shown.
     Shown,
     /// The kernel has another file, or another size.
     Outdated,

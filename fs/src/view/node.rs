@@ -79,7 +79,7 @@ pub(crate) enum Node {
     Index(At),
     /// The links to the neighbours of a file or a directory.
     Similar(Subject),
-    /// One such link.
+    /// One link to a neighbour.
     Link { of: Subject, target: PathBuf },
     /// A member of an archive that is a neighbour: a file beside the links.
     Member { of: At, path: PathBuf, size: u64 },

@@ -79,7 +79,7 @@ fn chunk(mib: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory so far, in kilobytes.
+/// The maximum memory so far, in kilobytes.
 fn peak() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

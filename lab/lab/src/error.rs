@@ -22,7 +22,7 @@ pub enum LabError {
     /// The method cannot be asked this.
     #[error(transparent)]
     Method(#[from] MethodError),
-    /// Clustering out of core cannot continue.
+    /// The out-of-core clustering cannot continue.
     #[error(transparent)]
     Phase(#[from] PhaseError),
     /// An export cannot be used.

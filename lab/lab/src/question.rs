@@ -37,9 +37,10 @@ pub enum MethodQuestion {
     /// file, by path; then for sif the collated sets ([`MethodRow::Sets`]), for other methods the
     /// pairs within the limits ([`MethodRow::Pair`]).
     Groups(MethodLimits),
-    /// Asks for clusters out of core. The rows are [`MethodRow::File`] for every file, by path; the
-    /// commonest ignored shingles ([`MethodRow::Common`]), the files with equal sketches
-    /// ([`MethodRow::Same`]), the links ([`MethodRow::Link`]).
+    /// Asks for out-of-core clusters: the work is done on disk, so memory does not limit their
+    /// number. The rows are [`MethodRow::File`] for every file, by path; the commonest ignored
+    /// shingles ([`MethodRow::Common`]), the files with equal sketches ([`MethodRow::Same`]), the
+    /// links ([`MethodRow::Link`]).
     Clusters(MethodClusters),
     /// Asks for the signatures. The rows are [`MethodRow::Text`].
     Dump(SignatureForm),
@@ -56,7 +57,7 @@ pub enum SignatureForm {
     Export,
 }
 
-/// The parameters of clusters out of core.
+/// The parameters of out-of-core clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodClusters {
     /// The least resemblance of a link. If it is absent, the threshold of the paper holds; 0 links
@@ -108,7 +109,7 @@ pub struct MethodLimits {
     pub min: Figure,
     /// For methods of chunks, the fewest bytes in common chunks.
     pub min_shared: Option<u64>,
-    /// The most rows; the best ones stay.
+    /// The maximum number of rows. If there are more, the best ones stay.
     pub top: Option<u64>,
 }
 

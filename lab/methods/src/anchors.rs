@@ -73,7 +73,7 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// The most anchors of a set.
+    /// The maximum number of anchors of a set.
     pub const MOST: usize = 1 << 16;
 
     /// A set of these strings. Their order and repeats make no difference.
@@ -305,7 +305,7 @@ impl AnchorScanner {
 /// The length of the anchors that are picked, as of `acte` in the paper.
 const LENGTH: usize = 4;
 
-/// The most strings that are counted. If there are more, the rarest ones are dropped.
+/// The maximum number of strings that are counted. If there are more, the rarest ones are dropped.
 const MOST_STRINGS: usize = 1 << 22;
 
 /// Counts of the strings of four bytes in a set of texts.

@@ -139,7 +139,7 @@ pub struct Settings {
     pub bits: Option<u32>,
     /// For sif, the multiplier p.
     pub multiplier: Option<u32>,
-    /// For sif, the most fingerprints of a file; the rate falls as files grow.
+    /// For sif, the maximum number of fingerprints of a file; the rate falls as files grow.
     pub most: Option<u32>,
     /// For sif-anchors, the anchors.
     pub anchors: Option<Arc<Anchors>>,
@@ -230,10 +230,10 @@ pub struct Supplies {
     pub seed: Option<Arc<Seed>>,
 }
 
-/// The most slots of a `Sketch_n`; each slot costs time at every byte.
+/// The maximum number of slots of a `Sketch_n`; each slot costs time at every byte.
 const MOST_SLOTS: u32 = 1 << 12;
 
-/// The most fingerprints of a `Min_n`.
+/// The maximum number of fingerprints of a `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
 /// The least and the greatest window that Cherkasova et al. try (section 4.1), in bytes, and

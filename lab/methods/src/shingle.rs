@@ -107,7 +107,7 @@ impl fmt::Debug for Seed {
 pub enum Sample {
     /// The values that this number divides.
     Mod(u32),
-    /// This many least values.
+    /// The least values, as many as this number.
     Min(u32),
     /// The values that 2^i divides, for a document of k · 2^i to k · 2^(i+1) shingles, where k is
     /// this number.

@@ -46,7 +46,8 @@ pub struct SifParams {
     pub bits: u32,
     /// The multiplier p.
     pub multiplier: u32,
-    /// The most distinct fingerprints of a file. `None`, as in the paper: all are kept.
+    /// The maximum number of distinct fingerprints of a file. `None`, as in the paper: all are
+    /// kept.
     pub most: Option<u32>,
 }
 

@@ -105,7 +105,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
         assert_eq!(steps(&env, "page.sh").matches("\nstep ").count(), ODD.len());
     }
 
-    // It is carried out and reversed.
+    // The plan is carried out and reversed.
     let target = env.path("gone");
     let how = format!("move={}", target.display());
     let args = [

@@ -60,13 +60,13 @@ pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerpl
 /// The samples that a pair of kinds is estimated from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// Both are texts; their containments are shares of this unit.
+    /// Both contents are texts. Their containments are shares of this unit.
     Texts(Unit),
-    /// Both have windows.
+    /// Both contents have windows.
     Windows,
-    /// Both are binaries with windows. Their repetitions are padding and tables.
+    /// Both contents are binaries with windows. Their repetitions are padding and tables.
     Binaries,
-    /// One has shingles and the other windows, so only chunks are comparable.
+    /// One content has shingles and the other windows, so only chunks are comparable.
     TextAndData,
 }
 

@@ -5,8 +5,8 @@ use crate::similarity::Unit;
 
 /// Names the measures of two contents in one unit, in either order.
 ///
-/// It is BLAKE3 of both whole digests. Contents that were made to collide in chunks or MD5 have
-/// other digests, and so another key.
+/// The key is the BLAKE3 hash of both whole digests. Contents that were made to collide in chunks
+/// or MD5 have other digests, and so another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 

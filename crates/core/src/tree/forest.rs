@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     parents: Vec<u32>,
-    /// One past the last node below.
+    /// For each node, one more than the number of the last node below it.
     ends: Vec<u32>,
     depths: Vec<u32>,
 }

@@ -111,7 +111,7 @@ fn what_is_forgotten_is_not_known() {
     let index = index();
     let changes = vec![gone("/r/1"), gone("/r/d"), rename("/r/2", "/r/x")];
     index.apply(changes).unwrap();
-    // It is left out now.
+    // The directory is left out from now on.
     let gap = Change::Gap {
         path: "/r/d".into(),
         gap: Gap::LeftOut(LeftOutRule::Exclude),

@@ -116,7 +116,7 @@ fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
         index.apply(batch(n)).unwrap();
         let copy = folder.path().join("copy");
         fs::copy(&path, &copy).unwrap();
-        // It opens without a walk through the file, which would be refused here.
+        // The copy opens without a walk through the file, which would be refused here.
         assert!(resemble_index::testing::opens_without_repair(&copy));
         fs::copy(&path, &copy).unwrap();
         let copied = open(&copy, 1000);

@@ -79,7 +79,7 @@ fn digest(n: u64) -> Digest {
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
     }
-    // One also differs in its middle and at its front.
+    // File 13 also differs in its middle and at its front.
     if n == 13 {
         chunks.splice(700..705, 2000..2300);
         chunks.splice(..400, 3..9);

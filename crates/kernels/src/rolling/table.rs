@@ -12,8 +12,8 @@ pub const SEED: u64 = 0x7265_7365_6d62_6c65;
 /// congruential generators with a good spectrum (Steele and Vigna, "Computationally easy,
 /// spectrally good multipliers for congruential pseudorandom number generators", 2021, table 6).
 ///
-/// It is 5 mod 8, so it has the maximum order modulo 2^64. So no two positions in a window have the
-/// same weight.
+/// The multiplier is 5 mod 8, so it has the maximum order modulo 2^64. Therefore no two positions
+/// in a window have the same weight.
 pub const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 
 /// The divisor D' of the paper's parameters. No window of equal bytes matches it.

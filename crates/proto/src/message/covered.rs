@@ -17,8 +17,8 @@ pub struct CoveredRequest {
     /// True if an equal in a catalogue, identified by its digest, also covers a file.
     #[serde(default)]
     pub by_digest: bool,
-    /// The most memory to use for near copies, in bytes. If it is too small, all files are compared
-    /// in several passes.
+    /// The maximum memory to use for near copies, in bytes. If it is too small, all files are
+    /// compared in several passes.
     #[serde(default)]
     pub memory: Option<u64>,
 }

@@ -19,9 +19,9 @@ pub struct DirsRequest {
     pub min: Fraction,
     /// The least number of shared bytes; absent: 256.
     pub min_shared: Option<u64>,
-    /// The most rows to send.
+    /// The maximum number of rows to send.
     pub top: Option<u64>,
-    /// The most memory to use, in bytes; beyond that the disk is used.
+    /// The maximum memory to use, in bytes; beyond that the disk is used.
     pub memory: Option<u64>,
 }
 

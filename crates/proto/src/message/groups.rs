@@ -35,9 +35,9 @@ pub struct GroupsRequest {
     pub min_shared: Option<u64>,
     /// The number of contents above which a chunk or fingerprint is ignored.
     pub degree: Degree,
-    /// The most memory to use, in bytes; beyond that the disk is used.
+    /// The maximum memory to use, in bytes; beyond that the disk is used.
     pub memory: Option<u64>,
-    /// The most sets, and the most clusters, to send.
+    /// The maximum number of sets, and of clusters, to send.
     pub top: Option<u64>,
     /// Compare also the texts of documents and the members of archives, where the index has them.
     #[serde(default = "crate::message::scope::yes")]
@@ -416,8 +416,9 @@ pub enum GroupsPart {
     Links(Vec<Link>),
 }
 
-/// The most paths in one row of the wire. A path has at most 4,096 bytes, and at most eight times
-/// as many in JSON, escaped and as base64. So a row stays below [`crate::frame::MAX_ANSWER`].
+/// The maximum number of paths in one row of the wire. A path has at most 4,096 bytes, and at most
+/// eight times as many in JSON, escaped and as base64. So a row stays below
+/// [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
 /// Returns the part of a list about the paths in the piece of this number.

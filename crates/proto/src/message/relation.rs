@@ -29,7 +29,7 @@ impl PairRelation {
         filter.is_empty() || relation.is_some_and(|relation| filter.contains(&relation.into()))
     }
 
-    /// Does the same for two files in either direction.
+    /// Like [`Self::accept`], for two files in either direction.
     pub fn accept_either(filter: &[Self], relation: Option<Relation>) -> bool {
         Self::accept(filter, relation) || Self::accept(filter, relation.map(Relation::swapped))
     }

@@ -130,10 +130,10 @@ pub struct Unopened {
 }
 
 impl StatusAnswer {
-    /// The most entries that [`Self::unopened`] names.
+    /// The maximum number of entries that [`Self::unopened`] names.
     pub const MOST_UNOPENED: usize = 100;
 
-    /// The most entries that [`Self::waits`] names.
+    /// The maximum number of entries that [`Self::waits`] names.
     pub const MOST_WAITS: usize = 10;
 
     /// Returns whether everything is in order. Then `resemble status` ends with exit code 0.
@@ -251,7 +251,7 @@ pub enum AlertWord {
     Contains,
     /// Most of the changed file is in the other one.
     Contained,
-    /// They share less than that.
+    /// The two files share less than that.
     Shares,
     /// A copied tree.
     Tree,

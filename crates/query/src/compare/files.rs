@@ -24,9 +24,9 @@ pub(super) struct ComparedFiles<'a> {
 /// The way in which two files are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilesMeet {
-    /// They are compared by this pair of contents.
+    /// The files are compared by this pair of contents.
     Contents(u32, u32),
-    /// They are compared by all contents that they hold.
+    /// The files are compared by all contents that they hold.
     Members,
 }
 

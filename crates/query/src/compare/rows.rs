@@ -16,7 +16,7 @@ use super::partners::{PartnerQuestion, Partners, is_settled};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 
-/// The most further partners of a row: the number that the overlay lists for a file.
+/// The maximum number of further partners of a row: the number that the overlay lists for a file.
 const OTHERS: usize = resemble_relate::judge::listing::LISTED;
 
 /// Builds the answer.

@@ -90,7 +90,7 @@ pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
     read_until(path, params, &StopFlag::default())
 }
 
-/// Does the same, for a question that may be cancelled.
+/// Like [`read_now`], for a question that may be cancelled.
 pub(super) fn read_until(
     path: &Path,
     params: &Params,

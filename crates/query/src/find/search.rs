@@ -422,11 +422,11 @@ impl ComparedRendition {
 /// The way in which two places are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// They are compared by this pair of contents.
+    /// The places are compared by this pair of contents.
     Contents,
-    /// They are compared by all their contents, because the place holds members.
+    /// The places are compared by all their contents, because the place holds members.
     Members,
-    /// They are compared by all their contents, because the subject holds members. The place holds
-    /// none.
+    /// The places are compared by all their contents, because the subject holds members. The place
+    /// holds none.
     OurMembers,
 }

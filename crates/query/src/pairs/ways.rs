@@ -16,7 +16,7 @@ pub(super) type Pair = ((ContentId, ContentId), Way);
 /// One way in which two files are matched.
 pub(super) enum Way {
     Whole(Match),
-    /// They are matched by their wholes of one kind: all texts, or everything else.
+    /// The files are matched by their wholes of one kind: all texts, or everything else.
     Part(usize, Estimated),
 }
 

@@ -80,7 +80,7 @@ pub struct Shared {
     pub ranges_of: RangesOf,
     /// Both files have the same bytes.
     pub identical: bool,
-    /// Both are text: no NUL in the first 8 KiB.
+    /// Both files are text: they have no NUL in the first 8 KiB.
     pub text: bool,
     /// For archives, the matched members; there are no ranges then.
     pub members: Vec<MemberMatch>,
@@ -96,7 +96,8 @@ pub struct Shared {
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` below every threshold.
     pub relation: Option<Relation>,
-    /// They have no relation, because most of their common part is a short piece that is repeated.
+    /// The files have no relation, because most of their common part is a short piece that is
+    /// repeated.
     pub is_repetition: bool,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),

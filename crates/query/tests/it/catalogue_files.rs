@@ -300,8 +300,8 @@ proptest! {
         let records = bytes.len() - CHECKSUM;
         let mut forged = bytes[..records].to_vec();
         forged[at.index(records)] ^= 1 << bit;
-        // It may be valid by chance (another digit of a digest or a name); `loaded` checks the
-        // index.
+        // The forged catalogue may be valid by chance (another digit of a digest or a name).
+        // `loaded` checks the index.
         let _result = loaded(&sealed(forged));
     }
 }

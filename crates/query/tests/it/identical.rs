@@ -264,7 +264,7 @@ proptest! {
             question.scope.exclude = vec!["a.txt".to_owned(), "a/".to_owned()];
         }
         prop_assert_eq!(direct(&question), indexed(&question));
-        // One file of them.
+        // The question is now about one of these files.
         question.top = None;
         for name in &NAMES[..3] {
             let of = root.join(OsStr::from_bytes(name));
@@ -390,7 +390,7 @@ fn what_is_asked_about_must_be_among_the_files() {
         (answer.body.identical.len(), kinds.collect::<Vec<_>>())
     };
     assert_eq!(found("in/a"), (1, vec![]));
-    // It is another name of a selected file.
+    // This path is another name of a selected file.
     assert_eq!(found("out/b"), (1, vec![]));
     assert_eq!(found("in/empty"), (0, vec![]));
     assert_eq!(found("out/c"), (0, vec![SoftErrorKind::NotFound]));

@@ -396,7 +396,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // It is detached with the mount.
+        // The device is detached when its mount ends.
         Command::new("losetup")
             .args(["--detach", &self.device])
             .status()

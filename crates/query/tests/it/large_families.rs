@@ -40,7 +40,7 @@ fn are_held_together(answer: &Answer<PairRow>) {
     assert!(rows.len() < 12 * COPIES, "{} rows", rows.len());
     let is_of_copies = |row: &PairRow| !name(&row.b).starts_with('x');
     assert!(rows.iter().all(is_of_copies));
-    // One of them is the leader.
+    // One of the copies is the leader.
     let mut of_each = BTreeMap::new();
     for path in rows.iter().flat_map(|row| [&row.a, &row.b]) {
         *of_each.entry(name(path)).or_insert(0) += 1;

@@ -63,7 +63,7 @@ impl Collection {
         Self::pages_of(letters, frame)
     }
 
-    /// Does the same with pages from this function.
+    /// Like [`Self::pages`], with text from this function.
     fn pages_of(made: fn(u64, usize) -> Vec<u8>, frame: usize) -> Self {
         let frame = made(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
@@ -212,7 +212,7 @@ fn half_of_their_own_words_is_half() {
     let before = found(&scene);
     assert_eq!(before.len(), 4);
     let share = |share: f64| Fraction::from(Score::new(share));
-    // It shares 100 of 220 words, and the frame.
+    // The version shares 100 of 220 words, and the frame.
     let version = before.iter().find(|row| row.0 == "b.txt");
     assert_eq!(version.expect("a row").1.0, share(220.0 / 320.0));
 

@@ -33,7 +33,7 @@ const FEW: f32 = 24.0;
 pub struct PieceWorth {
     /// See [`discount::weight`].
     weight: f32,
-    /// One over the number of other holders.
+    /// The reciprocal of the number of other holders.
     of_others: f32,
 }
 

@@ -23,8 +23,8 @@ pub struct Proven {
     pub sizes: (ByteLen, ByteLen),
     /// True if both are texts with a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
-    /// They have no relation, because most of their common part consists of a few runs that are
-    /// repeated.
+    /// The contents have no relation, because most of their common part consists of a few runs that
+    /// are repeated.
     pub is_repetition: bool,
 }
 

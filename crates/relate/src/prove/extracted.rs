@@ -301,7 +301,7 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 enum PartRelation<'n> {
     /// The wanted content, or a rendition of it.
     Wanted,
-    /// These names remain below the part.
+    /// The part lies on the way to the wanted content. These names remain below the part.
     LeadsOn(&'n [u8]),
     /// Anything else.
     Unrelated,

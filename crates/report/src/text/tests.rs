@@ -399,7 +399,8 @@ fn the_steps_of_a_family() {
         size: 2048,
         mtime: 1_700_000_000 + time * 86_400,
         document_date: None,
-        // These are the shares with the file in question: almost nothing, unlike those of the step.
+        // Each version has almost nothing in common with the file in question, but much with the
+        // version before it.
         a_in_b: share(3),
         b_in_a: share(2),
         newest,

@@ -165,7 +165,7 @@ fn processor_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// The most memory that this process has used so far, in bytes.
+/// The maximum memory that this process has used so far, in bytes.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -131,7 +131,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     end(ui, backend, &header, &errors, args.selection.top)
 }
 
-/// Returns whether the groups of this method are clusters out of core.
+/// Returns whether the groups of this method are out-of-core clusters.
 const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
 }

@@ -72,7 +72,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         .tempdir_in(&parent)
         .map_err(ArraysError::io("make a folder in", &parent))?;
     let params = params(24, ChunkHashing::Md5)?;
-    // These are 64 bits of the hashes, for any n.
+    // Each chunk is 64 bits of its hash, for any n.
     let chunks = chunks_of(&params, collection)?;
     let mut all: Vec<u64> = chunks.iter().flatten().copied().collect();
     all.sort_unstable();

@@ -22,7 +22,8 @@ use crate::method::all_pairs::all_pairs;
 /// "higher than 70%"
 const SIMILAR: f64 = 0.7;
 
-/// The most pairs of a seed that the oracles judge: aligning costs the product of both lengths.
+/// The maximum number of pairs of a seed that the oracles judge: aligning costs the product of both
+/// lengths.
 const MAX_JUDGED: usize = 20_000;
 
 /// One of the paper's collections.

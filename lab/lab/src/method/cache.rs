@@ -41,7 +41,7 @@ type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 /// Records that are written together; `None` removes one.
 type Records = Vec<(String, Option<Vec<u8>>)>;
 
-/// The most params ids whose signatures are cached.
+/// The maximum number of params ids whose signatures are cached.
 const MOST_IDS: usize = 8;
 
 /// The record that lists the blocks.

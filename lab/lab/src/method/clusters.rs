@@ -84,7 +84,7 @@ pub fn interesting_sets(
 
 /// Groups of files that are connected by similar pairs.
 fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
-    // Clusters out of core name their files by place instead, and may have millions of them.
+    // Out-of-core clusters name their files by place instead, and may have millions of them.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
     } else {
@@ -144,7 +144,7 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     groups
 }
 
-/// The links between files in clusters out of core. With `every`, each file of a sketch is linked
+/// The links between files in out-of-core clusters. With `every`, each file of a sketch is linked
 /// to each file of the other, because a rule may accept only some. Otherwise the first files of
 /// both sketches are linked, and each first file to the others of its sketch.
 fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {

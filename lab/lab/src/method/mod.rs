@@ -54,7 +54,7 @@ use resemble_relate::scope::ScopedFiles;
 pub use scores::{PairScores, RowThreshold};
 pub use sign::{SignedFile, Signing, sign_file};
 
-/// The most processes that may share the work of a question.
+/// The maximum number of processes that may share the work of a question.
 pub const MOST_SHARDS: u32 = 64;
 
 /// Checks that the method has this score, before any file is read.
@@ -66,7 +66,7 @@ pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refu
     }
 }
 
-/// Checks that the method can make these clusters out of core, before any file is read.
+/// Checks that the method can make these out-of-core clusters, before any file is read.
 pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(), MethodError> {
     if !matches!(params.method(), Method::Shingle | Method::SuperShingle) {
         return Err(MethodError::Question(

@@ -115,7 +115,7 @@ mod tests {
             assert!(holds(rule, &a, &b), "{rule}");
             assert!(!holds(&format!("not ({rule})"), &a, &b), "{rule}");
         }
-        // Both files must satisfy it.
+        // Both files must satisfy a condition that does not name one of them.
         assert!(!holds("size > 1500", &a, &b));
         // `and` binds more tightly than `or`.
         assert!(holds("a.size = 1000 or a.size = 1 and b.size = 1", &a, &b));

@@ -113,9 +113,10 @@ pub struct GroupsAnswer {
     pub sets: Option<Collated>,
     /// For other methods, the similar pairs of files.
     pub pairs: Vec<crate::question::MethodPairRow>,
-    /// For clusters out of core, the files with equal sketches, by their places.
+    /// For out-of-core clusters, the files with equal sketches, by their places.
     pub same: Vec<Vec<u32>>,
-    /// For clusters out of core, links between files; each file represents all with its sketch.
+    /// For out-of-core clusters, links between files. Each file represents all files with its
+    /// sketch.
     pub links: Vec<MethodLinkRow>,
     /// For clusters that are computed on disk, the most frequent of the ignored shingles.
     pub common: Vec<MethodCommonRow>,

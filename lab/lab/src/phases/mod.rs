@@ -1,5 +1,5 @@
-//! Clustering out of core, in the four phases of Broder, Glassman, Manasse & Zweig 1997 ("The
-//! clustering algorithm").
+//! Out-of-core clustering (on disk, for more documents than memory could hold), in the four phases
+//! of Broder, Glassman, Manasse & Zweig 1997 ("The clustering algorithm").
 //!
 //! ```text
 //! phase   input                makes                          in the work folder

@@ -1,4 +1,4 @@
-//! Groups by `shingle` and `super-shingle`: the options of clusters out of core.
+//! Groups by `shingle` and `super-shingle`: the options of out-of-core clusters.
 
 use crate::environment;
 use resemble_testutil::prose::paragraphs;

@@ -94,9 +94,9 @@ pub(super) struct Standing {
 /// The distinct fingerprints of a stretch, in the order of their first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StretchSample {
-    /// They are complete from this level on.
+    /// The fingerprints are complete from this level on.
     pub(super) level: u8,
-    /// They have 32 bits each.
+    /// The fingerprints have 32 bits each.
     pub(super) fingerprints: Vec<u32>,
     /// The number of samples before they were thinned, repetitions included.
     pub(super) pushed: u64,

@@ -83,7 +83,7 @@ pub(super) fn marked_within(
 struct Open {
     /// The windows; some may be marked.
     windows: Bits,
-    /// They contain blocks with more occurrences than this.
+    /// The open windows contain blocks with more occurrences than this.
     crowd: usize,
 }
 

@@ -239,7 +239,7 @@ impl Search<'_> {
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// Does the same as [`Self::could_pass`], for the text of a mail.
+    /// Like [`Self::could_pass`], for the text of a mail.
     fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
         let other = pair.other.map(StoredSketch::sketch);
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))

@@ -509,9 +509,9 @@ impl Solver<'_> {
 pub(super) struct Ways {
     /// The files are compared by these contents.
     pub(super) met: bool,
-    /// One lies in an archive; the other is a single file.
+    /// One file lies in an archive, and the other is a single file.
     pub(super) held: bool,
-    /// Both are whole archives.
+    /// Both files are whole archives.
     pub(super) whole: bool,
 }
 

@@ -267,8 +267,8 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair that shares more than strangers do, its proof and its rarity.
-    /// Each thread has a state of its own; returns all states.
+    /// Calls `found` with each pair that shares more than unrelated texts do, its proof and its
+    /// rarity. Each thread has a state of its own; returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,

@@ -27,7 +27,7 @@ const DOCUMENTS: usize = 100;
 /// The sizes of these documents, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 9_000..=540_000;
 
-/// The most changes of a document. The paper's figures have all numbers from 1 on.
+/// The maximum number of changes of a document. The paper's figures have all numbers from 1 on.
 const MAX_CHANGES: usize = 50;
 
 /// The numbers of changes that are made under all seeds.

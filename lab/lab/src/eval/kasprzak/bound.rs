@@ -34,8 +34,8 @@ pub(super) fn points(share: f64) -> String {
     format!("{:.3}", share * 100.0)
 }
 
-/// The most hits by accident of a document with `a` chunks in one with `b`, if this many pairs are
-/// compared.
+/// The maximum number of hits by accident of a document with `a` chunks in one with `b`, if this
+/// many pairs are compared.
 fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     let expected = a as f64 * b as f64 / 2f64.powi(bits as i32);
     let least = (CHANCE / pairs.max(1.0)).ln();

@@ -38,7 +38,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// The most brackets and nots within each other; people need fewer.
+/// The maximum depth of brackets and `not`s in each other; people need less.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {

@@ -199,7 +199,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
         // A text followed by bytes that are not text.
         3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
-        // One piece repeated, so that nothing new follows.
+        // One piece is repeated, so that nothing new follows.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
         5 => shifted_copies(seed, len),
         6 => page(seed, len),

@@ -374,7 +374,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.look_into(number, files[side].0.path, opened);
                 (number, at)
             }),
-            // One of them failed. Read one by one, each reports its own failure.
+            // One of the two files failed. If they are read one by one, each reports its own
+            // failure.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
