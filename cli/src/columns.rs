@@ -171,7 +171,7 @@ pub(crate) struct SideLine {
     pub(crate) run: Option<u32>,
     /// The text.
     pub(crate) pieces: Vec<Piece>,
-    /// True if it represents an omitted stretch.
+    /// True if the row represents an omitted stretch.
     pub(crate) is_fold: bool,
     /// Blanks that fill its width.
     pub(crate) padding: usize,

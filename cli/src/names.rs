@@ -40,7 +40,7 @@ impl Named {
         self.is_catalogued() || self.real.is_dir()
     }
 
-    /// Returns whether it begins like an archive, a mail or a mailbox.
+    /// Returns whether the file begins like an archive, a mail or a mailbox.
     pub fn may_hold_files(&self) -> bool {
         let mut head = Vec::new();
         let is_file = self.real.is_file();
@@ -52,7 +52,7 @@ impl Named {
         read.is_some_and(|read| read.is_ok()) && may_hold_files(name.as_encoded_bytes(), &head)
     }
 
-    /// Returns whether it is a path in a catalogue.
+    /// Returns whether the name is a path in a catalogue.
     pub fn is_catalogued(&self) -> bool {
         catalogued::is_catalogued(&self.real)
     }

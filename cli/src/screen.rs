@@ -13,7 +13,7 @@
 //! 2. The question is asked in a thread. So the screen is painted at once, and shows the progress.
 //! 3. Nothing that is looked at is changed. All that is written is a plan, into a new file.
 //!
-//! It is behind the feature `ui`, as the crate that draws is large.
+//! This module is behind the feature `ui`, as the crate that draws is large.
 
 mod collection;
 mod draw;

@@ -297,8 +297,8 @@ impl MountedOverlay {
             .collect()
     }
 
-    /// Returns whether it is still mounted and served: `false` after [`Self::unmount`] or any other
-    /// unmount.
+    /// Returns whether the overlay is still mounted and served: `false` after [`Self::unmount`] or
+    /// any other unmount.
     pub fn is_alive(&self) -> bool {
         let state = self.state.lock();
         let Some(state) = state.as_ref() else {
@@ -403,7 +403,7 @@ impl Running {
         Ok(Some((mounts[at].clone(), covered)))
     }
 
-    /// Returns whether it is served, and still mounted if the mount is ours.
+    /// Returns whether the overlay is served, and still mounted if the mount is ours.
     fn is_alive(&self) -> bool {
         !self.ended.is_set() && (self.mount.is_none() || matches!(self.current(), Ok(Some(_))))
     }

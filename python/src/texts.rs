@@ -84,7 +84,7 @@ pub(crate) struct TextName {
 }
 
 impl TextName {
-    /// Computes them from all bytes of the text.
+    /// Computes the digests from all bytes of the text.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
             digest: hash::content::digest(bytes),

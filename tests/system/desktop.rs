@@ -14,7 +14,7 @@ use zbus::zvariant::OwnedValue;
 struct Running(Child);
 
 impl Running {
-    /// Starts it, and returns the lines that it prints.
+    /// Starts the command, and returns the lines that it prints.
     fn start(command: &mut Command) -> (Self, Lines<BufReader<ChildStdout>>) {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let out = child.stdout.take().expect("a pipe");

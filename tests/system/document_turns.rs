@@ -20,7 +20,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// Starts it with this many seconds for a document.
+    /// Starts the daemon with this many seconds for a document.
     fn new(seconds: u32) -> Self {
         let sandbox = Sandbox::new();
         let (started, go) = (sandbox.path("started"), sandbox.path("go"));

@@ -37,7 +37,7 @@ impl Disk {
         Self { image, at, options }
     }
 
-    /// Mounts it, which replays its journal.
+    /// Mounts the file system, which replays its journal.
     fn on(&self) -> Result<Mounted, String> {
         let mut mount = Command::new("mount");
         mount.arg("-o").arg(["loop", self.options].join(","));

@@ -1,6 +1,6 @@
 //! `resemble text`: the text by which a file is compared.
 //!
-//! It is the text that `why` compares: the one extracted from a document, or the file's own. No
+//! This is the text that `why` compares: the one extracted from a document, or the file's own. No
 //! daemon is asked.
 
 use std::io::{self, Write};

@@ -16,7 +16,7 @@ static INTERRUPT: OnceLock<Option<Interrupt>> = OnceLock::new();
 struct Interrupt {
     /// True if Ctrl-C ends the process.
     ends: Arc<AtomicBool>,
-    /// True if it was pressed while it did not.
+    /// True if Ctrl-C was pressed while it did not end the program.
     heard: Arc<AtomicBool>,
 }
 

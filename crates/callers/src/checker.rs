@@ -30,7 +30,7 @@ impl Checker {
     ///
     /// # Errors
     ///
-    /// If it does not answer.
+    /// If the checker does not answer.
     pub fn at(socket: &Path) -> io::Result<Arc<Self>> {
         let this = Arc::new(Self {
             socket: socket.to_owned(),

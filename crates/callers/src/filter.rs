@@ -5,7 +5,7 @@ use std::io;
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-/// Installs it for this thread and all that it starts.
+/// Installs the filter of the checker for this thread and all threads that it starts.
 pub(crate) fn of_checker() -> io::Result<()> {
     let program = compiled().map_err(io::Error::other)?;
     seccompiler::apply_filter(&program).map_err(io::Error::other)

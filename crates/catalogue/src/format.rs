@@ -167,8 +167,8 @@ impl PackedContent {
         self.size
     }
 
-    /// Returns whether it has all its chunks, as every content of a file does. A sample of many
-    /// files together has none.
+    /// Returns whether the content has all its chunks, as every content of a file does. A sample of
+    /// many files together has none.
     pub const fn is_whole(&self) -> bool {
         self.is_whole
     }

@@ -136,7 +136,7 @@ pub struct Totals {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogueError {
-    /// It cannot be read.
+    /// The catalogue cannot be read.
     #[error("cannot read the catalogue {}: {}", file.display(), reason(source))]
     Read {
         /// The file.
@@ -144,7 +144,7 @@ pub enum CatalogueError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// It is another file, or it has changed since it was written.
+    /// The file is not a catalogue, or it has changed since it was written.
     #[error("{} cannot be used as a catalogue: {what}", file.display())]
     Damaged {
         /// The file.
@@ -152,7 +152,7 @@ pub enum CatalogueError {
         /// The fault, and the remedy.
         what: &'static str,
     },
-    /// It was written by another version.
+    /// The catalogue was written by another version.
     #[error(
         "{} was written in version {version} of its format, and this program reads version \
          {VERSION}: export it again, or use the program that wrote it",
@@ -197,7 +197,7 @@ pub enum CatalogueError {
         /// The label.
         label: String,
     },
-    /// It cannot be stored, or removed.
+    /// The catalogue cannot be stored, or removed.
     #[error("cannot keep {}: {}", file.display(), reason(source))]
     Keep {
         /// The file that could not be written or removed.

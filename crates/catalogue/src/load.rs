@@ -151,7 +151,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
-    /// True if it has all its chunks, as every content of a file does.
+    /// True if the content has all its chunks, as every content of a file does.
     whole: bool,
 }
 

@@ -312,7 +312,7 @@ impl ContentKind {
         }
     }
 
-    /// Returns whether it has lines: no NUL byte in its first 8 KiB, and some other byte.
+    /// Returns whether the content has lines: no NUL byte in its first 8 KiB, and some other byte.
     pub const fn has_lines(self) -> bool {
         matches!(self, Self::Text | Self::Data)
     }

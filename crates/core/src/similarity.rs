@@ -220,7 +220,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// All of them.
+    /// All relations.
     pub const ALL: [Self; 6] = [
         Self::Identical,
         Self::SameText,

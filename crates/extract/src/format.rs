@@ -43,12 +43,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns whether it has one compressed content.
+    /// Returns whether a file of this format has one compressed content.
     pub(crate) fn is_compressed(self) -> bool {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
-    /// Returns whether it is a container, or compressed and may contain one.
+    /// Returns whether the format is a container, or compressed and may contain one.
     pub(crate) fn may_hold_files(self) -> bool {
         !matches!(
             self,
@@ -56,12 +56,13 @@ impl Kind {
         )
     }
 
-    /// Returns whether it has no parts, so that only its stated date is read.
+    /// Returns whether a file of this format has no parts, so that only its stated date is read.
     pub(crate) fn has_only_a_date(self) -> bool {
         matches!(self, Self::Picture | Self::Page)
     }
 
-    /// Returns whether it can be read once from start to end, without holding the whole in memory.
+    /// Returns whether the format can be read once from start to end, without holding the whole in
+    /// memory.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Text | Self::Tar | Self::Ar | Self::Mbox)
     }

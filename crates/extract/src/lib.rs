@@ -81,7 +81,7 @@ pub trait Sink {
 /// The reason why a file, or something in it, was not taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Skipped {
-    /// It needs a password.
+    /// The part needs a password.
     #[error("encrypted")]
     Encrypted,
     /// The file breaks the rules of its format; with the library's message.
@@ -100,7 +100,7 @@ pub enum Skipped {
     /// The file is in a form that is not read; with the name of the form.
     #[error("unsupported: {0}")]
     Unsupported(#[serde(serialize_with = "put_message")] String),
-    /// It has text that is deliberately hidden and was therefore left out.
+    /// The part has text that is deliberately hidden and was therefore left out.
     #[error("left out on purpose: {0}")]
     LeftOut(#[serde(serialize_with = "put_message")] String),
     /// A bound was reached.

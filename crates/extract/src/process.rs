@@ -23,9 +23,9 @@ const MESSAGE: usize = 4 << 10;
 
 /// The end of a process.
 pub(crate) enum Outcome {
-    /// It ended by itself.
+    /// The process ended by itself.
     Ended(ExitStatus),
-    /// It was killed for this reason.
+    /// The process was killed for this reason.
     Stopped(Skipped),
 }
 

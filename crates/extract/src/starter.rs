@@ -49,7 +49,7 @@ const DESCRIPTORS: usize = 3;
 #[derive(Debug)]
 pub(crate) enum WorkerEnd {
     With(ExitStatus),
-    /// It was not started.
+    /// The process was not started.
     NotBegun(io::Error),
 }
 

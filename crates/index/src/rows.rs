@@ -179,7 +179,7 @@ impl SkippedPart {
     /// The prefix of the reasons for omitting something on purpose.
     pub const ON_PURPOSE: &'static str = "left out on purpose: ";
 
-    /// Returns whether it was omitted on purpose, so that nothing is missing.
+    /// Returns whether the part was omitted on purpose, so that nothing is missing.
     pub fn is_on_purpose(&self) -> bool {
         self.reason.starts_with(Self::ON_PURPOSE)
     }

@@ -108,7 +108,7 @@ impl From<redb::CommitError> for Fault {
 pub(crate) enum Refused {
     /// Another process has it open.
     InUse,
-    /// It is not a store, or a damaged one, or of another version of redb.
+    /// The file is not a store, or a damaged one, or of another version of redb.
     Foreign(String),
     /// The file system failed.
     Io(io::Error),

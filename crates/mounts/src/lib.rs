@@ -42,7 +42,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Returns whether it is an overlay of resemble, of any user.
+    /// Returns whether the mount is an overlay of resemble, of any user.
     pub fn is_ours(&self) -> bool {
         self.fs_type == OUR_TYPE
     }

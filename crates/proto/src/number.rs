@@ -42,7 +42,7 @@ impl Fraction {
         self.score().is_none_or(|least| score >= least)
     }
 
-    /// Returns whether it is [`Self::NONE`].
+    /// Returns whether the number is [`Self::NONE`].
     #[allow(clippy::trivially_copy_pass_by_ref)] // for serde
     pub const fn is_none(&self) -> bool {
         self.0.is_none()

@@ -48,7 +48,7 @@ macro_rules! questions {
         }
 
         impl Request {
-            /// Returns whether it is answered from files, which may take a long time.
+            /// Returns whether the request is answered from files, which may take a long time.
             pub const fn is_question(&self) -> bool {
                 matches!(self, $(Self::$word(_) |)* Self::Dump { .. } | Self::DumpAs { .. })
             }

@@ -38,7 +38,7 @@ pub const PAGE: Seal = Seal {
 /// The reason why a report is not in its written state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenSeal {
-    /// It does not end with a digest.
+    /// The file does not end with a digest.
     Missing,
     /// The digest is not that of the bytes before it.
     Wrong,

@@ -262,7 +262,7 @@ impl<'a> Payload<'a> {
         self
     }
 
-    /// Returns it with nothing borrowed.
+    /// Returns the payload with nothing borrowed.
     fn into_owned(self) -> Payload<'static> {
         Payload {
             size: self.size,

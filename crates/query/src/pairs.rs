@@ -1,6 +1,6 @@
 //! `pairs`: lists every pair of files with something in common, however little.
 //!
-//! It is made for scripts and for scoring: no threshold applies unless one is given.
+//! The question is made for scripts and for scoring: no threshold applies unless one is given.
 //!
 //! 1. Each text is read once (`prove::texts`). Texts with enough common rare shingles are compared.
 //!    Their real common content decides whether there is a row, and is its score. Data is read as

@@ -76,7 +76,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Returns whether it removes rows from the middle of a list.
+    /// Returns whether the choice removes rows from the middle of a list.
     fn is_filter(&self) -> bool {
         let (top, only) = (self.top, self.only);
         *self

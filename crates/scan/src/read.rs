@@ -79,13 +79,13 @@ pub struct FileRead {
     pub stat: Stat,
     /// Its content.
     pub content: Content,
-    /// It changed during every attempt to read it.
+    /// The file changed during every attempt to read it.
     pub moving: bool,
     /// The time when reading began.
     pub at: SystemTime,
     /// Bytes read in all attempts.
     pub bytes: u64,
-    /// It has a format that is taken apart, or that states a date.
+    /// The file has a format that is taken apart, or that states a date.
     pub applies: bool,
     /// The result of looking into it, if that was requested and is new.
     pub look: Option<NewLook>,
@@ -119,7 +119,7 @@ pub enum ReadFailure {
     /// There is nothing at the path (any more), or access is obstructed.
     #[error("the file is gone")]
     Gone,
-    /// It is not a regular file (any more).
+    /// The path is not a regular file (any more).
     #[error("not a regular file")]
     NotRegular,
     /// The system refused, for now or permanently.
@@ -128,7 +128,7 @@ pub enum ReadFailure {
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
-    /// It takes longer than a reader may. The next reading continues from here.
+    /// Reading the file takes longer than a reader may. The next reading continues from here.
     #[error("not read to its end yet")]
     Paused,
 }
@@ -187,7 +187,7 @@ impl Pass {
 /// The outcome of a pass.
 enum Passed {
     Whole(Pass),
-    /// It paused after this many bytes.
+    /// The reading paused after this many bytes.
     Partly(Halfway, u64),
 }
 

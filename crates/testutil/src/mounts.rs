@@ -22,7 +22,7 @@ impl Mounted {
         self.0.join(name)
     }
 
-    /// Mounts it again with these options of `mount`.
+    /// Mounts the file system again with these options of `mount`.
     pub fn remount(&self, options: &str) {
         let mut mount = Command::new("mount");
         mount.arg("-o").arg(format!("remount,{options}"));

@@ -276,7 +276,7 @@ impl Daemon<'_> {
         rustix::process::kill_process(self.pid(), signal).expect("the daemon runs");
     }
 
-    /// Ends it cleanly and returns its exit code.
+    /// Ends the daemon cleanly and returns its exit code.
     pub fn stop(mut self) -> i32 {
         self.signal(Signal::TERM);
         self.child
@@ -286,14 +286,14 @@ impl Daemon<'_> {
             .unwrap_or(-1)
     }
 
-    /// Ends it as a crash would and leaves its mount in place.
+    /// Ends the daemon as a crash would and leaves its mount in place.
     pub fn crash(mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon ends");
         std::mem::forget(self);
     }
 
-    /// Ends it as a crash would.
+    /// Ends the daemon as a crash would.
     pub fn kill(mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon ends");

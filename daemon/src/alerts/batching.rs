@@ -60,9 +60,9 @@ pub enum Verdict {
     Nothing,
     /// The file is a document whose text is not known yet, and it is no copy of another file.
     NotYet(ContentId),
-    /// It resembles something new because of a git operation, which deserves no alert.
+    /// The file resembles something new because of a git operation, which deserves no alert.
     Quiet,
-    /// It resembles something new.
+    /// The file resembles something new.
     Resembles {
         /// The files that it resembles, best first; never empty.
         partners: Vec<Partner>,
@@ -119,7 +119,7 @@ pub struct Due {
 struct History {
     /// Time of its first reading.
     first: Instant,
-    /// True if it was read more than once.
+    /// True if the file was read more than once.
     again: bool,
     /// Time of its first finding.
     found: Option<Instant>,

@@ -72,7 +72,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
     assert!(state.due(after(start, 4999)).is_empty());
     assert_eq!(entries(&state.due(after(start, 5000))), ["/r/image"]);
     assert_eq!(state.long_waits(), []);
-    // If it is written all the time, it is read now and then, in a twentieth of the time.
+    // A file that is written all the time is read now and then, in a twentieth of the time.
     let mut read = Vec::new();
     for millis in (10_000..500_000).step_by(1000) {
         write(&mut state, millis);

@@ -19,7 +19,7 @@ struct Again {
     errno: i32,
     at: Instant,
     pause: Duration,
-    /// True while it is being tried.
+    /// True while the path is being tried.
     is_tried: bool,
 }
 

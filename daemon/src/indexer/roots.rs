@@ -37,7 +37,7 @@ struct KeptRoot {
     /// True if its first scan was finished.
     #[serde(default)]
     complete: bool,
-    /// True if it was complete in an index that became unusable.
+    /// True if the root was complete in an index that became unusable.
     #[serde(default)]
     rebuilding: bool,
     /// True if `watch remove` took it away.

@@ -71,7 +71,7 @@ pub(crate) enum Polled {
 pub(crate) enum Armed {
     /// The directory was watched before and still is.
     Kept,
-    /// It is watched, or polled, from now on.
+    /// The directory is watched, or polled, from now on.
     Anew,
     /// The directory did not exist. If the listing finds it after all, it has no watch.
     Gone,

@@ -238,7 +238,7 @@ impl Indexer {
         }
         let (report, meanwhile) = self.reconcile(targets, true);
         if meanwhile.is_other {
-            // Checks all of them, because a check of a single entry lists nothing.
+            // Checks all targets, because a check of a single entry lists nothing.
             self.look_again(targets.iter().cloned());
         }
         self.not_before = Instant::now() + BREATH;

@@ -40,7 +40,7 @@ impl System {
     ///
     /// # Errors
     ///
-    /// If it does not answer.
+    /// If the checker does not answer.
     pub fn new(checker: &Path, control_group: Option<u32>, accounts: Accounts) -> io::Result<Self> {
         Ok(Self {
             checker: Checker::at(checker)?,

@@ -143,7 +143,7 @@ pub enum WatchError {
         /// The directory that got no watch.
         path: PathBuf,
     },
-    /// It does not exist.
+    /// The directory does not exist.
     #[error("{} is gone", .path.display())]
     Gone {
         /// The directory.

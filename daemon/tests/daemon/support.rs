@@ -83,7 +83,7 @@ impl Place {
         command
     }
 
-    /// Starts it on the tree and waits until it is ready.
+    /// Starts the daemon on the tree and waits until it is ready.
     pub(crate) fn start(&self) -> Daemon<'_> {
         self.start_with(&["tree"])
     }
@@ -92,7 +92,7 @@ impl Place {
         self.start_in(&[], args)
     }
 
-    /// Starts it by another program, which becomes it.
+    /// Starts the daemon by another program, which replaces itself with the daemon.
     pub(crate) fn start_in(&self, around: &[&str], args: &[&str]) -> Daemon<'_> {
         let child = start_ready(&mut self.command_in(around, args), &self.path("notify"))
             .unwrap_or_else(|status| panic!("{status}\n{}", self.log()));
@@ -221,7 +221,7 @@ impl Daemon<'_> {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Ends it by a signal that it handles and returns its exit status.
+    /// Ends the daemon by a signal that it handles and returns its exit status.
     pub(crate) fn terminate(mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
         self.child.take().unwrap().wait().unwrap()

@@ -61,7 +61,7 @@ pub enum ExportError {
         /// What is wrong.
         what: String,
     },
-    /// It has the sketches of another method or of other parameters.
+    /// The file has the sketches of another method or of other parameters.
     #[error(
         "{} has sketches by {kept}, and {asked} is asked for; give the same method and \
          parameters, or export again",

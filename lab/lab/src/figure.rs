@@ -32,7 +32,8 @@ impl Figure {
         self.0
     }
 
-    /// Returns whether it is [`Self::NONE`]. It takes a reference because serde calls it with one.
+    /// Returns whether the figure is [`Self::NONE`]. It takes a reference because serde calls it
+    /// with one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()

@@ -247,7 +247,7 @@ pub struct MethodFileRow {
     pub path: PathText,
     /// Its size.
     pub size: u64,
-    /// True if it is text.
+    /// True if the file is text.
     pub text: bool,
 }
 

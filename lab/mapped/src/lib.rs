@@ -57,7 +57,7 @@ impl Mapped {
     ///
     /// # Errors
     ///
-    /// If it cannot be opened, or if anybody else could change it.
+    /// If the file cannot be opened, or if anybody else could change it.
     pub fn open(path: &Path) -> Result<Self, MapError> {
         let failed = |source: io::Error| MapError::Io {
             path: path.to_owned(),
@@ -108,7 +108,7 @@ impl Deref for Mapped {
 ///
 /// # Errors
 ///
-/// If it cannot be made, or belongs to another user.
+/// If the folder cannot be made, or belongs to another user.
 pub fn private_folder(path: &Path) -> Result<(), MapError> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let failed = |source: io::Error| MapError::Io {

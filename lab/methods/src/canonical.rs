@@ -18,7 +18,7 @@ use crate::formatting::FormatFilter;
 /// The changes to the bytes of a content before features are taken from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Canonical {
-    /// They are not changed.
+    /// The bytes are not changed.
     #[default]
     None,
     /// Identifiers become equal.

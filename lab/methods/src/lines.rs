@@ -23,7 +23,7 @@ use crate::feature::{Feature, Features};
 /// The reason why a line cannot be read as a set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// It starts with a tab.
+    /// The line starts with a tab.
     #[error("line {line} has no name before its features; write: name, a tab, features")]
     NoName {
         /// The line, counted from 1.

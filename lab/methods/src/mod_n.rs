@@ -47,7 +47,7 @@ impl Divisor {
         }
     }
 
-    /// Returns whether it divides this value.
+    /// Returns whether n divides this value.
     #[inline]
     pub const fn divides(self, value: u64) -> bool {
         value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.greatest

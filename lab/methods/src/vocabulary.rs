@@ -164,7 +164,7 @@ impl Dictionary {
         dictionary
     }
 
-    /// Returns whether it has this word.
+    /// Returns whether the vocabulary has this word.
     pub fn has(&self, word: &[u8]) -> bool {
         self.words.contains(word)
     }

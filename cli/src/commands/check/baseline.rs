@@ -53,7 +53,7 @@ impl Baseline {
         let real = std::fs::canonicalize(path);
         let path = real.as_deref().unwrap_or(path);
         let folder = folder_of(path);
-        // Until it is closed.
+        // The folder is locked until it is closed.
         let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
         let _lock = lock.map_err(CliError::file("lock", folder))?;
         let mut all = Self::read(path, true)?.0;

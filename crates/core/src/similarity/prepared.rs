@@ -76,7 +76,7 @@ impl Prepared {
         self.samples.iter().filter(|f| f.level() >= level).count() as u64
     }
 
-    /// Returns whether it has this fingerprint, unless that is boilerplate.
+    /// Returns whether the content has this fingerprint, unless that is boilerplate.
     pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         let sorted = &self.sorted;
         sorted
@@ -84,7 +84,7 @@ impl Prepared {
             .is_ok()
     }
 
-    /// Returns whether it has a chunk of this hash and length (bytes) that is evidence.
+    /// Returns whether the content has a chunk of this hash and length (bytes) that is evidence.
     pub fn has_chunk(&self, hash: ChunkHash, len: u32) -> bool {
         let chunks = &self.chunks;
         chunks

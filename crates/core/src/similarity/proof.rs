@@ -431,13 +431,13 @@ pub struct Proven {
     pub measures: Measures,
     /// The unit of the containments.
     pub unit: Unit,
-    /// True if they are the same text.
+    /// True if the two contents are the same text.
     pub is_same_text: bool,
     /// True for two texts with a [`PASSAGE`] in common, or a text and data with as many bytes in
     /// common.
     pub has_passage: bool,
-    /// True if all that they have in common is a short piece that is repeated. Counted once, it is
-    /// less than [`Relation::MIN_SHARED`].
+    /// True if all that the contents have in common is a short piece that is repeated. Counted
+    /// once, it is less than [`Relation::MIN_SHARED`].
     pub is_pattern: bool,
 }
 

@@ -101,7 +101,7 @@ impl Template {
         }
     }
 
-    /// Returns whether it has no pieces.
+    /// Returns whether there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.fingerprints.is_empty() && self.shingles.is_empty()
     }

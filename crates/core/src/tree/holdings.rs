@@ -8,7 +8,7 @@ use super::forest::{Forest, Node};
 pub struct Share(u32);
 
 impl Share {
-    /// All of it.
+    /// A share of 100 %.
     pub const ALL: Self = Self(Self::MILLION);
     /// Half of it.
     pub const HALF: Self = Self(Self::MILLION / 2);
@@ -69,7 +69,8 @@ pub struct Limits {
     /// If a content is in at most this many directories, each of them is paired with each other
     /// one. Links of a content in more directories are not followed.
     pub every: usize,
-    /// If it is in more directories, each is paired with this many before it and after it.
+    /// If a content is in more directories than this limit, each is paired with this many before it
+    /// and after it.
     pub window: usize,
     /// A content in more directories is ubiquitous and makes no pair.
     pub most: usize,

@@ -98,13 +98,13 @@ pub struct Shingled {
     /// [`LEAST_JUDGED`](crate::params::LEAST_JUDGED) bytes. Pages that are all script and empty
     /// forms have few words, and always the same ones.
     pub words: Option<WordsDigest>,
-    /// True if it is text, and not data or a template with few words.
+    /// True if the content is text, and not data or a template with few words.
     pub is_text: bool,
-    /// True if it is HTML or XML and tags are most of it.
+    /// True if the content is HTML or XML and tags are most of it.
     pub is_mostly_markup: bool,
     /// Counts the bytes that continue a character of several bytes.
     pub continued: u64,
-    /// True if it is encoded data, which is compared without line ends.
+    /// True if the content is encoded data, which is compared without line ends.
     pub is_encoded: bool,
 }
 

@@ -323,7 +323,7 @@ fn fingerprints_of(canonical: &str) -> Vec<Fingerprint> {
     found
 }
 
-/// Returns them in any order, without those of [`Shingler::besides`].
+/// Returns the fingerprints in any order, without those of [`Shingler::besides`].
 fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     let (mut found, mut shingler) = (Vec::new(), Shingler::new());
     for piece in text.chunks(size) {

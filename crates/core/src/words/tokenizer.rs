@@ -84,7 +84,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns whether it is HTML or XML, if that is known.
+    /// Returns whether the text is HTML or XML, if that is known.
     pub(crate) fn is_markup(&self) -> Option<bool> {
         self.markup.map(|markup| markup != Markup::None)
     }

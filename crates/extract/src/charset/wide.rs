@@ -55,7 +55,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
     is_text.then_some(apart)
 }
 
-/// Returns whether it is a letter, or a sign that combines with one.
+/// Returns whether the character is a letter, or a sign that combines with one.
 fn is_letter(character: char) -> bool {
     matches!(
         character.general_category_group(),

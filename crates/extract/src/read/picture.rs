@@ -43,7 +43,7 @@ pub(crate) fn may_have_exif(head: &[u8]) -> bool {
     exif_in_head(head).is_some() || is_heif(head)
 }
 
-/// Returns whether it is a picture in the container that HEIC and AVIF share with films.
+/// Returns whether the file is a picture in the container that HEIC and AVIF share with films.
 fn is_heif(head: &[u8]) -> bool {
     const BRANDS: [&[u8]; 7] = [
         b"avif", b"heic", b"heim", b"heis", b"heix", b"mif1", b"msf1",

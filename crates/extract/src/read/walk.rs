@@ -28,7 +28,7 @@ pub(crate) struct Place {
     pub(crate) part: Option<u32>,
     /// Archives around it.
     depth: u32,
-    /// True if it is the content of a compressed file.
+    /// True if the file is the content of a compressed file.
     unpacked: bool,
 }
 

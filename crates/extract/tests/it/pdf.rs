@@ -17,7 +17,7 @@ const FORM: &str = "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Fon
 #[derive(Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) content: String,
-    /// If it is empty, the font is Helvetica.
+    /// The font object. If this is empty, the font is Helvetica.
     pub(super) font: String,
     pub(super) page: &'a str,
     pub(super) more: Vec<String>,

@@ -155,7 +155,7 @@ struct Death {
     content: ContentId,
     /// The fingerprints of its signature.
     fingerprints: Vec<u64>,
-    /// True if it has more postings than its signature has fingerprints.
+    /// True if the content has more postings than its signature has fingerprints.
     is_denser: bool,
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct StoredContent {
     pub(crate) look: Look,
     /// The number of rows in `parts`.
     pub(crate) parts: u32,
-    /// True if it has a row in `skipped_parts`.
+    /// True if the content has a row in `skipped_parts`.
     pub(crate) skipped: bool,
     pub(crate) words: Option<WordsDigest>,
     pub(crate) date: Option<DocumentDate>,

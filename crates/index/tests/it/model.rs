@@ -147,7 +147,7 @@ impl Pair {
         };
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
-        // Or it is rewritten, with most of its old content.
+        // Otherwise the file is rewritten, with most of its old content.
         let to = match tick % 3 {
             0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
             1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),

@@ -27,7 +27,7 @@ impl Matcher {
         Self { criteria, platform }
     }
 
-    /// Returns whether it pays to leave out the windows that cannot end a chunk.
+    /// Returns whether leaving out the windows that cannot end a chunk saves time.
     pub const fn stops_soon(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         if matches!(self.platform, RollingPlatform::Vbmi(_)) {

@@ -76,7 +76,7 @@ fn enter(hash: u64, byte: u8) -> u64 {
 
 /// Sets a bit for each hash that meets the criteria, or has H = 2^32-1.
 ///
-/// It has no branch, because hits are random and each would cost a misprediction.
+/// This function has no branch, because hits are random and each would cost a misprediction.
 pub(super) fn matches(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u64]) {
     let inverse = criteria.inverse_32();
     let quotient_limit = criteria.quotient_limit_32();

@@ -384,7 +384,7 @@ pub struct CoverRow {
     /// The requested path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// True if it is below an existing root, and not left out by a rule.
+    /// True if the path is below an existing root, and not left out by a rule.
     pub covered: bool,
 }
 

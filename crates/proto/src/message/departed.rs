@@ -19,8 +19,8 @@ pub struct DepartedRow {
     pub path: PathText,
     /// When its removal was observed, in seconds since 1970.
     pub gone: i64,
-    /// True if it was renamed, and may have been edited since; else the places have exactly its
-    /// bytes.
+    /// True if the file was renamed, and may have been edited since; else the places have exactly
+    /// its bytes.
     pub renamed: bool,
     /// The present places, by path: files, members of archives, or the renamed directory.
     pub places: Vec<PathText>,

@@ -164,7 +164,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns whether it is the bytes. It takes a reference because `skip_serializing_if` passes
+    /// Returns whether the unit is bytes. It takes a reference because `skip_serializing_if` passes
     /// one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub fn is_bytes(&self) -> bool {

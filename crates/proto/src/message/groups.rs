@@ -284,7 +284,7 @@ pub struct Member {
     /// The beginning of the digest of its bytes: the id of a cluster around it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// It is an archive or a mail, which holds others. In JSON only if true.
+    /// The file is an archive or a mail, which holds others. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_others: bool,
     /// The name of its owner, or the owner's number if it has no name. Absent if the command has

@@ -209,9 +209,9 @@ pub struct CatalogueForm {
     pub label: String,
     /// Time of its export, in seconds since 1970.
     pub created: i64,
-    /// True if it includes names, times of change, directories and links.
+    /// True if the answer includes names, times of change, directories and links.
     pub names: bool,
-    /// True if it includes the texts of documents and the members of archives.
+    /// True if the answer includes the texts of documents and the members of archives.
     pub text: bool,
     /// Largest size of the catalogue, as a share of the bytes of the contents. Samples are thinned
     /// until it fits, see `resemble_catalogue`. 1: nothing is thinned.

@@ -49,7 +49,8 @@ pub struct TemplateRow {
     /// The number of its runs of five words.
     #[serde(default)]
     pub shingles: u64,
-    /// It was made with other parameters of chunking and has no effect. In JSON only if true.
+    /// The template was made with other parameters of chunking and has no effect. In JSON only if
+    /// true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
 }

@@ -72,11 +72,11 @@ pub fn reason(error: &io::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoftErrorKind {
-    /// It does not exist, or vanished while it was read.
+    /// The path does not exist, or vanished while it was read.
     NotFound,
-    /// It could not be opened or read.
+    /// The path could not be opened or read.
     Unreadable,
-    /// It kept changing while it was read.
+    /// The file kept changing while it was read.
     Changing,
     /// A document with a part that could not be read.
     Unread,

@@ -23,7 +23,7 @@ const PIECE: usize = 1 << 18;
 /// Reads and compares files, reusing its buffers.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// When it is set, results are incomplete and must not be used.
+    /// When this flag is set, results are incomplete and must not be used.
     stop: StopFlag,
     ours: Vec<u8>,
     theirs: Vec<u8>,

@@ -127,7 +127,7 @@ impl Listing {
             return Ok(());
         }
         if !self.inside.insert((dir.stat.dev, dir.stat.ino)) {
-            // It is a bind mount, or it was moved meanwhile.
+            // The directory is a bind mount, or it was moved meanwhile.
             self.lost(path, 0, "directory met twice");
             return Ok(());
         }

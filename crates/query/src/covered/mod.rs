@@ -58,7 +58,7 @@ enum Verdict {
     Linked(PathBuf),
     /// None, for this reason.
     Missing(String),
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(SoftError),
 }
 

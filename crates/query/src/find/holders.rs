@@ -56,7 +56,7 @@ pub const fn fine(params: &Params) -> Params {
 #[derive(Clone, Debug)]
 pub struct SearchedContent {
     extracted: Extracted,
-    /// True if all of it was read.
+    /// True if all of the content was read.
     whole: bool,
     /// The digests of the bytes, and of the text that represents them.
     pub digests: Vec<Digest>,

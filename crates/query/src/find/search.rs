@@ -412,7 +412,7 @@ impl ComparedRendition {
         }
     }
 
-    /// Returns it prepared for comparison with unread contents: boilerplate is included.
+    /// Returns the subject, prepared for comparison with unread contents: boilerplate is included.
     fn with_boilerplate(&self) -> &Prepared {
         let prepared = || Prepared::of(&self.kept.sketch(), &NoBoilerplate);
         self.with_boilerplate.get_or_init(prepared)

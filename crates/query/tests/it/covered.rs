@@ -299,7 +299,7 @@ fn what_is_no_regular_file_is_not_covered() {
         [two("old/empty", "new/empty"), two("old/file", "new/file")]
     );
     drop(socket);
-    // Without them the directory is covered, including its empty directories.
+    // Without these entries the directory is covered, including its empty directories.
     fs::remove_dir_all(scene.path("old/.snapshot")).expect("gone");
     for name in ["link", "pipe", "socket"] {
         fs::remove_file(scene.path("old").join(name)).expect("gone");

@@ -226,7 +226,8 @@ fn kinds_and_order() {
     assert_eq!(
         kinds,
         [
-            // It contains texts like a book contains chapters, and is no archive.
+            // The first cluster is a file that contains texts like a book contains chapters. It is
+            // no archive.
             (ClusterKind::Contains, 7),
             (ClusterKind::Contains, 2),
             (ClusterKind::Pair, 2)

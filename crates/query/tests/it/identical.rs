@@ -347,7 +347,7 @@ impl Observer for Meddler {
     }
 }
 
-/// It is in no set, and the answer is marked as not fresh.
+/// The changing file is in no set, and the answer is marked as not fresh.
 #[test]
 fn a_file_that_changes_is_not_claimed_to_be_identical() {
     let tree = TempTree::new();

@@ -213,7 +213,7 @@ impl<'p> OpenedFile<'p> {
         Ok(Self { path, fd, stat })
     }
 
-    /// Returns whether it is too large to be read whole.
+    /// Returns whether the part is too large to be read whole.
     pub(super) const fn is_too_large(&self) -> bool {
         self.stat.size > LARGEST_READ.0
     }

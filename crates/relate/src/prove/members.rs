@@ -182,7 +182,7 @@ enum Bearing<'n> {
 struct UnpackedPart<'n> {
     bearing: Bearing<'n>,
     names: Vec<u8>,
-    /// True if it was unpacked itself.
+    /// True if the member was unpacked itself.
     has_parts: bool,
     bytes: Option<Vec<u8>>,
 }

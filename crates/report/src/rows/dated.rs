@@ -18,7 +18,7 @@ pub struct DatedRow<'a> {
     /// machine.
     #[serde(skip)]
     pub file: Option<(u64, i64)>,
-    /// True if it is the newest version of the file in question.
+    /// True if this is the newest version of the file in question.
     #[serde(skip)]
     pub newest: bool,
 }

@@ -35,12 +35,13 @@ pub struct DatedVersion {
     pub copies: u64,
     /// True if no other version is as new.
     pub newest: bool,
-    /// It states an older date than another version that it holds whole. In JSON only if true.
+    /// The version states an older date than another version that it holds whole. In JSON only if
+    /// true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub older_than_held: bool,
-    /// It has the bytes of the file in question.
+    /// The version has the bytes of the file in question.
     pub identical: bool,
-    /// It is the file in question.
+    /// The version is the file in question.
     pub asked: bool,
     /// All versions state a date and are ordered by these.
     #[serde(skip)]

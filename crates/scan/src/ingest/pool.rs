@@ -50,7 +50,7 @@ pub(super) struct Job {
     pub(super) replaces: Option<(u64, u64)>,
     /// True if the index has this file as unsettled with the same `stat`: a second reading.
     pub(super) second_look: bool,
-    /// True if it is to be taken apart, if possible.
+    /// True if the file is to be taken apart, if possible.
     pub(super) with_parts: bool,
     /// True if the beginning of a grown file may be assumed unchanged.
     pub(super) may_assume: bool,

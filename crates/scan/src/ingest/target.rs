@@ -75,7 +75,7 @@ impl Target {
         }
     }
 
-    /// Returns whether it is one path with everything below it.
+    /// Returns whether the target is one path with everything below it.
     pub const fn is_subtree(&self) -> bool {
         matches!(
             self,

@@ -12,7 +12,7 @@ pub(super) enum Verdict {
     /// The inode changed, but neither its size nor its modification time. The file need not be read
     /// if reported events explain that.
     Touched,
-    /// It must be read.
+    /// The file must be read.
     Changed,
 }
 

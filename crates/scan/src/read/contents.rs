@@ -75,7 +75,7 @@ impl Content {
         std::mem::replace(self, left)
     }
 
-    /// Returns whether it is new and has this digest.
+    /// Returns whether the content is new and has this digest.
     pub(super) fn is_new(&self, digest: &ContentDigest) -> bool {
         match self {
             Self::New(new) => new.content == *digest,

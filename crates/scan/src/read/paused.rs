@@ -41,9 +41,9 @@ pub(super) struct Paused {
 pub(super) enum Halfway {
     /// Only the digest was requested so far, of this many bytes.
     Hashed(Box<ContentHasher>, u64),
-    /// It is chunked.
+    /// The file is chunked.
     Digested(Box<Digester>),
-    /// It is compared with its earlier content, and chunked where it differs.
+    /// The file is compared with its earlier content, and chunked where it differs.
     Edited(Box<Digester>),
 }
 

@@ -54,7 +54,7 @@ struct CommonKind {
 }
 
 impl ProvableMembers {
-    /// Makes it from contents and their kinds, in any order.
+    /// Makes the set from contents and their kinds, in any order.
     pub fn new(members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         Self::without(&Templates::default(), members)
     }

@@ -37,7 +37,7 @@ pub(super) struct PreparedRendition<'a> {
 /// A nominee that shares enough with the subject to be compared.
 pub(super) struct PlacedNominee {
     pub(super) row: ContentRow,
-    /// True if it is the same content or the same text.
+    /// True if the two contents are the same, or the same text.
     pub(super) same: bool,
     pub(super) is_equal: bool,
     pub(super) common: Common,

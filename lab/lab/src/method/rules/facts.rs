@@ -7,7 +7,7 @@ pub struct FileFacts<'a> {
     pub path: &'a [u8],
     /// Its size in bytes.
     pub size: u64,
-    /// True if it is text.
+    /// True if the file is text.
     pub text: bool,
 }
 
