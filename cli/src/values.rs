@@ -55,7 +55,7 @@ pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
 /// The first alert that is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// After the alert with this number.
+    /// The first alert after the one with this number.
     Number(u64),
     /// From this time on, in seconds since 1970.
     Time(u64),

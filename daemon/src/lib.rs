@@ -441,7 +441,7 @@ impl Handle {
                 tracing::error!("a thread panicked");
             }
         }
-        // After the last alerts.
+        // Deliveries end after the last alerts have been made.
         self.end_delivery();
         self.overlays.unmount_all();
         if let Some(runtime) = self.runtime.take() {

@@ -195,7 +195,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         all.len()
     );
 
-    // For programs.
+    // Formats for programs have all names.
     let groups = ["groups", "tree", "--only", "identical"];
     let asked = |more: &[&str]| sandbox.resemble(groups.iter().chain(more)).success();
     let json = asked(&["--format", "json"]);
@@ -241,7 +241,7 @@ fn names_of_any_bytes_come_out_as_they_are_and_never_raw() {
         }
     }
 
-    // In the overlay.
+    // The overlay has all names.
     let mut mirrored = Names::new();
     for folder in fs::read_dir(sandbox.mount(""))
         .expect("the overlay")

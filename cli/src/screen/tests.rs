@@ -268,7 +268,7 @@ fn a_rule_says_which_files_stay() {
     assert_eq!(marked_after("an"), [music[0], music[1], text[0]]);
     assert_eq!(marked_after("ao"), [music[1], music[2], text[1]]);
     assert_eq!(marked_after("as"), [music[0], music[2], text[0]]);
-    // Of a group alone.
+    // The rule can apply to one group alone.
     assert_eq!(marked_after(">an"), [music[0], music[1]]);
     // Another rule takes the place of the first.
     assert_eq!(marked_after("anao"), [music[1], music[2], text[1]]);

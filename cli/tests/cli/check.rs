@@ -382,7 +382,7 @@ fn trouble_ends_with_2_and_the_other_files_are_checked() {
     // Outside of a work tree it looks where `find` looks.
     let here = run(&["check", "-"]).exits(1);
     assert_eq!(here.text(), "-: identical to ./a.txt; reuse that file\n");
-    // Without git as well.
+    // The same holds if git is not installed.
     let without = |args: &[&str]| {
         let mut command = bare.command(args);
         finish(command.env("PATH", bare.path("none")), text(1).as_bytes())

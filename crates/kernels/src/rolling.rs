@@ -306,7 +306,7 @@ impl RollingPlatform {
     }
 }
 
-/// Windows whose matches are one word of bits.
+/// The number of windows whose matches fit into one word of bits.
 const BLOCK: usize = 64;
 
 /// The hashes of a segment, and room for a block that reaches beyond it.

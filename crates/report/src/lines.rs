@@ -206,7 +206,7 @@ impl Default for Zone {
 pub struct TextStyle {
     /// True for a terminal: in columns, with quoted names.
     pub terminal: bool,
-    /// With colours.
+    /// True for output with colours.
     pub color: bool,
     /// True to show the details that `-v` asks for.
     pub verbose: bool,

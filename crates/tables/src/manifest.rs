@@ -30,7 +30,7 @@ pub(crate) struct TableSum {
     pub(crate) file: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// In hexadecimal digits.
+    /// The digest in hexadecimal digits.
     pub(crate) sha256: String,
 }
 

@@ -33,7 +33,7 @@ const LOOKS: usize = 10;
 /// A tree whose names are swapped with links that lead out of it.
 #[derive(Debug)]
 pub struct Swaps {
-    /// The folders, whatever their names lead to, and the tree.
+    /// Open descriptors of the folders `place-N`. They stay valid whatever the names lead to.
     places: Vec<OwnedFd>,
     top: OwnedFd,
     /// Receives an event for every open of a watched file.

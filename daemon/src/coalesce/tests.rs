@@ -81,7 +81,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
         }
     }
     assert_eq!(read, [210_000, 411_000]);
-    // A barrier reads the image at once.
+    // A sync (a barrier) reads the waiting file `image` at once.
     write(&mut state, 500_000);
     assert_eq!(entries(&state.drain_all()), ["/r/image", "/r/small"]);
     // A file whose reading is cheap by now, because only its end is new, waits no longer.

@@ -95,7 +95,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     let (checker, starter, device);
     let mut held = Vec::new();
     if is_root {
-        // Before any resource is replaced.
+        // This check comes before any resource is replaced.
         if UnixStream::connect(&config.socket).is_ok() {
             let path = config.socket.clone();
             return Err(SystemError::InUse { path });

@@ -188,7 +188,7 @@ fn an_open_file_stays_what_it_is() {
             held.metadata().unwrap().ino(),
             fs::metadata(&file.shown).unwrap().ino()
         );
-        // In place.
+        // The file is now changed in place.
         let mut held = File::open(&file.shown).unwrap();
         let mut read = Vec::new();
         held.read_to_end(&mut read).unwrap();

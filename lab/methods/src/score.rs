@@ -74,8 +74,9 @@ impl Scores {
 
 /// The scores of a pair by its signatures. The time grows with the lengths of both.
 ///
-/// Signatures of other parameters or of another method cannot be compared, and all scores are then
-/// too small to judge. (Signatures are stored under params ids, so this takes a mistake.)
+/// The signatures must be of this method and these parameters. Otherwise they cannot be compared,
+/// and no score can be judged. (Signatures are stored under params ids, so only a mistake of a
+/// caller leads there.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();
     match (&params.scheme, &a.0, &b.0) {

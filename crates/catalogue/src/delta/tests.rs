@@ -79,7 +79,7 @@ fn what_stays_costs_next_to_nothing() {
         whole.len()
     );
     assert_eq!(scene.joined(&base, &delta).expect("joined"), whole);
-    // A folder is renamed: its files are entries again, their contents are not.
+    // After a folder is renamed, the delta lists its files again, but not their contents.
     let mut new = old;
     let of_folder = |names: &[Vec<u8>]| names.first().is_some_and(|name| name == b"d3");
     let moved: Vec<_> = new

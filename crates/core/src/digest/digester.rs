@@ -227,8 +227,9 @@ impl Digester {
             self.keep_zeros(count);
             return self.hash(&[], self.pending_len() >= BATCH);
         };
-        // No chunk ends between the hole's own chunks and the position. The chunks before them end
-        // where they start. So only a few chunks of zeros are ever buffered.
+        // Nothing between the end of the hole's chunks and the position is a complete chunk. The
+        // chunks before the hole's chunks end where these start. So only a few chunks of zeros are
+        // ever buffered.
         self.keep_zeros(hole.start - from);
         self.flush(&[]);
         self.push_hole(hole);

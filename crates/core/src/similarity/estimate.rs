@@ -9,10 +9,10 @@
 //! 3. **Resemblance** is shared / union. For windows it is the plain ratio of the samples, which is
 //!    unbiased. For shingles it is 1 / (1/p + 1/q - 1), if p and q are the shares of both. A text
 //!    and data have no comparable samples; only chunks count.
-//! 4. **Too little evidence is no evidence.** One common window is a phrase, a path, a line of a
-//!    licence. A pair with fewer than two common fingerprints and no common chunk shares nothing
-//!    (0). A file with fewer than two usable samples could never share more. Without a common chunk
-//!    its measure is `None`, as for files under 256 bytes.
+//! 4. **Too little evidence is no evidence.** One common window may be a mere phrase, a path, or a
+//!    line of a licence. A pair with fewer than two common fingerprints and no common chunk shares
+//!    nothing (0). A file with fewer than two usable samples could never share more. Without a
+//!    common chunk its measure is `None`, as for files under 256 bytes.
 //! 5. **Few samples are weighed down** by half a sample of prior expectation. 2 of 2 is 80 %, 8 of
 //!    8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap that
 //!    shares one line below a file that shares pages.

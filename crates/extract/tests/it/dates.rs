@@ -164,7 +164,7 @@ fn pages_state_a_date_in_their_head_alone() {
         assert_eq!(stated("a.html", page(before).as_bytes()), expected);
     }
     assert_eq!(stated("a.html", page(70_000).as_bytes()), None);
-    // In another encoding it has a text as well.
+    // A page in another encoding has an extracted text as well.
     let latin = [
         page(0).as_bytes(),
         &b"\xe9t\xe9 caf\xe9 d\xe9j\xe0 ".repeat(9),

@@ -226,7 +226,7 @@ fn east_asian_encodings_are_known_by_name() {
             assert_eq!(words_of(&made(&parts)), words(text), "{encoding}");
         }
     }
-    // By the numbers of the characters in their collection.
+    // Here the codes are the numbers of the characters in their collection.
     let font = composite(
         "Identity-H",
         "Japan1",

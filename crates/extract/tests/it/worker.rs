@@ -218,7 +218,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
     let pieces = take_with(&extractor, "Letter.DOC", b"\xd0\xcf\x11\xe0hello").unwrap();
     assert_eq!(pieces.paths(), ["*"]);
     assert!(pieces.bytes_of("*").ends_with(b"HELLO"));
-    // By path.
+    // This converter gets the path of the file, and not standard input.
     let by_path = converting(&["doc"], &["cat", "{}"], limits());
     assert_eq!(
         take_with(&by_path, "a.doc", b"as it is")

@@ -293,7 +293,7 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // At the end the receiver is gone.
+                // After the last stretch, the receiver no longer exists.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
             })

@@ -166,9 +166,10 @@ impl Snapshot {
 /// A directory on the path of a walk.
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
-    /// Directories that were visited, but not yet their contents, because other names sort before
-    /// these: after `a` is `a-b`, then `a/c`. The contents of the last directory here come first:
-    /// its name begins with that of the previous one and a byte below the slash.
+    /// Directories that were returned, but whose contents are still to be returned, because other
+    /// names sort before the contents: after `a` comes `a-b`, and then `a/c`. The contents of the
+    /// last directory here come first: its name begins with that of the previous one and a byte
+    /// below the slash.
     below: Vec<(OsString, DirId)>,
 }
 

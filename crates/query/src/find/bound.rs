@@ -86,8 +86,8 @@ impl NomineeBound {
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
-        // One fingerprint is a phrase, unless the smaller of both files has few fingerprints: then
-        // it is a quotation.
+        // One common fingerprint may be a mere phrase, so it is no evidence. If the smaller of both
+        // files has few fingerprints, it is a quotation.
         let is_enough = samples >= 2 || fewer <= FEW;
         is_enough && f64::from(samples) / fewer >= self.least
     }

@@ -159,12 +159,13 @@ impl HalfLink {
         f32::from_bits(self.kinship)
     }
 
-    /// Returns whether its measures are estimates; otherwise they are those of the contents.
+    /// Returns whether the measures of the link are estimates. Otherwise they are those of the
+    /// contents.
     pub(super) const fn is_estimate(&self) -> bool {
         self.contents & Self::ESTIMATE != 0
     }
 
-    /// Returns the renditions that make it.
+    /// Returns the renditions that make the link.
     pub(super) fn matched_by(&self) -> By {
         let whole = Self::BY_WHOLE
             .iter()

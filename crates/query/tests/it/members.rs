@@ -20,8 +20,8 @@ use resemble_testutil::prose::sentences;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, text_of};
 
-/// The number of members of the archive. Of the archive's 96 samples, one third of the members has
-/// one.
+/// The number of members of the archive. The archive has 96 samples, so at most a third of the
+/// members have a sample among them.
 const MEMBERS: u64 = 300;
 
 fn held(n: u64) -> String {

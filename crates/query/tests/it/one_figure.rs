@@ -220,7 +220,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     for row in &answer.rows {
         let name = |path| plain(scene, path).expect("a file");
         let (a, b) = (name(&row.a), name(&row.b));
-        // For single binary files it has estimates.
+        // Only rows of single binary files may have estimates.
         let is_text = |name: &str| !name.contains("image.bin") && !name.contains("drawing");
         assert!(
             !row.told.estimate || !is_text(&a) && !is_text(&b),

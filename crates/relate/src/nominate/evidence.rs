@@ -267,7 +267,8 @@ impl Counts {
     pub fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         let (raw, left) = (percent(raw), percent(left));
-        // Pieces of few contents lose weight only in a frame.
+        // If a piece is in few contents, it loses weight only as part of a frame (the text around
+        // the contents of generated pages).
         let why = match contents {
             ..=FREE => format!("the frame that {contents} files share"),
             // Too common to be counted.

@@ -39,7 +39,7 @@ impl Row for DatedRow<'_> {
             None if style.terminal => (String::new(), String::new()),
             None => ("-".to_owned(), "-".to_owned()),
         };
-        // After the percentage and the relation.
+        // The two cells are inserted after the percentage and the relation.
         let at = cells.len().min(2);
         let file = [
             Cell::right(size, Tint::Plain),

@@ -247,7 +247,7 @@ impl Documents {
         oldest.is_none_or(|oldest| oldest > mark)
     }
 
-    /// Returns a shared view of them.
+    /// Returns a shared view of the documents that wait.
     pub(super) fn waiting(&self) -> WaitingDocuments {
         WaitingDocuments(Arc::clone(&self.work))
     }

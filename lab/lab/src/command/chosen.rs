@@ -225,7 +225,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
     let chosen = chosen(method_args)?;
     let score = MethodScore::from(args.score);
     method::check_score(&chosen.params, score).map_err(refused)?;
-    // For sorted5 it is the second step of the paper.
+    // For sorted5, `--exact` requests the second step of the paper.
     if args.exact && chosen.method != Method::Sorted5 {
         return Err(CliError::Usage(format!(
             "--exact is for sorted5; --method {} answers as its paper says",

@@ -353,7 +353,7 @@ fn section(paper: &PaperCollection, texts: &[&Text], seeds: u64) -> Result<Secti
     plot.paper("paper, table 2", paper.found.map(at_70));
     plot.paper("paper, correct", paper.correct.map(at_70));
     plot.paper("paper, any, all four", [paper.any, paper.all].map(at_70));
-    // As many entries as `Mod_100` has.
+    // The other methods get as many entries as `Mod_100` has.
     let wanted = found.entries[0].mean().max(1.0);
     let size = (wanted.round() as u32).max(1);
     let (rate, _) = equal_rate(Method::BswMin, texts, wanted, 100)?;

@@ -231,7 +231,7 @@ mod tests {
             .map(|member| (member.file, member.score.value()))
             .collect();
         assert_eq!(members, [(1, Some(0.9)), (3, Some(0.8)), (5, None)]);
-        // With a rule that separates c from d.
+        // A rule may separate c from d.
         let separated = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
         let sizes: Vec<(u32, usize)> = separated
             .iter()

@@ -14,8 +14,8 @@ pub(super) struct Revised {
     /// The known stretch that may be next, and its old position.
     pub(super) at: usize,
     was_at: u64,
-    /// The distance by which the known stretch has moved back, if it still exists; positive after
-    /// an insertion.
+    /// The distance by which the known stretch has moved towards the end of the content, if it
+    /// still exists; positive after an insertion.
     shift: i64,
     /// The shift after the first stretch that differs, if it is probably another one.
     pub(super) shift_ahead: Option<i64>,
@@ -27,8 +27,8 @@ pub(super) struct Revised {
 }
 
 impl Revised {
-    /// Begins at the first known stretch. `shift` is the distance by which the end has probably
-    /// moved back.
+    /// Begins at the first known stretch. `shift` is the distance by which the last bytes have
+    /// probably moved towards the end.
     pub(super) fn new(known: Arc<Stretches>, content: ContentDigest, shift: i64) -> Self {
         Self {
             known,

@@ -48,8 +48,9 @@ pub enum NextStretch {
 }
 
 impl Digester {
-    /// Begins a content of a file whose earlier content had these stretches. `shift`: its end has
-    /// probably moved back by this many bytes, unchanged. A wrong guess only costs time.
+    /// Begins a content of a file whose earlier content had these stretches. `shift`: the last
+    /// bytes are probably unchanged, but this many bytes further towards the end. A wrong guess
+    /// only costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);

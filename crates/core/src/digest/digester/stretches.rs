@@ -35,8 +35,8 @@ pub(super) const SPARE: u32 = 1000;
 /// A stretch of a large content.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// Its length in bytes: whole blocks, except at the end of the content, and where the next
-    /// stretch moved back.
+    /// The length of the stretch in bytes. It is a number of whole blocks, except at the end of the
+    /// content, and where bytes were inserted or removed before the next stretch.
     pub(super) len: u64,
     /// Counted from its beginning.
     pub(super) blocks: Vec<BlockRun>,

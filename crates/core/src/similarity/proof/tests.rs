@@ -14,7 +14,7 @@ fn words(text: &str) -> Vec<String> {
     canonical.split_whitespace().map(str::to_owned).collect()
 }
 
-/// `shingles` of the accuracy scripts, in order.
+/// Like `shingles` in the accuracy scripts: every shingle of the words, in order.
 fn shingles(words: &[String]) -> Vec<&[String]> {
     if words.is_empty() {
         return Vec::new();
@@ -22,7 +22,7 @@ fn shingles(words: &[String]) -> Vec<&[String]> {
     words.windows(SHINGLE.min(words.len())).collect()
 }
 
-/// `cover_words` of the accuracy scripts: the covered words of a.
+/// Like `cover_words` in the accuracy scripts: the number of words of a that are covered by b.
 fn cover_words(a: &[String], b: &[String]) -> u64 {
     let of_b: HashSet<&[String]> = shingles(b).into_iter().collect();
     let (mut covered, mut end) = (0, 0);

@@ -601,7 +601,8 @@ impl Scan<'_> {
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        // One sample is a phrase, unless few samples are left that could be common.
+        // One common sample may be a mere phrase, so it is no evidence, unless few samples are left
+        // that could be common.
         let are_texts = self.is_text(subject.content) && self.is_text(other.content);
         if are_texts && subject.shape.is_header() && shape.is_header() {
             return fingerprints > 0;

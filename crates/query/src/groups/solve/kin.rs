@@ -22,7 +22,7 @@ use super::{BlockContent, Solver};
 pub(super) enum MatchContext<'k> {
     /// In a block of all contents of their problem, at these places.
     Whole(&'k Kinships, (usize, usize)),
-    /// In a part of their problem.
+    /// The pair is in a part of its problem.
     Part,
     /// A member of a family met its leader.
     Family,

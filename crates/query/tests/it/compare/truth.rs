@@ -173,7 +173,7 @@ fn check(
             .filter(of_content)
             .filter(|row| row.copy)
             .count();
-        // At one path they would be the same.
+        // All rows have different paths on both sides; otherwise they would be `same`.
         prop_assert_eq!(moved, left_a.min(left_b));
         prop_assert_eq!(copies, left_a.max(left_b) - moved);
     }

@@ -208,7 +208,8 @@ fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
 fn no_link_fails_the_definition() {
     let scene = Scene::new();
     let header = sentences(9800, 12);
-    // In a dozen files it would be a frame.
+    // The header is in 11 files, because a dozen files would make it a frame (text that is
+    // ignored).
     for n in 0..11_u64 {
         let body = prose(9900 + n, 1500 + 97 * n as usize);
         let driver = [header.as_bytes(), &body[..]].concat();

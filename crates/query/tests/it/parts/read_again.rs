@@ -143,7 +143,7 @@ fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
     for n in 0..40 {
         scene.write(&format!("copy{n}.zip"), &zip);
         scene.write(&format!("plain{n}"), sentences(5, 10));
-        // By its name alone.
+        // This file can be taken apart because of its name alone.
         scene.write(&format!("plain{n}.conv"), sentences(5, 10));
     }
     scene.scan();

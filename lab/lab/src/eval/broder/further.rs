@@ -206,7 +206,7 @@ pub(super) fn by_super_shingles(
             })
         })?;
         if resemblance == 0.0 {
-            // Without estimating any resemblance.
+            // Without a threshold, no resemblance needs to be estimated.
             clusters = timed(meters, stage, || results.cluster_by_one())?;
         }
         row(

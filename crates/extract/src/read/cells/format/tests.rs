@@ -88,7 +88,7 @@ fn dates_are_shown_by_their_format() {
     assert_eq!(shown("[h]:mm:ss", 30.0 / 24.0), "30:00:00");
     assert_eq!(shown("[mm]:ss", 90.0 / 1440.0), "90:00");
     assert_eq!(shown("h AM/PM", 0.0), "12 AM");
-    // Before the epoch.
+    // A date before the epoch is shown as a number.
     assert_eq!(shown("yyyy-mm-dd", -3.0), "-3");
     let of = |number, epoch| NumberFormat::built_in(number).shown(43_844.0, epoch);
     assert_eq!(of(14, Epoch::Of1904), "2024-01-15");
