@@ -43,7 +43,7 @@ pub fn title<B: ListBody<Row: Row>>(
     }
 }
 
-/// [`title`] for a list that is no report.
+/// Like [`title`], for a list that is no report.
 pub fn title_of_rows<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,

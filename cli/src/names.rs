@@ -132,7 +132,8 @@ pub fn needed(
     }
 }
 
-/// [`required`] for a file on this machine: it is not opened to check whether it is a catalogue.
+/// Like [`required`], for a file on this machine. The file is not opened to check whether it is a
+/// catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {

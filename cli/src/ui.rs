@@ -361,7 +361,7 @@ impl Ui {
         self.progress_through(what, Vec::new())
     }
 
-    /// [`Self::progress`] for work on all files at and below these paths.
+    /// Like [`Self::progress`], for work on all files at and below these paths.
     pub fn progress_through(&self, what: &str, paths: Vec<PathBuf>) -> Progress {
         let is_shown = self.err_terminal && self.talk >= Talk::Notes;
         let progress = Progress::new(what, paths, is_shown);

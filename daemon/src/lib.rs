@@ -185,7 +185,8 @@ impl Daemon {
         Self::start_for(config, None)
     }
 
-    /// [`Self::start`], in system mode with the resources acquired before the restrictions.
+    /// Like [`Self::start`]. In system mode it gets the resources that were acquired before the
+    /// restrictions.
     pub fn start_for(config: &Config, entered: Option<Entered>) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
         let path = config.state.join(INDEX_FILE);

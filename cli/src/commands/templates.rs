@@ -114,8 +114,8 @@ impl MarkArguments {
     }
 }
 
-/// Returns the id of a cluster that an argument can be. All others are names of files, so a missing
-/// file is reported before any question is asked.
+/// Returns the argument if it looks like the id of a cluster. All other arguments are names of
+/// files, so a missing file is reported before any question is asked.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     is_cluster_id(text).then(|| text.to_owned())

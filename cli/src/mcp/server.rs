@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// [`Self::answer`], with progress messages on request, until it is cancelled.
+    /// Like [`Self::answer`], with progress messages on request, until it is cancelled.
     async fn answer_in(
         &self,
         context: &RequestContext<RoleServer>,

@@ -28,7 +28,7 @@ const FORGED: &str = "its records contradict each other; export it again";
 /// A format of record files.
 #[derive(Debug)]
 pub(super) struct RecordFormat {
-    /// The first bytes of each of them.
+    /// The first bytes of every file of this format.
     pub(super) magic: &'static [u8],
     /// The error for a file with another beginning.
     pub(super) other: &'static str,
@@ -119,7 +119,8 @@ impl RecordFile {
             hasher.update(&piece[..read]);
             if start.len() < magic.len() + 10 {
                 start.extend_from_slice(&piece[..read.min(magic.len() + 10)]);
-                // Checked before anything else, because a later version may end differently.
+                // The version is checked before anything else, because a later version may end
+                // differently.
                 let version = start
                     .strip_prefix(magic)
                     .ok_or_else(|| damaged(format.other))?;

@@ -49,7 +49,6 @@ pub struct Measures {
     /// The number of shared five-word shingles, or 64-byte windows, over the number of those that
     /// either file has.
     pub resemblance: Option<Score>,
-    /// Bytes of the smaller file in those runs. For an estimate it is a proven lower bound: bytes
     /// Bytes of the smaller file in the runs that the containments count. For an estimate it is a
     /// proven lower bound: bytes of common chunks, each the smaller number of times it occurs.
     pub shared_bytes: ByteLen,

@@ -249,12 +249,12 @@ impl Snapshot {
         self.inner.counters.generation
     }
 
-    /// [`Snapshot::chunks`] for the writer.
+    /// Like [`Snapshot::chunks`], for the writer.
     pub(crate) fn chunks_raw(&self, content: ContentId) -> Result<ChunkList, Fault> {
         self.inner.chunks(content)
     }
 
-    /// [`Snapshot::signature`] for the writer.
+    /// Like [`Snapshot::signature`], for the writer.
     pub(crate) fn signature_raw(&self, content: ContentId) -> Result<Signature, Fault> {
         self.inner.signature(content)
     }

@@ -371,7 +371,7 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// Adds the wholes of everything that has members.
+/// Adds the wholes (see the head of this module) of the file and of every part, if it has members.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     // One slot per part, and the last one for the file itself.
     let file = pieces.len();

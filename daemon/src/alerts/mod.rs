@@ -131,7 +131,7 @@ struct Unread {
     at: Instant,
 }
 
-/// [`Batching`], and the state for assessing files.
+/// A [`Batching`] with the state for assessing files.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     batching: Batching,

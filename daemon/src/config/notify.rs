@@ -13,7 +13,8 @@ use super::ConfigError;
 use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
-/// The alerts a minute that a command gets one by one, unless the table sets another number.
+/// The number of alerts a minute for which a command runs once each. The table may set another
+/// number.
 const RATE: u32 = 30;
 /// The pause between two mails, unless the table sets another one.
 const MAIL_EVERY: Duration = Duration::from_secs(600);

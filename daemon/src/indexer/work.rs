@@ -257,7 +257,7 @@ impl Indexer {
             && others.chunks(FEW).all(|few| self.look_at(few))
     }
 
-    /// [`Self::look_at`] for targets found in the index.
+    /// Like [`Self::look_at`], for targets found in the index.
     pub(super) fn look_at_found(&mut self, targets: Result<Vec<Target>, IngestError>) -> bool {
         match targets {
             Ok(targets) => self.look_at(&targets),

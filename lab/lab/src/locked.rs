@@ -33,7 +33,7 @@ impl LockedFolder {
         Self::wait(path, File::lock)
     }
 
-    /// [`Self::alone`], except that several processes that only read may share the folder.
+    /// Like [`Self::alone`], but several processes that only read may share the folder.
     pub(crate) fn shared(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock_shared)
     }

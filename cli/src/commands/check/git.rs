@@ -98,7 +98,7 @@ fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     git_of(folder, words, &[], output)
 }
 
-/// [`git`] with paths.
+/// Like [`git`], with paths.
 fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResult<Vec<u8>> {
     let verb = words.split(' ').find(|word| !word.starts_with('-'));
     let verb = verb.unwrap_or_default();

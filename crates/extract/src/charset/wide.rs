@@ -27,7 +27,7 @@ pub(super) fn evidence(units: impl Iterator<Item = u16>) -> Option<usize> {
         let is_sign = character.is_ascii_punctuation()
             || matches!(code, 0x2010..=0x201f | 0x2026 | 0x3001..=0x3011)
             || matches!(code, 0xff01..=0xff0f | 0xff1a..=0xff1f);
-        // A blank with swapped bytes is another blank, of printers.
+        // A blank whose two bytes are exchanged is U+2000, another blank, which printers use.
         let is_blank = matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{3000}');
         apart += usize::from(is_sign || is_blank);
         let category = character.general_category();

@@ -159,7 +159,7 @@ impl IdenticalSet {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Bytes that the file of this number takes.
+    /// Returns the bytes that the file at position `at` of the set takes.
     pub fn taken_by(&self, at: usize) -> u64 {
         self.allocated.get(at).copied().unwrap_or(self.size)
     }

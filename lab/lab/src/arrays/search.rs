@@ -100,7 +100,7 @@ pub fn pairs(
     pairs_on(set, lists, least, parallel::threads())
 }
 
-/// [`pairs`] with this number of threads.
+/// Like [`pairs`], with this number of threads.
 pub fn pairs_on(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -140,8 +140,8 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// [`pairs_on`] for documents in the arrays, by their ascending numbers. Their values are read from
-/// the arrays, as many documents at a time as fit into memory.
+/// Like [`pairs_on`], for documents in the arrays, by their ascending numbers. Their values are
+/// read from the arrays, as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],

@@ -49,7 +49,7 @@ impl<'a> Parts<'a> {
         &self.0
     }
 
-    /// The part that has a value. The last part is given for values above all.
+    /// Returns the part that has a value. If the value is above all parts, this is the last part.
     #[inline]
     pub fn part_of(&self, value: u64) -> &Arrays<'a> {
         let behind = self.0.partition_point(|part| part.header().to <= value);

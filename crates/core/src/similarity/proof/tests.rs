@@ -73,7 +73,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A word in a template run of five is neither shared nor missing, and that run is in no set.
+    /// If a word lies in five words in a row that a template has, it is neither shared nor missing,
+    /// and those five words are in no set.
     #[test]
     fn what_is_template_is_neither_shared_nor_missing(
         frames in prop::collection::vec(text(), 1..4),
