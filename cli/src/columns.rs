@@ -167,7 +167,7 @@ pub(crate) enum RowLine {
 pub(crate) struct SideLine {
     /// Padded line number, or offset of the bytes.
     pub(crate) number: String,
-    /// Run whose number is printed next to it.
+    /// The run whose number is printed next to the line.
     pub(crate) run: Option<u32>,
     /// The text.
     pub(crate) pieces: Vec<Piece>,

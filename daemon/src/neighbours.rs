@@ -54,7 +54,7 @@ pub struct IndexNeighbours {
 #[derive(Debug, Default)]
 struct KeptListings {
     of: HashMap<PathBuf, KeptListing>,
-    /// The size of all of them.
+    /// The size of all listings.
     bytes: usize,
 }
 

@@ -234,7 +234,7 @@ fn faults_in_a_storm_leave_the_index_of_a_fresh_scan() {
     }
 }
 
-/// The long test has 200,000 of them.
+/// The long test has 200,000 files in the folder.
 #[test]
 fn many_files_in_one_folder_are_followed() {
     let many = if asked_for::<u64>("RESEMBLE_TORTURE").is_some() {

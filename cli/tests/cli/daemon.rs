@@ -387,7 +387,8 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // The answer to --follow ends only with a failure other than the end of this daemon.
+        // An answer to `--follow` never ends with success. This failure is not the one of a daemon
+        // that ends.
         Request::Alerts { follow: true, .. } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
             failed("internal", "no more of them")

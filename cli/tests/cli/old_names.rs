@@ -55,7 +55,7 @@ fn orders_to_a_daemon() {
 /// Catalogues are written, kept, listed and dropped without a daemon.
 #[test]
 fn catalogues() {
-    // There is only one file, so that its date is the same for both.
+    // There is only one file, so that its date is the same in both answers.
     let env = environment();
     env.write("docs/a.txt", paragraphs(1, 20));
     let written = |[write, keep]: [&[&str]; 2]| {

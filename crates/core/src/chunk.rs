@@ -110,7 +110,7 @@ pub(crate) struct ChunkerStanding {
     last_bytes: Box<[u8]>,
     /// The number of bytes in the current chunk.
     since_cut: u64,
-    /// The offset of the backup in it.
+    /// The offset of the backup in the chunk.
     backup: Option<u64>,
 }
 

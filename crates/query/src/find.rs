@@ -196,7 +196,7 @@ pub fn listing(
 enum Wanted {
     /// Rows with all their fields.
     Everything,
-    /// Rows without discounts, and only those of a listing.
+    /// Rows without discounts, and only as many as a listing of the overlay has.
     Listed,
 }
 

@@ -52,7 +52,7 @@ pub struct Written {
     pub totals: Totals,
     /// The number of tables.
     pub tables: u64,
-    /// Bytes of all of them.
+    /// Bytes of all tables.
     pub bytes: u64,
 }
 

@@ -130,7 +130,7 @@ impl AlertLog {
         *self.last.borrow()
     }
 
-    /// Returns the stored alerts with numbers greater than this, oldest first.
+    /// Returns the stored alerts with a greater number than this, oldest first.
     pub fn after(&self, number: u64) -> Vec<AlertRow> {
         let first = self.rows.partition_point(|row| row.seq <= number);
         self.rows.range(first..).cloned().collect()

@@ -41,7 +41,7 @@ pub enum RootError {
         /// The outer one.
         outer: PathBuf,
     },
-    /// Another root lies in it.
+    /// Another root lies in this folder.
     #[error(
         "cannot watch {}: {}, which lies in it, is watched already; `resemble watch remove` of \
          that makes room",

@@ -12,7 +12,7 @@ use super::context::Context;
 use crate::acks::Ack;
 use crate::alerts::{partners, rules::Rules};
 
-/// The maximum number of files that `alerts ack FILE` marks with one.
+/// The maximum number of files that one `alerts ack FILE` marks together with the file.
 const MOST: usize = 1000;
 
 /// A file with its content.

@@ -178,7 +178,7 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
         let elsewhere = SeccompCondition::new(0, dword, SeccompCmpOp::Ne, here)?;
         rules.insert(call, vec![SeccompRule::new(vec![elsewhere])?]);
     }
-    // Only old processors have numbers for these.
+    // Only old processors have numbers for these system calls.
     #[cfg(target_arch = "x86_64")]
     for call in [
         libc::SYS_chown,

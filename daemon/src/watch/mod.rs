@@ -53,7 +53,7 @@ impl Marks {
     /// The event is unknown: check the path and all below it.
     pub const UNKNOWN: Self = Self(32);
 
-    /// Returns the marks of both.
+    /// Returns the marks of both values together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -142,7 +142,7 @@ fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
     for n in [3, 150, 299, 1000] {
         fs::write(place.path(&format!("packed/{n}.txt")), version(n)).unwrap();
     }
-    // Each version in an archive is in two of them.
+    // Each version of the text is in two archives.
     for (archive, versions) in [
         ("a", [3, 150]),
         ("b", [3, 299]),

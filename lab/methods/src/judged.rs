@@ -46,7 +46,7 @@ impl Judged {
 /// The overlap of two sorted lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// The number of elements in both.
+    /// The number of elements in both sets.
     pub common: u64,
     /// The number of elements in the first.
     pub a: u64,

@@ -108,7 +108,7 @@ pub enum ParamError {
     Id {
         /// The text.
         id: String,
-        /// The error in it.
+        /// The error in the value.
         reason: &'static str,
     },
 }

@@ -42,7 +42,7 @@ pub struct SifParams {
     pub window: u32,
     /// k: how many low bits of a kept fingerprint are zero and shifted away; 8 in the paper.
     pub zeros: u32,
-    /// M is 2 to this: 30, 31 or 32.
+    /// The exponent of M, which is a power of 2: 30, 31 or 32.
     pub bits: u32,
     /// The multiplier p.
     pub multiplier: u32,

@@ -11,13 +11,16 @@ use resemble_scan::parts::{Formats, Limits};
 use super::Check;
 use crate::commands::setup::service;
 
-/// Usual default limit of watches; a larger number costs nothing before it is used.
+/// The usual default limit of watches. A larger number costs nothing before it is used.
 const WATCHES: u64 = 1_048_576;
-/// Other programs (editors, desktops) need some instances, too.
+/// The least limit of inotify instances. Other programs (editors, desktops) need some instances,
+/// too.
 const INSTANCES: u64 = 128;
-/// If the limit is lower, events are often lost, and each loss causes a scan.
+/// The least length of the queue of events. With a shorter one, events are often lost, and each
+/// loss causes a scan.
 const QUEUE: u64 = 16_384;
-/// The index, the socket and the document readers need some hundreds.
+/// The least limit of open files. The index, the socket and the document readers need some
+/// hundreds.
 const FILES: u64 = 1024;
 
 /// Checks the limits of inotify and of open files. `sys` is `/proc/sys`.

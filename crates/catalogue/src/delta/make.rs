@@ -57,7 +57,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
         kept: 0,
     };
     maker.next_of_base()?;
-    // Records before an entry belong to it.
+    // The records before an entry belong to that entry.
     let mut group = Vec::new();
     let mut totals = None;
     while let Some(mut record) = new.next_record()? {

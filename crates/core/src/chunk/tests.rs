@@ -46,7 +46,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
             .cycle()
             .take(len)
             .collect(),
-        // Parts of all of them.
+        // Parts of all the kinds above.
         _ => [
             noise(seed, len / 4),
             vec![0; len / 3],

@@ -45,7 +45,7 @@ impl Sharing {
         self.worth(a, b.1).max(self.worth(b, a.1))
     }
 
-    /// Returns the shared and the other bytes of both.
+    /// Returns for each of the two contents its shared and its other bytes.
     fn sides(&self) -> ((f64, f64), (f64, f64)) {
         let side = |size: u64, share: f64| {
             let shared = share.clamp(0.0, 1.0) * size as f64;

@@ -113,7 +113,7 @@ impl Frame {
         self.0.is_empty()
     }
 
-    /// Returns whether a sample is in it.
+    /// Returns whether a sample is in the frame.
     pub fn has(&self, sample: Fingerprint) -> bool {
         self.contents(sample).is_some()
     }

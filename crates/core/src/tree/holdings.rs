@@ -10,9 +10,9 @@ pub struct Share(u32);
 impl Share {
     /// A share of 100 %.
     pub const ALL: Self = Self(Self::MILLION);
-    /// Half of it.
+    /// A share of 50 %.
     pub const HALF: Self = Self(Self::MILLION / 2);
-    /// None of it.
+    /// A share of 0 %.
     pub const ZERO: Self = Self(0);
 
     const MILLION: u32 = 1_000_000;

@@ -31,7 +31,7 @@ impl Pair {
         Share::of(self.shared_b, self.bytes_b)
     }
 
-    /// Returns the larger of both.
+    /// Returns the larger of the two containments.
     pub fn containment(&self) -> Share {
         self.a_in_b().max(self.b_in_a())
     }

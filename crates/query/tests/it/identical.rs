@@ -426,7 +426,7 @@ fn only_what_is_asked_for_is_made() {
     );
 }
 
-/// A cache that was asked no other question is unchanged.
+/// Questions about identical files alone leave a cache unchanged.
 #[test]
 fn nothing_is_kept() {
     let tree = TempTree::with_folders(&["docs"]);

@@ -230,7 +230,7 @@ impl Watched {
     }
 
     /// Checks that every listing whose footprint is untouched equals a new one. Then stores new
-    /// listings of all.
+    /// listings of all files.
     fn compare(&mut self) {
         let now = self.index.snapshot().expect("a snapshot");
         let mut kept = std::mem::take(&mut self.kept);

@@ -233,7 +233,7 @@ fn compared(scene: &Scene) -> BTreeSet<Row> {
     rows
 }
 
-/// `compare` joins the pairs of `pairs`, for files of one side and for files of both.
+/// `compare` joins the pairs of `pairs`, whether both files are on one side or on different sides.
 #[test]
 fn compare_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();

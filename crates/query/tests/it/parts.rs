@@ -413,8 +413,8 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // For a file in both, edited or not, each archive has a row with each other file that contains
-    // it.
+    // For a file in both archives, edited or not, each archive has a row with each other file that
+    // contains it.
     let (layer, score) = find("c.txt", "f.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());

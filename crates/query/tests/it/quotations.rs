@@ -71,7 +71,8 @@ fn a_quotation_inside_another_text_finds_its_source() {
                 "{shared} of {}",
                 quoted.len()
             );
-            // A listing has no entry for it: an entry's name shows the share, which is near zero.
+            // A listing has no entry for this row: an entry's name shows the share, which is near
+            // zero.
             let snapshot = scene.index.snapshot().expect("a snapshot");
             let (entries, _) = listing(&snapshot, &scene.subject(asked), true).expect("a listing");
             assert_eq!(entries, []);

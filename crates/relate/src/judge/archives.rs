@@ -228,7 +228,7 @@ fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShar
     kinds[0].beside(kinds[1])
 }
 
-/// Shared over all of two sets, by samples of them.
+/// The shared part of two sets, as a share of all of both sets, estimated by samples.
 fn joined(a: &HashMap<Fingerprint, u8>, b: &HashMap<Fingerprint, u8>) -> ShownShare {
     let pieces = |level: u8| 2f64.powi(i32::from(level));
     let count = |samples: &HashMap<Fingerprint, u8>| -> f64 {

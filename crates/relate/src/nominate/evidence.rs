@@ -30,11 +30,13 @@ use crate::scope::ScopedFiles;
 pub struct Nominee {
     /// The content.
     pub content: ContentId,
-    /// Common pieces of both. The rarity fields are filled in only if the subject is not a text.
+    /// Common pieces of the content and the subject. The rarity fields are filled in only if the
+    /// subject is not a text.
     pub common: Common,
     /// Number of common samples among the subject's additional ones ([`FoundBy::besides`]).
     pub besides: u32,
-    /// Passage that it may share with one place of the subject, if the question asked for passages.
+    /// The passage that the content may share with one place of the subject, if the question asked
+    /// for passages.
     pub passage: Passage,
 }
 

@@ -27,9 +27,9 @@ use crate::renditions::{INTO, Rendition, ways_into};
 pub struct Extracted {
     /// Own bytes.
     pub own: Vec<u8>,
-    /// Text that a reader made of them.
+    /// The text that a reader made of the bytes.
     pub text: Option<Vec<u8>>,
-    /// Bytes that are packed in them.
+    /// The bytes that are packed in these bytes.
     pub packed: Option<Vec<u8>>,
 }
 

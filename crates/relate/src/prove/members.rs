@@ -172,7 +172,7 @@ pub fn provable_single(
 enum Bearing<'n> {
     /// The part is the requested one, or a rendition of it.
     Is,
-    /// A part of it.
+    /// The part lies in the requested one.
     Within,
     /// The part contains the requested one. The names are those that remain on the way to it.
     LeadsOn(&'n [u8]),

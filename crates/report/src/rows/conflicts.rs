@@ -61,12 +61,12 @@ pub struct ConflictRow {
     pub gone: bool,
     /// The file that it is compared with: the original, or the first of its conflicts.
     pub other: Option<PathText>,
-    /// The relation of both.
+    /// The relation of the two files.
     pub state: ConflictState,
     /// True if state and figures are those of common chunks: the files are too large to be compared
     /// byte by byte.
     pub estimate: bool,
-    /// The figures of `why` for both, if they were compared.
+    /// The figures of `why` for the two files, if they were compared.
     #[serde(flatten)]
     pub figures: Option<WhyTotals>,
 }

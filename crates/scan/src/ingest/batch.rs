@@ -49,7 +49,7 @@ pub(super) struct Taken {
     pub(super) changes: Vec<Change>,
     /// The reports to the observer about the links once they are applied.
     pub(super) linked: Vec<Committed>,
-    /// Contents that are new with them.
+    /// Contents that are new with these changes.
     pub(super) contents: Vec<ContentDigest>,
     /// Approximate number of new chunks and fingerprints.
     pub(super) postings: u64,

@@ -66,7 +66,7 @@ struct Given {
     number: u64,
     /// True if the scan is so large that it would fill the page cache.
     spares_cache: bool,
-    /// The prefetched part of it; `None`: it is not prefetched.
+    /// The prefetched part of the file; `None`: it is not prefetched.
     fetched: Option<Arc<Fetched>>,
 }
 

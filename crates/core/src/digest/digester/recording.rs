@@ -27,8 +27,8 @@ use crate::words::WordSums;
 /// Bytes of a stretch, while there are few. Digesting it takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The maximum number of stretches; beyond it, every two are joined to one. Each has some 4 KB, and
-/// the samples.
+/// The maximum number of stretches. Beyond it, every two neighbours are joined to one. Each stretch
+/// has some 4 KB, and the samples.
 pub(super) const MOST: usize = 256;
 
 /// The state of the stretches so far.
@@ -183,7 +183,8 @@ impl Digester {
         }
     }
 
-    /// From here on, samples as for a content without stretches, beginning at these levels.
+    /// From here on, the digester takes samples as for a content without stretches. The samples
+    /// begin at these levels.
     pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
         let of_any_text = self.posted.of_any_text();
         let (text, levels) = from.map_or((true, [0; 2]), |(beginning, levels)| {

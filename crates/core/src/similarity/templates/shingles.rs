@@ -33,7 +33,7 @@ impl TemplateShingles {
         self.0.is_empty()
     }
 
-    /// Returns whether this shingle is one of them.
+    /// Returns whether this shingle is one of the templates' shingles.
     #[inline]
     pub fn has(&self, shingle: u64) -> bool {
         !self.0.is_empty() && self.0.contains(&shingle)

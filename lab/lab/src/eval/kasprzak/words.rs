@@ -18,7 +18,7 @@ use crate::method::sorted::real_chunks;
 /// The number of texts that are edited.
 const EDITED: usize = 100;
 
-/// The number of edits of each of them.
+/// The number of edits of each text.
 const EDITS: usize = 50;
 
 /// The first seed of the edits.
