@@ -99,7 +99,7 @@ pub enum Alert {
     Summary {
         /// Number of omitted alerts.
         left_out: u64,
-        /// Common parent of all their files.
+        /// The lowest folder above the files of all omitted alerts.
         above: PathBuf,
     },
 }

@@ -346,7 +346,7 @@ fn a_client_that_does_not_read_holds_up_nobody_else() {
     for _ in 0..10 {
         running.client().unwrap().status().unwrap();
     }
-    // Finally it is closed in the middle of its answer.
+    // Finally the slow connection is closed in the middle of its answer.
     let hang_up = &mut [PollFd::new(&slow, PollFlags::empty())];
     let patience = Timespec {
         tv_sec: 30,

@@ -53,7 +53,7 @@ pub enum AnchorError {
         /// Number of bytes that are fingerprinted.
         window: u32,
     },
-    /// A backslash is followed by a byte that has no meaning there.
+    /// The byte after a backslash has no meaning there.
     #[error(
         "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another \
          backslash, or x and two digits"

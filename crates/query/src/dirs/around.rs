@@ -29,7 +29,7 @@ use resemble_relate::AskError;
 
 use crate::find::{self, Subject};
 
-/// A directory with more files below it has no listing.
+/// If a directory has more files below it than this, it has no listing.
 const MOST_FILES: usize = 100_000;
 
 /// The maximum number of entries of other directories that one listing counts.

@@ -176,7 +176,7 @@ struct Growing<'a> {
     bases: Vec<&'a Path>,
     parents: Vec<Option<usize>>,
     places: HashMap<PathBuf, usize>,
-    /// The last directory, since most files are in the same one as the file before.
+    /// The directory of the previous file. Most files are in the same directory as the file before.
     last: Option<(PathBuf, usize)>,
 }
 

@@ -46,9 +46,9 @@ pub(super) struct HalfLink {
 /// The renditions of two files that make a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// The bytes of both.
+    /// The bytes of both files.
     Bytes,
-    /// A text or another rendition of at least one of them.
+    /// A text or another rendition of at least one of the two files.
     Text,
     /// The wholes of one kind: all texts (0) or all other parts (1). This is not a link yet.
     Whole(usize),

@@ -17,7 +17,7 @@ use crate::nominate::families::Families;
 /// little about the others.
 const MOST: u64 = 16;
 
-/// Number of levels; every level is smaller.
+/// The number of levels. Every level is less than this number.
 const LEVELS: usize = 64;
 
 /// Numbers of contents with signatures of each level: of texts, sampled by shingles, and of others.

@@ -283,7 +283,8 @@ mod tests {
         assert_eq!((found.relation, found.has_passage), (None, false));
     }
 
-    /// The beginning of each row is the same in all rows, but the rest of the row is quoted.
+    /// All rows of both tables begin alike. Ten rows that are copied from one table to the other
+    /// are a quotation.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";
