@@ -39,7 +39,7 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // So many measures were never written, which means that the index has no file. Begin again
+        // If this number of measures was never written, the index has no file. Then begin again
         // with an empty set.
         if new.len() as u64 >= GENERATION {
             new.clear();

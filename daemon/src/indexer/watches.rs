@@ -236,7 +236,7 @@ impl Watches {
         }
     }
 
-    /// Returns whether there are so many suspects that a restart of the source is cheaper.
+    /// Returns whether the number of suspects makes a restart of the source cheaper.
     pub(crate) fn is_stale(&self) -> bool {
         self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
     }

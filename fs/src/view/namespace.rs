@@ -28,7 +28,7 @@ use crate::neighbours::{Neighbours, Party};
 /// The time for which the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
 /// The time for which the kernel may trust the attributes of a file that was not changed lately.
-/// The kernel checks attributes before a read unless it may trust them. So many reads in a row
+/// The kernel checks attributes before a read unless it may trust them. So several reads in a row
 /// cause one check, and no program notices the delay.
 const FILE_TTL: Duration = Duration::from_millis(10);
 /// The cost of a request, which decides where it runs.

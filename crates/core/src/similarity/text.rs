@@ -48,8 +48,8 @@ const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
-/// frames. Short runs between two such texts are no evidence. A long run is none either if all runs
-/// together are less than `OF_RECORDS` of both texts.
+/// frames. Short runs between two such texts are no evidence. A long run is also no
+/// evidence if all runs together are less than `OF_RECORDS` of both texts.
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
