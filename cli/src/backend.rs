@@ -376,7 +376,7 @@ impl Backend {
     }
 
     /// Returns whether the daemon of another machine answers.
-    fn is_elsewhere(&self) -> bool {
+    pub fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Daemon { client, .. } if client.is_remote())
     }
 

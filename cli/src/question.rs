@@ -375,6 +375,7 @@ pub fn answer<V: Verb>(
         document: Document::new(parameters, answer.header, answer.body, errors),
         folders: None,
         evidence: Vec::new(),
+        links: None,
         base: base(),
     };
     if let Some(backend) = &mut backend {
@@ -413,6 +414,7 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     let extras = Extras {
         folders: report.folders.as_ref(),
         evidence: report.evidence,
+        links: report.links,
         base: report.base,
         saved: verb.from(),
     };

@@ -1,6 +1,7 @@
 //! `resemble groups`: the report of a collection.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use resemble_core::Params;
@@ -272,6 +273,7 @@ impl Verb for Grouping<'_> {
             let show =
                 |a: &PathText, b: &PathText| side_by_side((base, a), (base, b), backend.params());
             report.evidence = evidence::of_groups(&report.document, args.output.evidence, &show);
+            report.links = (!backend.is_elsewhere()).then(|| links(&report.document.body));
         }
         Ok(())
     }
@@ -313,7 +315,18 @@ impl Verb for Grouping<'_> {
     }
 }
 
-/// Returns whether the report is a page or a workbook. These have more than the answer.
+/// Returns the identical files of several names, with the number of names. A file that is gone has
+/// one, as in a plan.
+fn links(groups: &Groups) -> Vec<(PathText, u64)> {
+    let paths = groups.identical.iter().flat_map(|set| &set.paths);
+    let counted = paths.filter_map(|path| {
+        let meta = fs::symlink_metadata(path.as_path()).ok()?;
+        Some((path.clone(), meta.nlink()))
+    });
+    counted.filter(|(_, links)| *links > 1).collect()
+}
+
+/// Returns whether the report is a page or a workbook, which has more than the answer.
 const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }

@@ -56,6 +56,8 @@ const PLAIN_ROWS: u64 = 200;
 struct Extra<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<&'a PathText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<&'a [(PathText, u64)]>,
     evidence: &'a [Evidence],
 }
 
@@ -119,6 +121,7 @@ fn write_page(
             "extra" => {
                 let extra = Extra {
                     base: extras.base.as_ref(),
+                    links: extras.links.as_deref(),
                     evidence: &extras.evidence,
                 };
                 serde_json::to_writer(Shielded::new(out), &extra)?;

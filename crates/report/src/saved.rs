@@ -50,6 +50,8 @@ pub struct Saved<B: Body> {
     pub folders: Option<DirsDocument>,
     /// Pairs of files side by side, if the page had them.
     pub evidence: Vec<Evidence>,
+    /// The identical files of several names, with the number of names, if the page had them.
+    pub links: Option<Vec<(PathText, u64)>>,
     /// The directory that relative names start from, if the page named it.
     pub base: Option<PathText>,
 }
@@ -102,6 +104,8 @@ struct Envelope<'a> {
 struct PageExtra {
     #[serde(default)]
     base: Option<PathText>,
+    #[serde(default)]
+    links: Option<Vec<(PathText, u64)>>,
     #[serde(default)]
     evidence: Vec<Evidence>,
 }
@@ -175,6 +179,7 @@ impl<B: SavedBody> Saved<B> {
                     document: known::<B>(bytes)?,
                     folders: None,
                     evidence: Vec::new(),
+                    links: None,
                     base: None,
                 };
                 return Ok((report, seal::JSON));
@@ -190,6 +195,7 @@ impl<B: SavedBody> Saved<B> {
             document,
             folders: block("folders").map(json).transpose()?,
             evidence: extra.evidence,
+            links: extra.links,
             base: extra.base,
         };
         Ok((report, seal::PAGE))
@@ -329,12 +335,16 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
         document,
         folders,
         evidence,
+        links,
         ..
     } = saved;
     let names = Names::new(picked, &document.parameters.roots)?;
     record(&mut document.parameters.common, picked);
     pick_errors(&mut document.errors, &names);
     evidence.retain(|pair| names.admit(&pair.a) && names.admit(&pair.b));
+    if let Some(links) = links {
+        links.retain(|(path, _)| names.admit(path));
+    }
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
 use resemble_proto::pattern::Patterns;
@@ -184,6 +185,76 @@ fn one_copy_always_stays() {
         );
     }
     browser.click("[...document.querySelectorAll('#bar button')].at(-1)");
+    assert_eq!(browser.problems(), Vec::<Value>::new());
+}
+
+/// By a rule, the same file of each set stays as by `--keep`: also if files have several names, or
+/// dates in the future.
+#[test]
+fn rules_of_a_page_are_those_of_keep() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let env = environment();
+    let set = |bytes: &str, files: &[(&[u8], u64, usize)]| {
+        for &(name, seconds, links) in files {
+            let path = Path::new("home").join(OsStr::from_bytes(name));
+            let time = UNIX_EPOCH + Duration::from_secs(seconds);
+            let path = env.write(path, bytes.repeat(40));
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(time).unwrap();
+            for other in 1..links {
+                let mut name = path.clone().into_os_string();
+                name.push(format!(".link{other}"));
+                fs::hard_link(&path, name).unwrap();
+            }
+        }
+    };
+    set("one", &[(b"a", 9, 1), (b"aa", 9, 2), (b"aaa", 9, 3)]);
+    set(
+        "two",
+        &[(b"b", 7, 1), (b"not\xffutf8", 8, 2), (b"bb", 9, 2)],
+    );
+    set("six", &[(b"c", 5, 1), (b"cc", 9, 1), (b"ccc", 1 << 33, 1)]);
+    let groups = |args: &[&str]| {
+        let ran = env.run([&["groups"], args].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    };
+    groups(&["home", "--format", "html", "-o", "first.html"]);
+    // A page that is made from a page has the numbers of links, too.
+    let again = ["--format", "html", "-o", "page.html"];
+    groups(&[&["--from", "first.html"][..], &again].concat());
+    browser.open(&env.path("page.html"));
+    let acts = |plan: &str| -> Vec<String> {
+        let plan = steps(&env, plan);
+        let (_, plan) = plan.split_once("\n# The steps.\n").unwrap();
+        let lines = plan.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    for rule in ["most-links", "oldest", "newest"] {
+        browser.eval(&format!(
+            "(() => {{ const select = document.querySelector('.rule select'); \
+             select.value = '{rule}'; select.dispatchEvent(new Event('change')); }})()"
+        ));
+        browser.click("document.querySelector('#identical .by-rule')");
+        env.write("marks.json", browser.text("marksText()"));
+        groups(&["--from", "marks.json", "--plan", "trash", "-o", "page.sh"]);
+        let keep = ["--plan", "trash", "--keep", rule, "-o", "command.sh"];
+        groups(&[&["home"][..], &keep].concat());
+        assert_eq!(acts("page.sh"), acts("command.sh"), "{rule}");
+        assert!(acts("page.sh").len() > 12, "{rule}");
+    }
+    browser.eval("marks.clear()");
+
+    // JSON has no numbers of links, so a page made from it does not offer the rule.
+    groups(&["home", "--format", "json", "-o", "saved.json"]);
+    groups(&[&["--from", "saved.json"][..], &again].concat());
+    browser.open(&env.path("page.html"));
+    let offered = "[...document.querySelector('.rule select').options].map((o) => o.value).join()";
+    assert_eq!(
+        browser.text(offered),
+        "newest,oldest,shortest,longest,in,not-in,name,not-name"
+    );
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 

@@ -63,22 +63,29 @@ function globOf(text) {
 const codesOf = (bytes) => Uint8Array.from(bytes, (c) => c.charCodeAt(0));
 const lastOf = (path) => path.slice(path.lastIndexOf('/') + 1);
 
+/** How many names the files have that have several; null in a page whose files were not looked at. */
+const linksOf = extra.links && new Map(extra.links.map(([path, links]) => [keyOf(loose(path)), links]));
+
+const LATEST = Date.now() / 1000 + 24 * 60 * 60; // a later date counts as unknown
+
 /** The rules of --keep: word, label, what must be typed, and the rank of a file; the least stays. */
 const RULES = [
-  ['newest', 'the newest', null, (file) => -file.time],
-  ['oldest', 'the oldest', null, (file) => file.time],
+  ['newest', 'the newest', null, (file) => (file.time > LATEST ? Infinity : -file.time)],
+  ['oldest', 'the oldest', null, (file) => (file.time > LATEST ? Infinity : file.time)],
   ['shortest', 'the shortest path', null, (file) => file.path.length],
   ['longest', 'the longest path', null, (file) => -file.path.length],
   ['in', 'the one below', 'folder', (file, dir) => (isBelow(file.path, dir) ? 0 : 1)],
   ['not-in', 'the one not below', 'folder', (file, dir) => (isBelow(file.path, dir) ? 1 : 0)],
   ['name', 'the one named like', 'pattern', (file, glob) => (glob.test(lastOf(file.path)) ? 0 : 1)],
   ['not-name', 'the one not named like', 'pattern', (file, glob) => (glob.test(lastOf(file.path)) ? 1 : 0)],
-];
+  linksOf && ['most-links', 'the one with most hard links', null, (file) => -file.links],
+].filter(Boolean);
 
-/** The files of a set, those that stay by the rules first; then the oldest, then the least path. */
+/** The files of a set, those that stay by the rules first; then most links, the oldest, the least path. */
 function ranked(row, rules) {
-  const files = filesOf(row).map((name, at) => ({ at, path: absolute(name), time: row.mtimes?.[at] ?? 0 }));
-  const usual = (a, b) => a.time - b.time || (a.path < b.path ? -1 : 1);
+  const files = filesOf(row).map((name, at) =>
+    ({ at, path: absolute(name), time: row.mtimes?.[at] ?? 0, links: linksOf?.get(keyOf(name)) ?? 1 }));
+  const usual = (a, b) => b.links - a.links || a.time - b.time || (a.path < b.path ? -1 : 1);
   if (isCover) return files;
   return files.sort((a, b) => {
     for (const [rank, value] of rules) {
