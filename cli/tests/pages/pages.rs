@@ -14,6 +14,7 @@ use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
 mod marks;
+mod times;
 mod verbs;
 
 /// Names that would do harm if they were used as code.

@@ -42,6 +42,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/page.js"),
     include_str!("html/marks.js"),
     include_str!("html/walk.js"),
+    include_str!("html/times.js"),
     include_str!("html/sections.js")
 );
 

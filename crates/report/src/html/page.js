@@ -189,7 +189,7 @@ const rowOf = (section, top) => Number(top.id.slice(section.id.length + 1)) - 1;
  * columns of {label, num or names or word, value(row) for sorting, cell(row), down: sorts high to low first},
  * words(row) for the text filter, score(row) for the least score, kind(row) with kinds [word, hidden at first],
  * detail(row) and hasDetail(row), step: rows at first, badge(row): what marks add to the first cell,
- * extras: tools of its own.
+ * extras: tools of its own, which may set redraw: it is called when other rows are listed.
  */
 class Section {
   constructor(spec) {
@@ -284,6 +284,7 @@ class Section {
       });
     }
     this.render(this.step);
+    this.redraw?.();
   }
 
   render(limit, from = 0) {

@@ -182,7 +182,7 @@ function groupSections() {
       num('Size', 'bytes', bytesCell),
     ],
     words: (row) => [row.id, row.component, ...row.members.map((member) => spell(name(member, 'path')))].join('\n'),
-    score: (row) => row.average, kind: (row) => row.kind, kinds: kindsOf(doc.clusters, (row) => row.kind), detail: clusterDetail,
+    score: (row) => row.average, kind: (row) => row.kind, kinds: kindsOf(doc.clusters, (row) => row.kind), detail: clusterDetail, extras: overTime,
   });
   const overhead = ({ size, paths, allocated }) => (allocated
     ? allocated.reduce((sum, bytes) => sum + bytes) - allocated.reduce((most, bytes) => Math.max(most, bytes))
@@ -330,21 +330,25 @@ function errorSection() {
 
 // ---- the page --------------------------------------------------------------------------------------
 
+/** Unfolds a row, and shows it or one of the files in it. */
+function openRow(section, i, file) {
+  const id = `${section.id}-${i + 1}`;
+  if (!document.getElementById(id)) section.render(Math.max(section.step, section.order.indexOf(i) + 1));
+  section.fold(i, true);
+  const top = document.getElementById(id);
+  const row = top.nextSibling?.querySelector('tr[tabindex]')?.parentNode.rows[file];
+  (row || top).scrollIntoView({ block: row ? 'center' : 'start' });
+  (row || top.querySelector('button'))?.focus({ preventScroll: true });
+}
+
 /** Unfolds what the address names: links to evidence work from anywhere, and from outside. */
 function reveal() {
   const [, id, number] = location.hash.match(/^#([a-z]+)-(\d+)$/) || [];
   const section = sections.find((one) => one.id === id);
   const i = Number(number) - 1;
   if (!section || !section.rows[i]) return;
-  if (!document.getElementById(`${id}-${number}`)) {
-    section.showAll();
-    section.render(Math.max(section.step, section.order.indexOf(i) + 1));
-  }
-  section.fold(i, true);
-  const top = document.getElementById(`${id}-${number}`);
-  top.scrollIntoView();
-  const button = top.querySelector('button');
-  if (button) button.focus({ preventScroll: true });
+  if (!section.order.includes(i)) section.showAll();
+  openRow(section, i);
 }
 
 function start() {
