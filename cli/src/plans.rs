@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
+use resemble_proto::clock::latest_date;
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
 use resemble_proto::message::{Groups, Layer, reason};
 use resemble_proto::number::Fraction;
@@ -222,7 +222,7 @@ fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
         rules: Vec::new(),
-        latest: tomorrow(),
+        latest: latest_date(),
         roots: Vec::new(),
         look: &look,
         away: &|_| None,
@@ -230,14 +230,6 @@ fn means(kind: Treatment) -> Means<'static> {
         share_blocks: &blocks::are_shared,
         superseded: None,
     }
-}
-
-/// Returns the latest date that does not count as in the future. Clocks and zones differ by a day
-/// at most.
-fn tomorrow() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-    let seconds = since.and_then(|since| i64::try_from(since.as_secs()).ok());
-    seconds.map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
 /// Computes how much of a near copy is lost if it is removed and the other file stays. The figures

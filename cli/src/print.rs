@@ -4,8 +4,7 @@
 //! from there on the two are treated alike. [`resemble_report::text`] makes the text for people,
 //! [`resemble_report`] the pages and workbooks.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use resemble_proto::clock;
 use resemble_report::document::{Extras, Report};
 use resemble_report::table::Style;
 use resemble_report::tables;
@@ -45,11 +44,6 @@ pub fn print(
 /// document the same bytes.
 fn now() -> u64 {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok();
-    fixed
-        .and_then(|seconds| seconds.parse().ok())
-        .or_else(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-            Some(since.as_secs())
-        })
-        .unwrap_or_default()
+    let fixed = fixed.and_then(|seconds| seconds.parse().ok());
+    fixed.unwrap_or_else(clock::now)
 }

@@ -5,9 +5,10 @@ pub(super) mod ack;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use resemble_proto::client::{Client, ClientError};
+use resemble_proto::clock;
 use resemble_proto::message::{AlertRow, Answer, FailureKind, PairRelation};
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
@@ -167,8 +168,7 @@ fn is_since(row: &AlertRow, since: Since) -> bool {
 }
 
 fn before_now(ago: Duration) -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().saturating_sub(ago).as_secs()
+    clock::now().saturating_sub(ago.as_secs())
 }
 
 /// The pauses between two attempts to reach a daemon that is gone.

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::{Params, Relation};
+use resemble_proto::clock::is_past;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
 use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
@@ -237,13 +238,14 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the youngest of the versions, unless FILE is as young.
+/// Marks the youngest of the versions, unless FILE is as young. Dates in the future are unknown.
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
-    let date = |row: &DatedRow<'_>| row.file.filter(|_| place(row.row) == 0);
-    let newest = rows.iter().filter_map(date).map(|(_, date)| date).max();
-    let of_subject = subject.map(|(_, date)| date);
+    let date = |file: Option<(u64, i64)>| file.map(|(_, date)| date).filter(is_past);
+    let of_version = |row: &DatedRow<'_>| date(row.file).filter(|_| place(row.row) == 0);
+    let newest = rows.iter().filter_map(of_version).max();
+    let of_subject = date(subject);
     for row in rows {
-        let date = date(row).map(|(_, date)| date);
+        let date = of_version(row);
         row.newest = date.is_some() && date == newest && date > of_subject;
     }
 }

@@ -6,12 +6,13 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use resemble_core::Relation;
 use resemble_notify::{
     Filter, Input, Mail, News, Now, Outlet, Pace, Places, Program, Sent, Sink, sentence,
 };
+use resemble_proto::clock;
 use resemble_proto::message::{AlertKind, AlertRow};
 use resemble_proto::pattern::Patterns;
 use resemble_proto::places::{self, Env};
@@ -132,10 +133,9 @@ impl AlertNotifier {
     }
 
     fn step(&mut self, ui: &mut Ui, places: &mut Places) -> CliResult<Option<Instant>> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = Now {
             at: Instant::now(),
-            time: since.map_or(0, |since| since.as_secs()),
+            time: clock::now(),
         };
         let rows = &self.rows;
         let step = self.outlet.step(now, |number| {

@@ -7,9 +7,10 @@
 use std::path::Path;
 
 use resemble_core::Params;
+use resemble_proto::clock::newest_of;
 use resemble_proto::documents::Document;
 use resemble_proto::list_body;
-use resemble_proto::message::{Groups, GroupsRequest, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, StatedDate, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -130,7 +131,7 @@ impl Verb for Family<'_> {
 }
 
 /// Makes a row for each content of the family and for each copy of the subject, the oldest first.
-/// The youngest is marked, unless another has the same date.
+/// The youngest is marked: see [`newest_of`].
 fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
     let members = groups.clusters.iter().flat_map(|cluster| &cluster.members);
     let mut rows: Vec<DatedVersion> = members
@@ -183,15 +184,17 @@ fn by_date(groups: &Groups, of: &PathText) -> Vec<DatedVersion> {
                 }),
         );
     }
-    let by_stated = rows.iter().all(|row| row.document_date.is_some());
+    let mut dates = rows.iter().map(|row| row.document_date.as_ref());
+    let by_stated = dates.all(|date| date.is_some_and(StatedDate::is_past));
     for row in &mut rows {
         row.asked = row.path == *of;
         row.identical |= row.asked;
         row.by_stated = by_stated;
     }
     rows.sort_by(|one, other| (one.time(), &one.path).cmp(&(other.time(), &other.path)));
-    if let [.., before, last] = &mut rows[..] {
-        last.newest = before.time() < last.time();
+    let times: Vec<i64> = rows.iter().map(DatedVersion::time).collect();
+    if let Some(at) = newest_of(&times) {
+        rows[at].newest = true;
     }
     rows
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use resemble_proto::clock::is_past;
 use resemble_proto::documents::{CompareDocument, GroupsDocument};
 use resemble_proto::message::{ClusterKind, CompareClass, SoftError};
 use resemble_proto::number::Fraction;
@@ -291,11 +292,11 @@ impl Collection {
     /// several.
     pub(crate) fn reference(&self, group: usize, by_size: bool) -> usize {
         let rank = |file: &GroupFile| {
-            let size = i64::try_from(file.size.unwrap_or_default()).unwrap_or(i64::MAX);
             if by_size {
-                size
+                file.size
+                    .map(|size| i64::try_from(size).unwrap_or(i64::MAX))
             } else {
-                file.mtime.unwrap_or_default()
+                file.mtime.filter(is_past)
             }
         };
         let files = self.members(group).iter().enumerate();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use resemble_proto::clock::is_past;
 use resemble_proto::path::PathText;
 
 use super::collection::{Collection, GroupFile, GroupKind};
@@ -104,10 +105,10 @@ impl FileMarks {
                 }
                 _ => {
                     let rank = |(at, file): &(usize, &GroupFile)| {
-                        let time = file.mtime.unwrap_or_default();
+                        let time = file.mtime.filter(is_past);
                         let by = match choice {
-                            KeepChoice::Newest => time.saturating_neg(),
-                            KeepChoice::Oldest => time,
+                            KeepChoice::Newest => time.map_or(i64::MAX, i64::saturating_neg),
+                            KeepChoice::Oldest => time.unwrap_or(i64::MAX),
                             _ => file.path.as_bytes().len() as i64,
                         };
                         (by, *at)

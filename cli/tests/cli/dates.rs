@@ -5,6 +5,7 @@ use resemble_testutil::prose::paragraphs;
 use resemble_testutil::random::noise;
 
 use crate::environment;
+use crate::plans::set_time;
 
 /// Pictures and web pages have no parts, but they do have a date. The date determines the newest
 /// version: among files here, in a catalogue, and when the question comes through a pipe.
@@ -49,4 +50,59 @@ fn pictures_and_pages_state_their_dates() {
         found.contains("a.jpg  DateTime 2020-01-07  newer by stated date"),
         "{found}"
     );
+}
+
+/// A date more than a day ahead is unknown: of a file, and of a document.
+#[test]
+fn no_version_of_the_future_is_the_newest() {
+    let env = environment();
+    for (name, edit, seconds) in [
+        ("a", "once", 1_000_000_000),
+        ("b", "twice", 1_100_000_000),
+        ("c", "thrice", 9_000_000_000),
+        ("d", "often", 900_000_000),
+    ] {
+        let text = format!("{} {edit}", paragraphs(3, 40));
+        set_time(&env.write(format!("docs/{name}.txt"), &text), seconds, 0);
+        let day = if name == "a" {
+            "2222-02-02"
+        } else {
+            "2020-01-05"
+        };
+        let page = format!(
+            "<!doctype html><head><meta name=\"date\" content=\"{day}\"></head>\n<p>{} {edit}",
+            paragraphs(4, 40)
+        );
+        set_time(&env.write(format!("docs/{name}.html"), page), seconds, 0);
+    }
+    let newest = |rows: &serde_json::Value| -> Vec<String> {
+        let rows = rows.as_array().expect("rows").iter();
+        let newest = rows.filter(|row| row["newest"] == true);
+        newest.map(|row| row["path"].to_string()).collect()
+    };
+    let report = ["groups", "docs", "--format", "json", "-o", "report"];
+    env.run(report).success();
+    for asked in [["docs", "--local"], ["--from", "report"]] {
+        let all = [&["groups"], &asked[..], &["--format", "json"]].concat();
+        // One that is left out has the rest grouped again.
+        for more in [&[][..], &["--exclude", "d.*"]] {
+            let json = env.run([&all[..], more].concat()).json();
+            let clusters = json["clusters"].as_array().expect("clusters").iter();
+            let mut found: Vec<String> = clusters.flat_map(|one| newest(&one["members"])).collect();
+            found.sort();
+            let expected = ["\"docs/b.html\"", "\"docs/b.txt\""];
+            assert_eq!(found, expected, "{asked:?} {more:?}: {json}");
+        }
+    }
+    let text = env.run(["groups", "docs", "--local"]).text();
+    assert!(text.contains("docs/b.html  newest\n"), "{text}");
+    for name in ["txt", "html"] {
+        let file = format!("docs/a.{name}");
+        let json = env.run(["versions", &file, "--in", "docs", "--format", "json"]);
+        let expected = [format!("\"docs/b.{name}\"")];
+        assert_eq!(newest(&json.json()["versions"]), expected);
+    }
+    let rows = env.run(["find", "docs/c.txt", "--in", "docs", "--format", "json"]);
+    let rows = rows.json();
+    assert!(rows["results"][0]["relation"] == "near" && rows["results"][0]["newer"].is_null());
 }

@@ -17,7 +17,8 @@
 //! * [`remote`]: the daemon of another machine, through ssh;
 //! * [`catalogued`]: the paths of files that only a catalogue has;
 //! * [`pattern`]: the meaning of the globs of a request;
-//! * [`places`]: the places of socket, state and cache, from an explicit environment.
+//! * [`places`]: the places of socket, state and cache, from an explicit environment;
+//! * [`clock`]: the present time, and which dates count.
 //!
 //! The crate opens files and sockets in `client` and `places` only, and starts ssh in `remote`. It
 //! reads no environment variable and prints nothing. `docs/protocol.md` describes the protocol
@@ -26,6 +27,7 @@
 
 pub mod catalogued;
 pub mod client;
+pub mod clock;
 pub mod documents;
 pub mod frame;
 pub mod message;

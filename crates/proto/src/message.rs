@@ -64,7 +64,7 @@ pub use figures::{
 pub use first_seen::{FirstSeen, FirstSeenRequest, FirstSeenRow};
 pub use groups::{
     Cluster, ClusterContainer, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest,
-    GroupsSummary, IdenticalSet, Link, Member, OnlyGroups, OrderRow, times_of,
+    GroupsSummary, IdenticalSet, Link, Member, OnlyGroups, OrderRow,
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};

@@ -8,12 +8,12 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_catalogue::delta::{self, Delta};
 use resemble_catalogue::{self as catalogue, Details, Samples, Totals};
 use resemble_core::Params;
 use resemble_proto::catalogued::{LABEL, is_label};
+use resemble_proto::clock;
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
@@ -105,7 +105,7 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
     let within = within(args)?;
     let usual = CatalogueForm {
         label: String::new(),
-        created: args.created.unwrap_or_else(now),
+        created: args.created.unwrap_or_else(|| clock::now().cast_signed()),
         names: !args.no_names,
         text: args.layer.is_on(),
         within: within.unwrap_or(Fraction::from_millionths(30_000)),
@@ -196,12 +196,6 @@ fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
         }
         CatalogueFormat::Parquet => Ok(Some(Fraction::ONE)),
     }
-}
-
-/// Seconds since 1970.
-pub(in crate::commands) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// The label that was given, or one made from the name of the file.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use resemble_proto::clock;
 use resemble_proto::message::{CompareOptions, CompareRequest, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -13,7 +14,6 @@ use resemble_report::sweeps::{Summary, SweepName};
 
 use super::Sweep;
 use crate::args::{Global, HistoryArgs, RowFormat};
-use crate::commands::catalogue::write::now;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
@@ -77,7 +77,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
 fn name_of(sweep: &Sweep) -> SweepName {
     SweepName {
         name: sweep.roots[0].shown.to_string_lossy().into_owned(),
-        date: sweep.date.unwrap_or_else(now),
+        date: sweep.date.unwrap_or_else(|| clock::now().cast_signed()),
         shown: sweep.date.map_or_else(|| "now".to_owned(), human::day),
     }
 }

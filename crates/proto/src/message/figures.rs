@@ -10,6 +10,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::clock::is_past;
 use crate::number::Fraction;
 
 /// The unit of containments and resemblance.
@@ -72,6 +73,13 @@ impl From<DocumentDate> for StatedDate {
     }
 }
 
+impl StatedDate {
+    /// Returns whether it counts: see [`is_past`].
+    pub fn is_past(&self) -> bool {
+        is_past(&self.time)
+    }
+}
+
 /// The last change of a file, and the date that it states: seconds since 1970, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDates {
@@ -107,13 +115,11 @@ pub struct Newer {
 }
 
 impl Newer {
-    /// Compares the dates of two files.
+    /// Compares the dates of two files. One that lies in the future is unknown.
     pub fn of(a: FileDates, b: FileDates) -> Self {
-        let stated = a
-            .stated
-            .zip(b.stated)
-            .map(|dates| (dates, DatedBy::Document));
-        let changed = a.changed.zip(b.changed).map(|dates| (dates, DatedBy::File));
+        let both = |a: Option<i64>, b: Option<i64>| a.filter(is_past).zip(b.filter(is_past));
+        let stated = both(a.stated, b.stated).map(|dates| (dates, DatedBy::Document));
+        let changed = both(a.changed, b.changed).map(|dates| (dates, DatedBy::File));
         let Some(((a, b), by)) = stated.or(changed).filter(|((a, b), _)| a != b) else {
             return Self::default();
         };

@@ -297,9 +297,13 @@ impl Cluster {
     /// Returns whether all members state a date. If so, these dates determine `newest` and the
     /// order of `versions`; otherwise the times of the files do.
     pub fn has_stated_dates(&self) -> bool {
-        self.members
-            .iter()
-            .all(|member| member.document_date.is_some())
+        let mut members = self.members.iter();
+        members.all(|member| {
+            member
+                .document_date
+                .as_ref()
+                .is_some_and(StatedDate::is_past)
+        })
     }
 
     /// Marks members whose stated dates contradict the chain of versions. Of two linked members,
@@ -316,7 +320,8 @@ impl Cluster {
             };
             let stated = |path: &PathText| {
                 let member = self.members.iter().find(|member| member.path == *path)?;
-                Some(member.document_date.as_ref()?.time)
+                let date = member.document_date.as_ref();
+                Some(date.filter(|date| date.is_past())?.time)
             };
             if let (Some(older), Some(newer)) = (stated(holder), stated(held))
                 && older < newer
@@ -336,15 +341,6 @@ impl Member {
     pub fn dates(&self) -> (i64, Option<&StatedDate>) {
         (self.mtime, self.document_date.as_ref())
     }
-}
-
-/// Returns the times that decide which file is the newest. These are the stated dates if all files
-/// state one, else the times of their last changes. Each file is given with both.
-pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
-    let files: Vec<_> = files.into_iter().collect();
-    let stated = files.iter().map(|(_, stated)| stated.map(|date| date.time));
-    let stated: Option<Vec<i64>> = stated.collect();
-    stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
 }
 
 /// Two similar members.

@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 use resemble_core::ContentId;
 use resemble_core::cluster::{Shape, Stars, Tie};
 use resemble_index::{ReadError, Snapshot};
+use resemble_proto::clock::{newest_of, times_of};
 use resemble_proto::message::{
-    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, StatedDate, times_of,
+    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, StatedDate,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -248,13 +249,11 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest of members that are sorted by their times, unless two have the latest time.
-/// By the files' times this is only a hint: a copy may have lost them.
+/// Marks the youngest member, unless another is as young. By the files' times this is a hint: a
+/// copy may have lost them.
 pub(super) fn mark_newest(members: &mut [Member]) {
-    let times = times_of(members.iter().map(Member::dates));
-    let is_alone = matches!(times[..], [.., before, last] if before < last);
-    if let Some(last) = members.last_mut().filter(|_| is_alone) {
-        last.newest = true;
+    if let Some(at) = newest_of(&times_of(members.iter().map(Member::dates))) {
+        members[at].newest = true;
     }
 }
 

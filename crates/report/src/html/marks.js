@@ -66,12 +66,13 @@ const lastOf = (path) => path.slice(path.lastIndexOf('/') + 1);
 /** How many names the files have that have several; null in a page whose files were not looked at. */
 const linksOf = extra.links && new Map(extra.links.map(([path, links]) => [keyOf(loose(path)), links]));
 
-const LATEST = Date.now() / 1000 + 24 * 60 * 60; // a later date counts as unknown
+/** Whether a date counts: one more than a day ahead is unknown, as in `resemble_proto::clock`. */
+const isPast = (time) => time <= Date.now() / 1000 + 86400;
 
 /** The rules of --keep: word, label, what must be typed, and the rank of a file; the least stays. */
 const RULES = [
-  ['newest', 'the newest', null, (file) => (file.time > LATEST ? Infinity : -file.time)],
-  ['oldest', 'the oldest', null, (file) => (file.time > LATEST ? Infinity : file.time)],
+  ['newest', 'the newest', null, (file) => (isPast(file.time) ? -file.time : Infinity)],
+  ['oldest', 'the oldest', null, (file) => (isPast(file.time) ? file.time : Infinity)],
   ['shortest', 'the shortest path', null, (file) => file.path.length],
   ['longest', 'the longest path', null, (file) => -file.path.length],
   ['in', 'the one below', 'folder', (file, dir) => (isBelow(file.path, dir) ? 0 : 1)],

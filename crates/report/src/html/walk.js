@@ -11,7 +11,7 @@ function walkButton(files, about) {
 }
 
 function walk(box, files, about) {
-  const date = (file) => file.time ?? -Infinity;
+  const date = (file) => (isPast(file.time) ? file.time : -Infinity);
   const most = (of) => files.reduce((best, file) => (of(file) > of(best) ? file : best));
   const pivots = { newest: files.find((file) => file.newest) || most(date), largest: most((file) => file.size) };
   let pivot = 'newest', at = 0;

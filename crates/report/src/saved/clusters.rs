@@ -8,9 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
 use resemble_core::cluster::{Network, Shape, Tie, stars};
-use resemble_proto::message::{
-    Cluster, ClusterKind, EstimateInterval, IdenticalSet, Link, Member, times_of,
-};
+use resemble_proto::clock::{newest_of, times_of};
+use resemble_proto::message::{Cluster, ClusterKind, EstimateInterval, IdenticalSet, Link, Member};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -266,13 +265,11 @@ fn score(link: &Link) -> Fraction {
 /// Sorts versions by their times and marks the newest, if it is unique.
 fn mark_newest(members: &mut Vec<Member>) {
     let times = times_of(members.iter().map(Member::dates));
+    if let Some(at) = newest_of(&times) {
+        members[at].newest = true;
+    }
     let mut dated: Vec<(i64, Member)> = times.into_iter().zip(members.drain(..)).collect();
     dated.sort_by_key(|&(time, _)| time);
-    if let [.., (before, _), (last, newest)] = &mut dated[..]
-        && *before < *last
-    {
-        newest.newest = true;
-    }
     members.extend(dated.into_iter().map(|(_, member)| member));
 }
 

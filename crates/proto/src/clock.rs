@@ -1,0 +1,69 @@
+//! The present time, and the dates that count: which file is the newest?
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::message::StatedDate;
+
+/// Returns the seconds since 1970; 0 if the clock shows an earlier time.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// Returns the latest date that counts, in seconds since 1970. A later one lies in the future, so
+/// it is unknown. Clocks and zones differ by a day at most.
+pub fn latest_date() -> i64 {
+    i64::try_from(now()).map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
+}
+
+/// Returns whether a date counts: see [`latest_date`].
+pub fn is_past(date: &i64) -> bool {
+    *date <= latest_date()
+}
+
+/// Returns the place of the only file with the newest time. Times in the future are unknown.
+pub fn newest_of(times: &[i64]) -> Option<usize> {
+    let past = || times.iter().filter(|time| is_past(time));
+    let newest = past().max()?;
+    let is_alone = times.len() > 1 && past().filter(|time| *time == newest).count() == 1;
+    times.iter().position(|time| is_alone && time == newest)
+}
+
+/// Returns the times that decide which file is the newest. These are the stated dates if all files
+/// state one, else the times of their last changes. Each file is given with both.
+pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
+    let files: Vec<_> = files.into_iter().collect();
+    let stated = files.iter().map(|(_, stated)| {
+        let past = stated.filter(|date| date.is_past());
+        past.map(|date| date.time)
+    });
+    let stated: Option<Vec<i64>> = stated.collect();
+    stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_date_of_the_future_is_the_newest() {
+        let future = latest_date() + 9;
+        for (times, newest) in [
+            (&[1, 3, 2][..], Some(1)),
+            (&[1, future, 2], Some(2)),
+            (&[1, future], Some(0)),
+            (&[2, future, 2], None),
+            (&[future, future + 1], None),
+            (&[1], None),
+        ] {
+            assert_eq!(newest_of(times), newest, "{times:?}");
+        }
+        let stated = |time| StatedDate {
+            time,
+            source: String::new(),
+        };
+        let (old, new) = (stated(1), stated(future));
+        assert_eq!(times_of([(5, Some(&old)), (6, Some(&old))]), [1, 1]);
+        assert_eq!(times_of([(5, Some(&old)), (6, Some(&new))]), [5, 6]);
+    }
+}
