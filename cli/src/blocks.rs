@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,14 @@ pub(crate) fn are_shared(a: &Path, b: &Path) -> bool {
     matches!((extents(a), extents(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
 }
 
+/// Returns the bytes that a file takes on its disk, at most its size. A removal frees these.
+pub(crate) fn taken(meta: &Metadata) -> u64 {
+    if meta.size() < HOLES_FROM {
+        return meta.size();
+    }
+    meta.size().min(meta.blocks() * 512)
+}
+
 /// Records in identical sets which files share their blocks, and the total of shared bytes. Paths
 /// are those of an answer. Only file systems that can share blocks are asked.
 pub(crate) fn note(groups: &mut Groups) {
@@ -41,11 +50,11 @@ fn note_holes(groups: &mut Groups) {
         if set.size < HOLES_FROM {
             continue;
         }
-        let taken = |path: &PathText| {
+        let of_path = |path: &PathText| {
             let meta = std::fs::symlink_metadata(path.as_path()).ok();
-            meta.map_or(set.size, |meta| set.size.min(meta.blocks() * 512))
+            meta.map_or(set.size, |meta| set.size.min(taken(&meta)))
         };
-        let allocated: Vec<u64> = set.paths.iter().map(taken).collect();
+        let allocated: Vec<u64> = set.paths.iter().map(of_path).collect();
         if allocated.iter().any(|bytes| *bytes < set.size) {
             let before = set.overhead();
             set.allocated = allocated;

@@ -496,7 +496,7 @@ fn look(path: &Path) -> Result<FileState, String> {
         dev: meta.dev(),
         inode: meta.ino(),
         size: meta.size(),
-        allocated: meta.blocks() * 512,
+        allocated: blocks::taken(&meta),
         mtime: Time {
             seconds: meta.mtime(),
             nanos: meta.mtime_nsec(),

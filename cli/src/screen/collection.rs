@@ -81,6 +81,8 @@ pub(crate) struct FileGroup {
 pub(crate) struct GroupFile {
     pub(crate) path: PathText,
     pub(crate) size: Option<u64>,
+    /// The bytes that it takes on its disk.
+    pub(crate) taken: u64,
     pub(crate) mtime: Option<i64>,
     /// The share of the file in the centre, and the share of the centre in the file.
     pub(crate) shares: (Fraction, Fraction),
@@ -119,9 +121,11 @@ impl Collection {
         for set in &document.body.identical {
             let times = set.mtimes.iter().copied().map(Some);
             let times = times.chain(std::iter::repeat(None));
-            let files = set.paths.iter().zip(times).map(|(path, mtime)| GroupFile {
+            let files = set.paths.iter().zip(times).enumerate();
+            let files = files.map(|(at, (path, mtime))| GroupFile {
                 path: based(base, path),
                 size: Some(set.size),
+                taken: set.taken_by(at),
                 mtime,
                 shares: (Fraction::ONE, Fraction::ONE),
                 group: 0,
@@ -134,6 +138,7 @@ impl Collection {
             let files = cluster.members.iter().map(|member| GroupFile {
                 path: based(base, &member.path),
                 size: Some(member.size),
+                taken: member.size,
                 mtime: Some(member.mtime),
                 shares: (member.a_in_b, member.b_in_a),
                 group: 0,
@@ -150,9 +155,10 @@ impl Collection {
         let parameters = &document.parameters;
         let (a, b) = (based(base, &parameters.a), based(base, &parameters.b));
         let rows = document.body.entries.iter().map(|row| {
-            let file = |root: &PathText, path: &PathText, size, shares| GroupFile {
+            let file = |root: &PathText, path: &PathText, size: Option<u64>, shares| GroupFile {
                 path: based(Some(root), path),
                 size,
+                taken: size.unwrap_or_default(),
                 mtime: None,
                 shares,
                 group: 0,
@@ -281,7 +287,7 @@ impl Collection {
                 bytes: 0,
             });
             row.files += 1;
-            row.bytes += file.size.unwrap_or_default();
+            row.bytes += file.taken;
         }
         let mut rows: Vec<FolderRow> = rows.into_values().collect();
         rows.sort_by_key(|row| Reverse(row.bytes));

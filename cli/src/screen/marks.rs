@@ -142,7 +142,7 @@ impl FileMarks {
         let mut last = None;
         for file in self.files.iter().map(|file| &all.files[*file]) {
             tally.files += 1;
-            tally.bytes += file.size.unwrap_or_default();
+            tally.bytes += file.taken;
             tally.sets += u64::from(last.replace(file.group) != Some(file.group));
         }
         tally

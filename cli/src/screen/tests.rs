@@ -345,6 +345,21 @@ fn the_pane_says_what_will_happen() {
     row_with(&screen, "2 files go, 5.0 KiB freed");
 }
 
+/// Holes take no space, and a file of the future is neither the newest nor the oldest.
+#[test]
+fn marks_count_blocks_and_know_no_future() {
+    let mut sparse = set(1 << 20, &["/h/a", "/h/b", "/h/c"]);
+    sparse.allocated = vec![4096, 2048, 1024];
+    sparse.mtimes[2] = 1 << 40;
+    for (rule, freed) in [("an", "5.0 KiB"), ("ao", "3.0 KiB")] {
+        let mut screen = screen_of(of_groups(vec![sparse.clone()], Vec::new()), (200, 60));
+        press(&mut screen, rule);
+        row_with(&screen, &format!("2 files go, {freed} freed"));
+        press(&mut screen, ">");
+        row_with(&screen, "/h/b  newest");
+    }
+}
+
 #[test]
 fn a_plan_has_each_marked_file_and_one_that_stays() {
     let mut screen = screen();

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use resemble_report::human::human_size;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::lines;
 
@@ -157,4 +158,22 @@ fn roots_of_one_name_have_folders_of_their_own() {
     assert_eq!(undone.code, 0, "{undone:?}");
     let after = [snapshot(&env.path("p")), snapshot(&env.path("q"))];
     assert_eq!(before, after);
+}
+
+/// A plan frees what the report counts, also where files have holes.
+#[test]
+fn reports_and_plans_count_the_same_bytes() {
+    let env = environment();
+    for (name, size) in [("small", 40_000), ("large", 4 << 20)] {
+        for copy in ["a", "b"] {
+            let file = env.write(format!("{name}/{copy}"), name);
+            let file = fs::File::options().append(true).open(file).unwrap();
+            file.set_len(size).unwrap();
+        }
+        let report = env.run(["groups", name, "--format", "json"]).json();
+        let overhead = report["summary"]["overhead"].as_u64().unwrap();
+        let freed = format!("1 step, {} to be freed", human_size(overhead));
+        let plan = env.run(["groups", name, "--plan", "remove", "-o", "plan.sh"]);
+        assert!(plan.err.contains(&freed), "{freed}: {plan:?}");
+    }
 }

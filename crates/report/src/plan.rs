@@ -497,9 +497,9 @@ impl Plan {
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {
-                Some(if twin.is_some() { 0 } else { copy.freed() })
+                Some(if twin.is_some() { 0 } else { copy.allocated })
             }
-            PlanStep::Copy { from, .. } => Some(from.freed()),
+            PlanStep::Copy { from, .. } => Some(from.allocated),
             PlanStep::Rename(_) => Some(0),
             PlanStep::Vacate(_) => None,
         });

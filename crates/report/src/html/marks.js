@@ -134,7 +134,10 @@ const keepBelow = (rows, dir) =>
 
 function tally() {
   let files = 0, bytes = 0;
-  for (const [row, goes] of marks) { files += goes.size; bytes += goes.size * row.size; }
+  for (const [row, goes] of marks) {
+    files += goes.size;
+    for (const at of goes) bytes += row.allocated?.[at] ?? row.size;
+  }
   return { sets: marks.size, files, bytes };
 }
 

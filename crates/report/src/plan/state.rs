@@ -15,7 +15,7 @@ pub struct FileState {
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The bytes of its blocks.
+    /// The bytes that are freed by removing its last name. Holes of a sparse file take no space.
     pub allocated: u64,
     /// The time of its last content change.
     pub mtime: Time,
@@ -85,12 +85,6 @@ impl FileState {
             return format!("size {}", self.size);
         }
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.ctime)
-    }
-
-    /// Returns the bytes that are freed if its last name is removed. Holes of a sparse file take no
-    /// space.
-    pub(super) fn freed(&self) -> u64 {
-        self.size.min(self.allocated)
     }
 
     pub(super) const fn file(&self) -> (u64, u64) {
