@@ -89,6 +89,12 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
+        // The name of a catalogue ends with a colon.
+        let colon = if name.as_bytes().ends_with(b":") {
+            ""
+        } else {
+            ":"
+        };
         let rest = match without {
             0 if is_partial => "no file that could be looked at is missing there".to_owned(),
             0 => "no file is missing there".to_owned(),
@@ -97,7 +103,7 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
         };
         vec![
             Cell::left(which, Tint::Heading),
-            style.name(name, Tint::Heading).followed_by(":"),
+            style.name(name, Tint::Heading).followed_by(colon),
             Cell::prose(
                 format!(
                     "{}; {} of its bytes are in {other}; {rest}",

@@ -165,6 +165,9 @@ in  A  B
 !       link  link, only in A
 ";
     assert_eq!(compared(&document, ALL), format!("{head}{tail}"));
+    // A catalogue is named with a colon.
+    document.parameters.a = "old.cat:".into();
+    assert!(compared(&document, FOLDED).starts_with("A  old.cat:  1,200 files"));
     // An unlistable folder may hold missing files.
     document.errors.push(resemble_proto::message::SoftError {
         path: "closed".into(),
