@@ -1,5 +1,7 @@
 //! `why`: where two files agree, in every format.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::environment;
@@ -419,6 +421,18 @@ fn other_programs_show_the_differences() {
     let missing = "resemble: cannot run no-such-program to show the differences: \
                    there is no such program; set DIFF to another\n";
     with("no-such-program -u", &["c", "d"]).is(2, "", missing);
+    // Its reader wants no more.
+    let mut command = env.command(["why", "--diff", "c", "d"]);
+    command.env("DIFF", "yes").env("PATH", "/usr/bin:/bin");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let cut = command
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let cut = cut.wait_with_output().unwrap();
+    assert_eq!((cut.status.code(), &*cut.stderr), (Some(0), &b""[..]));
     with("printf %s,", &["c", "d", "-o", "out"]).is(0, "", "");
     assert_eq!(std::fs::read_to_string(env.path("out")).unwrap(), "c,d,");
     with("cat", &["c", "absent"]).is(

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use resemble_report::quote::quoted;
+use rustix::process::Signal;
 
 use crate::args::WhyArgs;
 use crate::error::{CliError, CliResult};
@@ -53,7 +54,11 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
     } else {
         command.status().map_err(failed)?
     };
-    match status.signal() {
+    // The reader of the output closed the pipe: it wants no more.
+    match status
+        .signal()
+        .filter(|signal| *signal != Signal::PIPE.as_raw())
+    {
         None => Ok(()),
         Some(signal) => Err(CliError::Usage(format!(
             "{} was ended by signal {signal}",
