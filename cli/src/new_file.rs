@@ -3,10 +3,11 @@
 //! Output is written to a new file next to the named one. It replaces the named file only when it
 //! is complete and on the disk. So if the disk is full, the old file is unchanged.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -122,6 +123,19 @@ impl NewFile {
         }
         Ok(())
     }
+}
+
+/// Returns whether a path has the name of a file that is about to replace `target`.
+pub(crate) fn is_replacement(path: &Path, target: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_bytes);
+    let name = name.and_then(|name| name.strip_prefix(b".")?.strip_suffix(b".new"));
+    let numbers = name.and_then(|name| {
+        let real = fs::canonicalize(target);
+        let target = real.as_deref().unwrap_or(target).file_name()?;
+        name.strip_prefix(target.as_bytes())
+    });
+    let is_of_numbers = |byte: &u8| *byte == b'.' || byte.is_ascii_digit();
+    numbers.is_some_and(|numbers| numbers.iter().all(is_of_numbers))
 }
 
 /// Returns the parent folder of a path in a form that can be opened.

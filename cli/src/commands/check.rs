@@ -8,6 +8,7 @@ mod git;
 mod subjects;
 
 use std::collections::{BTreeMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
@@ -18,6 +19,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_query::find::{Stream, read_with_parts};
+use resemble_query::local::LocalError;
 use resemble_relate::prove::extracted::way;
 use resemble_relate::prove::read::bytes_of;
 use resemble_report::document::Extras;
@@ -35,6 +37,7 @@ use crate::args::{Answering, CheckArgs, CheckFormat, Global};
 use crate::backend::{Backend, FindSubject, formats, subject_error};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
+use crate::new_file::is_replacement;
 use crate::question::{self, QuestionPaths, Verb};
 use crate::ui::Ui;
 
@@ -165,16 +168,23 @@ impl NearCopyQuestion<'_> {
             return Ok(());
         }
         all.header = all.header.clone().and(answer.header);
-        all.errors
-            .extend(answer.errors.into_iter().map(|error| SoftError {
-                path: if error.path.as_path() == file.copy {
-                    file.shown.clone()
-                } else {
-                    error.path
-                },
-                ..error
-            }));
+        let errors = answer.errors.into_iter();
+        let errors = errors.filter(|error| self.is_looked_at(error.path.as_path()));
+        all.errors.extend(errors.map(|error| SoftError {
+            path: if error.path.as_path() == file.copy {
+                file.shown.clone()
+            } else {
+                error.path
+            },
+            ..error
+        }));
         Ok(())
+    }
+
+    /// Returns whether a file may be a finding: it is not the next baseline of another process.
+    fn is_looked_at(&self, path: &Path) -> bool {
+        let baseline = self.args.baseline.as_deref();
+        !baseline.is_some_and(|baseline| is_replacement(path, baseline))
     }
 
     /// The row of a finding, if it counts.
@@ -198,7 +208,7 @@ impl NearCopyQuestion<'_> {
         } else {
             !self.checked.is_own(number, file)
         };
-        if !is_there || row.score < self.args.min {
+        if !is_there || row.score < self.args.min || !self.is_looked_at(file) {
             return None;
         }
         if let (Some(_), Some(ours)) = (&self.baseline, &self.checked.files[number].digest) {
@@ -278,10 +288,21 @@ impl Verb for NearCopyQuestion<'_> {
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
             // This process does not need to read files that git ignores.
             let files = listed.insert(tree.files(&[])?);
+            files.retain(|path| self.is_looked_at(path));
             within = files.iter().map(|path| path.as_path().into()).collect();
             within.sort();
         }
-        backend.refresh(ui, &within)?;
+        while let Err(error) = backend.refresh(ui, &within) {
+            match error {
+                // It vanished after git had listed it.
+                CliError::Local(LocalError::Path { path, source })
+                    if listed.is_some() && source.kind() == ErrorKind::NotFound =>
+                {
+                    within.retain(|one| one.as_path() != path);
+                }
+                error => return Err(error),
+            }
+        }
         let copies = QuestionPaths::among(&[self.checked.folder().to_owned()]);
         let count = self.checked.files.len();
         let mut of_copies = if self.args.staged && count > 1 {

@@ -239,25 +239,27 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
-    // The file is named directly and by a link. Both names are outside of the work tree: inside,
-    // the temporary files beside them would appear while others look at the tree.
-    it.0.write("../accepted", "");
-    std::fs::create_dir(it.0.path("../linked")).unwrap();
-    symlink("../accepted", it.0.path("../linked/accepted")).unwrap();
+    // Named as a file and by a link. The files that are written beside it come and go while others
+    // look at the tree. One that was left behind is no near-copy either.
+    it.0.write("accepted", "");
+    it.0.write(".accepted.1.0.new", near(1));
+    std::fs::create_dir(it.0.path("linked")).unwrap();
+    symlink("../accepted", it.0.path("linked/accepted")).unwrap();
     std::thread::scope(|scope| {
         for (seed, path) in SEEDS
             .into_iter()
-            .zip(["../accepted", "../linked/accepted"].iter().cycle())
+            .zip(["accepted", "linked/accepted"].iter().cycle())
         {
             let draft = near(seed);
             let it = &it;
             scope.spawn(move || {
                 let accept = ["check", "-", "--baseline", path, "--accept"];
-                it.run(&accept, draft.as_bytes()).exits(0);
+                let accepted = it.run(&accept, draft.as_bytes()).exits(0).err;
+                assert!(!accepted.contains(".new"), "{accepted}");
             });
         }
     });
-    let lines = std::fs::read_to_string(it.0.path("../accepted")).unwrap();
+    let lines = std::fs::read_to_string(it.0.path("accepted")).unwrap();
     assert_eq!(lines.lines().count(), 1 + SEEDS.len(), "{lines}");
 }
 
