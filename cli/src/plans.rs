@@ -23,12 +23,13 @@ use resemble_proto::places::is_in_trash;
 use resemble_query::why::{self, RangesOf};
 use resemble_relate::AskError;
 use resemble_relate::prove::read::digest_of;
+use resemble_relate::renditions::{self, ways_into};
 use resemble_report::plan::{
     FileState, KeepRule, Loss, Means, PathKind, Plan, Superseding, Time, Treatment, Trees,
 };
 use resemble_report::quote::quoted;
 use resemble_report::rows::ConflictRow;
-use resemble_report::saved::{Picked, SavedMarks};
+use resemble_report::saved::{self, Picked, Saved, SavedMarks};
 use resemble_scan::parts::PartReader;
 use resemble_scan::walk::{Anchor, Kind};
 
@@ -100,27 +101,73 @@ pub fn of_groups(
     Ok(Plan::of_groups(document, &means))
 }
 
-/// Gives files of a saved report names that `picked` admits. A report has one name of each file. If
-/// that name is left out, another one may be admitted.
-pub(crate) fn rename_picked(document: &mut GroupsDocument, picked: &Picked) -> CliResult<()> {
-    if picked.include.is_empty() && picked.exclude.is_empty() {
-        return Ok(());
+/// Filters a saved report. It has one name of each file. If that is left out, another one may be
+/// picked, while the file is still there.
+pub(crate) fn pick_groups(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
+    if !picked.include.is_empty() || !picked.exclude.is_empty() {
+        rename_picked(report, picked)?;
     }
+    Ok(saved::pick_groups(report, picked)?)
+}
+
+fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
+    let document = &mut report.document;
     let named = here(&document.parameters.roots);
     let roots: Vec<PathBuf> = named.iter().map(|named| named.real.clone()).collect();
     let links = LinkNames::picked(&roots, document, picked)?;
     let shown = ShownNames::of(&named);
-    each_path(&mut document.body, &mut |path| {
-        let Ok(file) = look(path.as_path()) else {
+    let mut names = HashMap::new();
+    let mut note = |path: &PathText, size: u64, time: Option<i64>| {
+        // A report may be of another machine, or older than the file.
+        let is_it = |file: &FileState| {
+            file.size == size && time.is_none_or(|time| time == file.mtime.seconds)
+        };
+        let Some(file) = look(path.as_path()).ok().filter(is_it) else {
             return;
         };
-        let names = links.of(&file);
-        if !names.contains(&file.path)
-            && let Some(name) = names.iter().min()
-        {
-            *path = shown.path(&name.as_path().into());
+        let picked = links.of(&file);
+        let least = picked.iter().map(|name| PathText::from(&**name)).min();
+        if let Some(least) = least.filter(|_| !picked.contains(&file.path)) {
+            names.insert(path.clone(), shown.path(&least));
         }
-    });
+    };
+    for set in &document.body.identical {
+        for (at, path) in set.paths.iter().enumerate() {
+            note(path, set.size, set.mtimes.get(at).copied());
+        }
+    }
+    for cluster in &document.body.clusters {
+        if let Some(container) = &cluster.container {
+            note(&container.path, container.size, None);
+        }
+        for member in &cluster.members {
+            note(&member.path, member.size, Some(member.mtime));
+        }
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut rename = |path: &mut PathText| {
+        // The path of a member begins with that of its file.
+        let of_member = || {
+            let mut ways = ways_into(path.as_path());
+            let (file, way) = ways.find_map(|(file, way)| Some((names.get(&file.into())?, way)))?;
+            Some(renditions::shown(file.as_path(), way).into())
+        };
+        if let Some(name) = names.get(path).cloned().or_else(of_member) {
+            *path = name;
+        }
+    };
+    each_path(&mut document.body, &mut rename);
+    for pair in &mut report.evidence {
+        rename(&mut pair.a);
+        rename(&mut pair.b);
+    }
+    for set in &mut document.body.identical {
+        let mut places: Vec<usize> = (0..set.paths.len()).collect();
+        places.sort_by_key(|&at| &set.paths[at]);
+        set.select(&places);
+    }
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::evidence;
 use resemble_report::plan::Treatment;
 use resemble_report::quote::quoted;
-use resemble_report::saved::{self, Picked, Saved, SavedError, SavedMarks};
+use resemble_report::saved::{Picked, Saved, SavedError, SavedMarks};
 use resemble_report::text;
 use resemble_scan::parts::PartReader;
 
@@ -64,10 +64,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
             only,
             ..picked(&args.selection)
         };
-        if args.plan.is_some() {
-            plans::rename_picked(&mut report.document, &picked)?;
-        }
-        saved::pick_groups(&mut report, &picked)?;
+        plans::pick_groups(&mut report, &picked)?;
         report.evidence.truncate(args.output.evidence);
         let verb = Grouping {
             args,

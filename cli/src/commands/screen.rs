@@ -34,6 +34,7 @@ mod with_screen {
     };
     use crate::commands::{compare, groups, picked};
     use crate::error::Outcome;
+    use crate::plans;
     use crate::screen::{self, Collection, Look};
     use crate::ui::ProgressBoard;
 
@@ -160,7 +161,7 @@ mod with_screen {
         let failed = |why: saved::SavedError| CliError::Usage(format!("{} {why}", quoted(path)));
         match saved::Saved::<Groups>::parse(&bytes) {
             Ok(mut report) => {
-                saved::pick_groups(&mut report, picked)?;
+                plans::pick_groups(&mut report, picked)?;
                 Ok(Collection::of_groups(
                     &report.document,
                     report.base.as_ref(),

@@ -99,6 +99,22 @@ fn a_name_that_is_left_out_does_not_leave_out_its_file() {
             assert_eq!(saved.len(), count, "{kind} {globs:?} {saved:?}");
         }
     }
+    for globs in [
+        &["--exclude=a"][..],
+        &["--exclude=a", "--exclude=c"],
+        &["--include=[cde]"],
+    ] {
+        let json = ["--format", "json"];
+        let fresh = env.run([&["groups", "t", "--local"], &json[..], globs].concat());
+        let saved = env.run([&["groups", "--from", "report"], &json[..], globs].concat());
+        let (fresh, saved) = (fresh.exits(0).json(), saved.exits(0).json());
+        assert_eq!(saved["identical"], fresh["identical"], "{globs:?}");
+        assert!(saved["summary"]["overhead"].as_u64() > Some(0), "{saved}");
+    }
+    // Without the files, a report has no other names.
+    fs::rename(env.path("t"), env.path("away")).unwrap();
+    let away = ["groups", "--from", "report", "--exclude=a", "--exclude=b"];
+    assert_eq!(env.run(away).code, 1);
 }
 
 /// A file that was named keeps its own name among those of its inode.

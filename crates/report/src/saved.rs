@@ -403,23 +403,8 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     let pick = |cluster| clusters::pick(cluster, picked, (&body.identical, &keep));
     body.clusters = clusters.flat_map(pick).collect();
     for set in &mut body.identical {
-        let mut times = std::mem::take(&mut set.mtimes).into_iter();
-        let mut blocks = std::mem::take(&mut set.blocks).into_iter();
-        let mut allocated = std::mem::take(&mut set.allocated).into_iter();
-        let mut owners = std::mem::take(&mut set.owners).into_iter();
-        let mut kept = Vec::with_capacity(set.paths.len());
-        for path in std::mem::take(&mut set.paths) {
-            let (time, block, owner) = (times.next(), blocks.next(), owners.next());
-            let taken = allocated.next();
-            if names.admit(&path) {
-                set.mtimes.extend(time);
-                set.blocks.extend(block);
-                set.allocated.extend(taken);
-                set.owners.extend(owner);
-                kept.push(path);
-            }
-        }
-        set.paths = kept;
+        let kept = (0..set.paths.len()).filter(|&at| names.admit(&set.paths[at]));
+        set.select(&kept.collect::<Vec<_>>());
     }
     let files = |set: &IdenticalSet| set.paths.len() as u64;
     body.identical

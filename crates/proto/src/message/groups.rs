@@ -150,6 +150,19 @@ impl IdenticalSet {
         }
     }
 
+    /// Keeps the files at these places, in this order.
+    pub fn select(&mut self, places: &[usize]) {
+        fn of<T: Clone>(list: &mut Vec<T>, places: &[usize]) {
+            let kept = places.iter().filter_map(|&at| list.get(at).cloned());
+            *list = kept.collect();
+        }
+        of(&mut self.paths, places);
+        of(&mut self.mtimes, places);
+        of(&mut self.blocks, places);
+        of(&mut self.allocated, places);
+        of(&mut self.owners, places);
+    }
+
     /// Returns the bytes of files that share the blocks of another file of the set.
     pub fn shared_blocks(&self) -> u64 {
         let mut seen = BTreeSet::new();

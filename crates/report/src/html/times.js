@@ -8,12 +8,12 @@ const NARROW_SLOTS = 20;
 
 /** The dated files of a family, oldest first. As for `newest`, the dates count that all state, else those of the files. */
 function datesOf(cluster) {
-  const stated = cluster.members.every((row) => row.document_date);
+  const stated = cluster.members.every((row) => row.document_date && isPast(row.document_date.time));
   const all = cluster.members.map((row, at) => ({ row, at, date: stated ? row.document_date.time : row.mtime }));
   // Systems that know no date write 0.
-  const known = all.filter(({ date }) => date && !isNaN(new Date(date * 1000))).sort((a, b) => a.date - b.date);
-  const last = known.at(-1), isAlone = last && last.date !== known.at(-2)?.date;
-  return { stated, known, newest: isAlone ? last : null, undated: all.length - known.length };
+  const known = all.filter(({ date }) => date && isPast(date) && !isNaN(new Date(date * 1000))).sort((a, b) => a.date - b.date);
+  const newest = known.find(({ row }) => row.newest);
+  return { stated, known, newest, undated: all.length - known.length };
 }
 
 /** The ends of an axis that has all these dates. One date is in its middle. */
