@@ -163,6 +163,9 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
         rename(&mut pair.a);
         rename(&mut pair.b);
     }
+    for (path, _) in report.links.iter_mut().flatten() {
+        rename(path);
+    }
     for set in &mut document.body.identical {
         let mut places: Vec<usize> = (0..set.paths.len()).collect();
         places.sort_by_key(|&at| &set.paths[at]);
