@@ -13,37 +13,32 @@
 
 mod daemon;
 pub mod local;
+mod subject;
 
 use std::collections::HashMap;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use resemble_core::Params;
 use resemble_core::params::ChunkParams;
-use resemble_core::{Digest, Params};
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::Client;
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     CompareRequest, Comparison, Coverage, CoveredRequest, DepartedRequest, DepartedRow, DumpForm,
-    FailureKind, FileDates, FindOptions, FindRequest, FirstSeen, FirstSeenRequest, Groups,
-    GroupsRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError, StepProgress, Subject,
-    Whole, WireBytes, WireDigest, WireRendition,
+    FailureKind, FindOptions, FindRequest, FirstSeen, FirstSeenRequest, Groups, GroupsRequest,
+    HolderRow, HoldersRequest, Scope, SoftError, StepProgress, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::Question;
-use resemble_query::find::{self, ReadSubject, Stream, holders};
-use resemble_query::local::read_catalogued;
+use resemble_query::find::holders;
 use resemble_query::unread;
-use resemble_report::quote::quoted;
-use resemble_scan::parts::{Formats, Limits, PartReader};
-
 use resemble_report::human::human_size;
+use resemble_report::quote::quoted;
 
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
-use crate::names::{Named, NamedMember};
+use crate::names::Named;
 use crate::ui::Ui;
 
 use daemon::own_socket;
@@ -55,7 +50,9 @@ pub(crate) use local::templates;
 use resemble_relate::AskError;
 use resemble_relate::given::ExternalPairs;
 use resemble_relate::parallel::{CurrentStep, relay, watched};
-use resemble_relate::renditions::{self, Rendition};
+pub use subject::{FindSubject, digest_stdin, inode_of};
+use subject::{content, read_now};
+pub(crate) use subject::{formats, subject_error};
 
 /// The daemon or this process.
 #[derive(Debug)]
@@ -69,45 +66,6 @@ pub enum Backend {
     },
     /// This process.
     Local(Box<Local>),
-}
-
-/// The subject of `find`.
-#[derive(Clone, Debug)]
-pub enum FindSubject {
-    /// A file.
-    File(Named),
-    /// A member of an archive or a mail.
-    Member(NamedMember),
-    /// The bytes of standard input.
-    Stdin(Box<ReadSubject>),
-}
-
-impl FindSubject {
-    /// Returns the subject of the question, called `name`.
-    pub fn subject(&self, name: &PathText) -> Subject {
-        match self {
-            Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
-            Self::Member(member) => Subject::File(PathText::from(member.real())),
-            Self::Stdin(read) => content(None, read, name),
-        }
-    }
-
-    /// Returns a path at which the bytes can be read again.
-    fn on_disk(&self) -> Option<&Path> {
-        match self {
-            Self::File(file) => Some(&*file.real).filter(|_| !file.is_catalogued()),
-            Self::Member(_) | Self::Stdin(_) => None,
-        }
-    }
-
-    /// Returns the real path of the file, or of the file that the member is in.
-    pub fn file(&self) -> Option<PathText> {
-        match self {
-            Self::File(file) => Some(PathText::from(file.real.as_path())),
-            Self::Member(member) => Some(PathText::from(member.file.real.as_path())),
-            Self::Stdin(_) => None,
-        }
-    }
 }
 
 impl Backend {
@@ -480,123 +438,5 @@ fn is_of_subject(error: &CliError) -> bool {
             matches!(error, AskError::NotIndexed(_) | AskError::Unreadable { .. })
         }
         _ => false,
-    }
-}
-
-/// Returns a subject with content that this process has read. `file` is set if it can be read there
-/// again.
-fn content(file: Option<&Path>, read: &ReadSubject, name: &PathText) -> Subject {
-    Subject::Content {
-        digest: Box::new(WireDigest::from(&read.digest)),
-        name: name.clone(),
-        inode: file.and_then(inode_of),
-        others: read.others.iter().filter_map(rendition_of).collect(),
-        held: read
-            .held
-            .iter()
-            .flat_map(|held| held.members.iter().map(WireDigest::from))
-            .collect(),
-        path: file.map(PathText::from),
-        bytes: read.bytes.clone().map(|bytes| Box::new(WireBytes(bytes))),
-        dates: FileDates {
-            changed: file
-                .and_then(|file| Some(std::fs::metadata(file).ok()?.mtime()))
-                .or(read.recorded.changed),
-            stated: read.date.map(|date| date.seconds).or(read.recorded.stated),
-        },
-    }
-}
-
-/// Returns a rendition in the form for the daemon; `None` for one that is not sent.
-fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
-    Some(WireRendition {
-        stands: rendition.stands_as()?,
-        digest: WireDigest::from(digest),
-    })
-}
-
-/// Returns a reader of documents and archives in this process, if `text` is set.
-pub(crate) fn formats(text: bool) -> Option<Formats> {
-    text.then(|| Formats::new(Limits::default(), Vec::new()))
-}
-
-/// Reads a subject that no index has.
-fn read_now(sought: &FindSubject, params: &Params, text: bool) -> Result<ReadSubject, SoftError> {
-    let formats = formats(text);
-    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
-    let (file, read) = match (sought, part_reader) {
-        (FindSubject::Stdin(read), _) => return Ok((**read).clone()),
-        (FindSubject::File(file), _) if file.is_catalogued() => {
-            let error = match read_catalogued(&file.real, params) {
-                Ok(Some(read)) => return Ok(read),
-                Ok(None) => io::Error::other("is no file of the catalogue"),
-                Err(error) => io::Error::other(error),
-            };
-            return Err(SoftError::of_io(file.shown.as_path().into(), &error));
-        }
-        (FindSubject::File(file), part_reader) => {
-            let read = find::read_with_parts(&file.real, params, part_reader);
-            (file, read.map(Some))
-        }
-        (FindSubject::Member(NamedMember { file, names }), Some(part_reader)) => (
-            file,
-            find::read_member(&file.real, names, params, part_reader),
-        ),
-        (FindSubject::Member(member), None) => (&member.file, Ok(None)),
-    };
-    match read {
-        Ok(Some(read)) => Ok(read),
-        Ok(None) => Err(no_member(sought)),
-        Err(error) => Err(subject_error(file, error)),
-    }
-}
-
-/// Returns the soft error of a member that its file does not have.
-fn no_member(sought: &FindSubject) -> SoftError {
-    let path = match sought {
-        FindSubject::Member(member) => renditions::shown(&member.file.shown, &member.names),
-        FindSubject::File(file) => file.shown.clone(),
-        FindSubject::Stdin(_) => PathBuf::from("-"),
-    };
-    SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
-}
-
-/// Returns the soft error of an unreadable subject, under the name that the user gave.
-pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
-    let error = match error {
-        AskError::Unreadable { source, .. } => source,
-        other => io::Error::other(other),
-    };
-    SoftError::of_io(PathText::from(file.shown.as_path()), &error)
-}
-
-/// Returns the inode that a path leads to.
-pub fn inode_of(path: &Path) -> Option<Inode> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some(Inode {
-        dev: meta.dev(),
-        ino: meta.ino(),
-    })
-}
-
-/// Reads standard input to its end and digests it.
-pub fn digest_stdin(params: &Params, text: bool) -> CliResult<ReadSubject> {
-    let failed = |source| CliError::File {
-        verb: "read",
-        path: PathBuf::from("-"),
-        source,
-    };
-    let formats = formats(text);
-    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
-    let mut stream = Stream::new(params, part_reader);
-    let mut stdin = io::stdin().lock();
-    let mut piece = vec![0; 1 << 18];
-    loop {
-        match stdin.read(&mut piece) {
-            Ok(0) => return Ok(stream.finish()),
-            Ok(count) => stream.update(&piece[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
-        }
     }
 }
