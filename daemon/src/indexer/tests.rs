@@ -9,7 +9,7 @@ use resemble_core::Params;
 use resemble_index::{OpenError, Snapshot};
 use resemble_query::dump::dump;
 use resemble_scan::ingest::{DocumentTurns, Unobserved};
-use resemble_testutil::{TempTree, tmpfs};
+use resemble_testutil::TempTree;
 
 use resemble_proto::message::{RootState, WatchOrigin};
 
@@ -21,6 +21,7 @@ use crate::watch::testing::{Script, script};
 mod broken;
 mod catalogues;
 mod measures;
+mod mounts;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -558,64 +559,4 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
     let snapshot = running.shared.snapshot().unwrap();
     assert_eq!(snapshot.entry(&root.join("a")).unwrap(), None);
     assert!(snapshot.entry(&inner.join("b")).unwrap().is_some());
-}
-
-/// A disk was removed and another one mounted in its place. The kernel uses the same device and
-/// inode numbers, so its folders counted as watched.
-#[test]
-fn a_disk_in_the_place_of_another_is_watched() {
-    let tree = TempTree::new();
-    let place = tree.path("disk");
-    let disk = || {
-        let mounted = tmpfs(&place, "1m")?;
-        fs::create_dir(place.join("folder")).unwrap();
-        Some(mounted)
-    };
-    let Some(first) = disk() else { return };
-    let running = start(&tree.path(""));
-    running.sync();
-    let watched = running.script.watched();
-    assert!(watched.contains(&place.join("folder")));
-    drop(first);
-    running.script.lose(&place);
-    let second = disk().unwrap();
-    running.sync();
-    assert_eq!(running.script.watched(), watched);
-    drop(second);
-    running.script.lose(&place.join("folder"));
-    running.sync();
-    assert!(running.script.watched().contains(&place));
-    assert!(!running.script.watched().contains(&place.join("folder")));
-}
-
-/// A disk hid a folder for a moment during a full comparison. No event reports the mount, or the
-/// file that appeared in the folder before.
-#[test]
-fn what_a_mount_hid_while_all_was_looked_at_is_found() {
-    let tree = TempTree::new();
-    let (hidden, after) = (tree.path("b"), tree.path("c/after"));
-    for dir in [&tree.path("a"), &hidden, &after] {
-        fs::create_dir_all(dir).unwrap();
-        text(&dir.join("file"), "a file that is there from the beginning");
-    }
-    if tmpfs(&hidden, "1m").is_none() {
-        return;
-    }
-    let running = start(&tree.path(""));
-    running.sync();
-    text(&hidden.join("new"), "a file that nobody told of");
-    let mounted = Arc::new(Mutex::new(None));
-    let (over, slot) = (hidden.clone(), Arc::clone(&mounted));
-    running.script.when_watched(&tree.path("a"), move || {
-        *slot.lock() = tmpfs(&over, "1m");
-    });
-    let slot = Arc::clone(&mounted);
-    running.script.when_watched(&after, move || {
-        drop(slot.lock().take());
-    });
-    running.script.overflow();
-    running.assert_converged();
-    assert!(mounted.lock().is_none(), "it was taken away");
-    let snapshot = running.shared.snapshot().unwrap();
-    assert!(snapshot.entry(&hidden.join("new")).unwrap().is_some());
 }
