@@ -114,7 +114,8 @@ pub enum Change {
         stat: FileStat,
     },
     /// The path is a name of a file that the index knows by its inode: a new hard link, or a rename
-    /// seen as two events. The file need not be read again.
+    /// seen as two events. The file need not be read again. It may have lost its last name earlier
+    /// in the batch, so files that exchange their names need no order.
     Link {
         /// The new name.
         path: PathBuf,

@@ -2,8 +2,9 @@
 //!
 //! A row is written by the change that adds a content, and deleted with the content. So it needs no
 //! extra reading and no limit of its own. It has a name in a directory instead of a path. So a
-//! renamed directory keeps the origins in it. If the directory is removed or no longer watched, its
-//! origins become unknown without a search for their rows.
+//! renamed directory keeps the origins in it. A file of a removed directory takes its origin along
+//! to its other name, if it has one. The other origins there become unknown without a search for
+//! their rows.
 
 use resemble_core::DirId;
 

@@ -5,7 +5,8 @@ use std::ops::{Bound, Range};
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{
-    ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, EditedDigest, FileId, FingerprintEdit,
+    ByteLen, ChunkEdit, ContentDigest, ContentId, Digest, DirId, EditedDigest, FileId,
+    FingerprintEdit,
 };
 
 use super::{Refusal, Writing};
@@ -27,6 +28,7 @@ pub(super) struct Contents<'a> {
     pub(super) parts: Table<'a, (u32, u32), &'static [u8]>,
     pub(super) part_of: Table<'a, (u32, u32, u32), ()>,
     pub(super) skipped_parts: Table<'a, u32, &'static [u8]>,
+    origins: Table<'a, u32, &'static [u8]>,
     /// The first new id of this batch; `fresh[i]` has the id `first_new + i`.
     first_new: u32,
     fresh: Vec<Fresh>,
@@ -120,6 +122,7 @@ impl<'a> Contents<'a> {
             parts: txn.open_table(schema::PARTS)?,
             part_of: txn.open_table(schema::PART_OF)?,
             skipped_parts: txn.open_table(schema::SKIPPED_PARTS)?,
+            origins: txn.open_table(schema::ORIGINS)?,
             first_new,
             fresh: Vec::new(),
             fresh_by_digest: HashMap::new(),
@@ -267,6 +270,27 @@ impl<'a> Contents<'a> {
         }
     }
 
+    /// Moves the origin of a stored content from one name to another.
+    pub(super) fn move_origin(
+        &mut self,
+        content: ContentId,
+        from: (DirId, &[u8]),
+        to: (DirId, &[u8]),
+    ) -> Result<(), Fault> {
+        let Some(row) = self.origins.get(content.0)? else {
+            return Ok(());
+        };
+        let mut origin = Origin::decode(row.value())?;
+        drop(row);
+        if (origin.dir, &origin.name[..]) == from {
+            (origin.dir, origin.name) = (to.0, to.1.to_vec());
+            let mut bytes = Vec::new();
+            origin.encode(&mut bytes);
+            self.origins.insert(content.0, &bytes[..])?;
+        }
+        Ok(())
+    }
+
     fn count(&mut self, content: ContentId, by: i64) {
         if let Some(gained) = self.gained(content) {
             gained.files += by;
@@ -378,7 +402,6 @@ impl<'a> Contents<'a> {
         let mut bytes = Vec::new();
         let mut chunk_lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut signatures = self.txn.open_table(schema::SIGNATURES)?;
-        let mut origins = self.txn.open_table(schema::ORIGINS)?;
         for (id, gained) in gained {
             let mut row = self.row(ContentId(id))?;
             row.files = counted(i64::from(row.files) + gained.files)?;
@@ -393,7 +416,7 @@ impl<'a> Contents<'a> {
                 continue;
             }
             self.rows.remove(id)?;
-            origins.remove(id)?;
+            self.origins.remove(id)?;
             self.digests.remove((digest_prefix(&row.digest), id))?;
             let parts = (id, 0)..=(id, u32::MAX);
             if !inherited.iter().any(|of| of.ancestor.0 == id) {
@@ -455,8 +478,7 @@ impl<'a> Contents<'a> {
             rows.insert_before(id.0, &bytes[..])?;
         }
         rows.close()?;
-        let mut origins = self.txn.open_table(schema::ORIGINS)?;
-        let mut rows = origins.upper_bound_mut(Bound::<u32>::Unbounded)?;
+        let mut rows = self.origins.upper_bound_mut(Bound::<u32>::Unbounded)?;
         for (content, id) in fresh {
             if let Some(origin) = &content.origin {
                 origin.encode(&mut bytes);
@@ -464,7 +486,6 @@ impl<'a> Contents<'a> {
             }
         }
         rows.close()?;
-        drop(origins);
         let mut lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut parts = lists.upper_bound_mut(Bound::<(u32, u32)>::Unbounded)?;
         for (content, id) in fresh {

@@ -127,33 +127,81 @@ impl Batch<'_, '_> {
     }
 
     pub(super) fn link(&mut self, path: PathBuf, file: FileId) -> Result<(), Refusal> {
-        let known = self.files.get(file.0)?.is_some();
-        let spot = if known {
-            Some(self.make_spot(&path)?)
-        } else {
-            None
+        let is_known = match self.linked.get(&file) {
+            // Another file may have its inode number now.
+            Some(Some(row)) => self.file_by_inode(row.fs, row.ino)?.is_none(),
+            _ => self.files.get(file.0)?.is_some(),
         };
-        // Replacing an entry by a directory may have deleted the file's last name.
-        let Some((dir, name)) = spot.filter(|_| self.files.get(file.0).is_ok_and(|f| f.is_some()))
-        else {
+        if !is_known {
             self.applied.gone.push(path);
             return Ok(());
-        };
+        }
+        let (dir, name) = self.make_spot(&path)?;
         let old = self.entry(dir, &name)?;
         if old == Some(Entry::File(file)) {
             return Ok(());
         }
-        // Adds the new name first, because the replaced directory may hold the file's last other
-        // name.
-        self.further_names.insert((file.0, dir.0, &name[..]), ())?;
         if let Some(old) = old {
             self.release(dir, &name, &old)?;
         }
         self.put_entry(dir, &name, &Entry::File(file))?;
+        if let Some(row) = self.linked.get_mut(&file).and_then(Option::take) {
+            return Ok(self.name_again(file, row, dir, name)?);
+        }
+        self.further_names.insert((file.0, dir.0, &name[..]), ())?;
         let row = self.file(file)?;
         self.touch(&row);
         self.count_name(&row, dir, GapStep::More)?;
         Ok(())
+    }
+
+    /// Puts back a file that lost its last name in this batch.
+    fn name_again(
+        &mut self,
+        file: FileId,
+        mut row: StoredFile,
+        dir: DirId,
+        name: Vec<u8>,
+    ) -> Result<(), Fault> {
+        if self.directories.get(row.dir.0)?.is_none() {
+            self.move_origin(&row, (row.dir, &row.name), (dir, &name))?;
+        }
+        (row.dir, row.name) = (dir, name);
+        self.put_inode(row.fs, row.ino, Some(file))?;
+        self.put_file(file, &row)?;
+        match row.state.content() {
+            Some(content) => self.contents.link(content, file),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the origin of a file's content from a name in a directory that is gone to another name
+    /// of the file.
+    fn move_origin(
+        &mut self,
+        row: &StoredFile,
+        from: (DirId, &[u8]),
+        to: (DirId, &[u8]),
+    ) -> Result<(), Fault> {
+        match row.state.content() {
+            Some(content) => self.contents.move_origin(content, from, to),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes one of a file's names together with its directory.
+    pub(super) fn unlink_with(
+        &mut self,
+        file: FileId,
+        dir: DirId,
+        name: &[u8],
+    ) -> Result<(), Fault> {
+        self.unlink(file, dir, name)?;
+        if self.files.get(file.0)?.is_none() {
+            return Ok(());
+        }
+        let row = self.file(file)?;
+        self.move_origin(&row, (dir, name), (row.dir, &row.name))
     }
 
     /// Removes one of a file's names, and the file with its last name.
@@ -182,10 +230,13 @@ impl Batch<'_, '_> {
         self.files.remove(file.0)?;
         self.writing.sets.file_sums.take(&row);
         self.forget_inode(&row, file)?;
-        match row.state.content() {
-            Some(content) => self.contents.unlink(content, file),
-            None => Ok(()),
+        if let Some(content) = row.state.content() {
+            self.contents.unlink(content, file)?;
         }
+        if let Some(nameless) = self.linked.get_mut(&file) {
+            *nameless = Some(row);
+        }
+        Ok(())
     }
 
     /// Marks answers about a file's content as changed, because a name of the file changed.

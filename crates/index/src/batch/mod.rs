@@ -25,10 +25,11 @@ mod tree;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use resemble_core::DirId;
+use resemble_core::{DirId, FileId};
 
 use self::contents::Contents;
 use crate::change::{Applied, Change};
+use crate::codec::rows::StoredFile;
 use crate::departures::Departures;
 use crate::error::ApplyError;
 use crate::fault::Fault;
@@ -94,6 +95,12 @@ impl Writing<'_> {
     /// Applies the changes; the caller commits.
     pub(crate) fn apply(&mut self, changes: Vec<Change>) -> Result<Applied, Refusal> {
         let mut batch = Batch::new(self)?;
+        batch.linked = (changes.iter())
+            .filter_map(|change| match change {
+                Change::Link { file, .. } => Some((*file, None)),
+                _ => None,
+            })
+            .collect();
         for change in changes {
             batch.change(change)?;
         }
@@ -123,6 +130,9 @@ struct Batch<'a, 'b> {
     further_names: Table<'a, NameKey, ()>,
     inodes: Table<'a, (u16, u64), &'static [u8]>,
     contents: Contents<'a>,
+    /// The files of the batch's links, each with its row while it has no name. So the links of a
+    /// cycle need no order.
+    linked: HashMap<FileId, Option<StoredFile>>,
     /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
     known_dirs: HashMap<PathBuf, DirId>,
     departures: Departures,
@@ -145,6 +155,7 @@ impl<'a, 'b> Batch<'a, 'b> {
             further_names: txn.open_table(schema::FURTHER_NAMES)?,
             inodes: txn.open_table(schema::INODES)?,
             contents: Contents::new(txn, writing.counters.next_content)?,
+            linked: HashMap::new(),
             known_dirs: HashMap::new(),
             departures: Departures::default(),
             time: None,

@@ -336,7 +336,7 @@ impl Batch<'_, '_> {
                         self.directories.remove(below.0)?;
                         waiting.push(*below);
                     }
-                    Entry::File(file) => self.unlink(*file, dir, name)?,
+                    Entry::File(file) => self.unlink_with(*file, dir, name)?,
                     // Their counts are removed with the directory.
                     Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }

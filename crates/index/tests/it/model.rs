@@ -275,19 +275,19 @@ impl Pair {
                         path: path.clone(),
                         file: ids[&file],
                     });
-                    if !model.files.contains_key(&file) {
+                    let is_taken = |row: &File| model.inodes.contains_key(&row.stat.ino);
+                    if model.nameless.get(&file).is_some_and(is_taken) {
                         gone.push(path);
                         continue;
                     }
                     if model.tree.get(&path) != Some(&Node::File(file)) {
-                        // The entry replaced above may be the file's only other name: then the
-                        // index answers as for a deleted file.
                         model.parents(&path);
-                        if !model.files.contains_key(&file) {
-                            gone.push(path);
-                            continue;
+                        model.clear(&path);
+                        if let Some(row) = model.nameless.remove(&file) {
+                            model.inodes.insert(row.stat.ino, file);
+                            model.files.insert(file, row);
                         }
-                        model.put(&path, &Node::File(file));
+                        model.tree.insert(path, Node::File(file));
                     }
                 }
                 Step::Symlink(path, target) => {

@@ -86,6 +86,52 @@ fn a_folder_takes_the_name_along_or_away() {
     assert_eq!(known(&index, 1), None);
 }
 
+/// Folders that change places are seen as links of the files in them.
+#[test]
+fn files_that_change_places_take_it_along() {
+    let names = ["/r/a/f", "/r/b/f", "/r/c/f"];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let moved = |to: [&str; 3], gone: Option<&str>| {
+            let index = memory();
+            let files = (1..).zip(names).map(|(n, name)| file(name, n, n));
+            apply(&index, 10, files.collect());
+            let before = index.snapshot().unwrap();
+            let links = order.map(|n| Change::Link {
+                path: to[n].into(),
+                file: before.file_at(Path::new(names[n])).unwrap().unwrap().id,
+            });
+            let gone = gone.map(|gone| Change::Vanished(gone.into()));
+            apply(&index, 20, links.into_iter().chain(gone).collect());
+            [1, 2, 3].map(|content| known(&index, content))
+        };
+        let cycle = moved(["/r/b/f", "/r/c/f", "/r/a/f"], None);
+        assert_eq!(cycle, names.map(|name| at(10, name)), "{order:?}");
+        // The folder of the first file goes, so its origin gets its new name.
+        let chain = moved(["/r/b/f", "/r/c/f", "/r/d/f"], Some("/r/a"));
+        let first = ["/r/b/f", "/r/b/f", "/r/c/f"];
+        assert_eq!(chain, first.map(|name| at(10, name)), "{order:?}");
+    }
+}
+
+/// A file in the place of a folder.
+#[test]
+fn a_file_that_moves_below_its_own_name_stays() {
+    let index = memory();
+    apply(&index, 10, vec![file("/r/a", 1, 1), file("/r/d/e", 2, 2)]);
+    let before = index.snapshot().unwrap();
+    let link = |to: &str, from: &str| Change::Link {
+        path: to.into(),
+        file: before.file_at(Path::new(from)).unwrap().unwrap().id,
+    };
+    apply(
+        &index,
+        20,
+        vec![link("/r/a/a", "/r/a"), link("/r/d", "/r/d/e")],
+    );
+    assert_eq!(known(&index, 1), at(10, "/r/a"));
+    assert_eq!(known(&index, 2), at(10, "/r/d"));
+}
+
 #[test]
 fn a_name_that_is_left_out_is_forgotten() {
     let index = memory();

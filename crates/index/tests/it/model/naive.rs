@@ -48,6 +48,8 @@ pub(crate) struct Model {
     pub(crate) files: BTreeMap<usize, File>,
     pub(crate) inodes: BTreeMap<u64, usize>,
     pub(crate) born: usize,
+    /// Files that lost their last name in this batch.
+    pub(crate) nameless: BTreeMap<usize, File>,
     /// The stored results of searching contents for parts.
     pub(crate) looks: BTreeMap<u64, Looked>,
 }
@@ -78,6 +80,7 @@ impl Model {
 
     /// Ends a batch: contents without a file release their parts.
     pub(crate) fn let_go(&mut self) {
+        self.nameless.clear();
         let of_files = self.of_files();
         self.looks.retain(|content, _| of_files.contains(content));
     }
@@ -100,7 +103,8 @@ impl Model {
                 }
             })
             .collect();
-        self.files.retain(|file, _| named.contains(file));
+        let nameless = self.files.extract_if(.., |file, _| !named.contains(file));
+        self.nameless.extend(nameless);
         let files = &self.files;
         self.inodes.retain(|_, file| files.contains_key(file));
     }
