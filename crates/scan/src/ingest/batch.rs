@@ -1,14 +1,12 @@
 //! Changes on their way into the index.
 //!
-//! The order within a batch makes renames cost no read. A file keeps its row while it has a name.
-//! So its new name must be added before the old one is removed. Links come first. In a chain of
-//! renames, `a → b → c`, the last link comes first. Then follows everything that may replace a
-//! name. Removals wait for the end of the whole reconcile.
+//! The order within a batch makes renames cost no read. A file keeps its row while it has a name in
+//! the batch. So links come before everything that may replace a name. Removals wait for the end of
+//! the whole reconcile.
 //!
 //! Everything else is applied in the order of the walk, whichever file was read first. So new rows
 //! arrive in the order of their keys, and fill their pages.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use resemble_core::{ContentDigest, ContentId, FileId};
@@ -21,8 +19,6 @@ use crate::ingest::Committed;
 pub(super) struct Link {
     pub(super) path: PathBuf,
     pub(super) file: FileId,
-    /// The indexed file at the path.
-    pub(super) occupant: Option<FileId>,
     pub(super) content: Option<ContentId>,
     pub(super) was: Option<ContentId>,
 }
@@ -73,13 +69,9 @@ impl Batch {
         self.weight >= HEAVY || self.postings >= MANY_POSTINGS
     }
 
-    pub(super) fn link(&mut self, link: Link, stat: FileStat) {
-        self.stats.push(Change::Stat {
-            file: link.file,
-            stat,
-        });
+    pub(super) fn link(&mut self, link: Link) {
         self.links.push(link);
-        self.weight += 2 * CHANGE;
+        self.weight += CHANGE;
     }
 
     pub(super) fn stat(&mut self, file: FileId, stat: FileStat) {
@@ -162,8 +154,7 @@ impl Batch {
             file,
             content,
             was,
-            ..
-        } in pushed_along_first(links)
+        } in links
         {
             linked.push(Committed {
                 path: path.clone(),
@@ -184,60 +175,11 @@ impl Batch {
     }
 }
 
-/// Orders links so that a file gets its new name before another file takes its old name. In a cycle
-/// (two exchanged files) one of them comes too late, and is read again.
-fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
-    let by_file: HashMap<FileId, usize> = links
-        .iter()
-        .enumerate()
-        .map(|(at, link)| (link.file, at))
-        .collect();
-    let mut links: Vec<Option<Link>> = links.into_iter().map(Some).collect();
-    let mut ordered = Vec::with_capacity(links.len());
-    for start in 0..links.len() {
-        let (mut chain, mut at) = (Vec::new(), Some(start));
-        while let Some(link) = at.and_then(|at| links[at].take()) {
-            at = link
-                .occupant
-                .filter(|o| *o != link.file)
-                .and_then(|o| by_file.get(&o).copied());
-            chain.push(link);
-        }
-        ordered.extend(chain.into_iter().rev());
-    }
-    ordered
-}
-
 #[cfg(test)]
 mod tests {
     use resemble_core::{ChunkEdit, ChunkList, Digester, EditedDigest, FingerprintEdit, Params};
 
     use super::*;
-
-    fn link(path: &str, file: u32, occupant: Option<u32>) -> Link {
-        Link {
-            path: path.into(),
-            file: FileId(file),
-            occupant: occupant.map(FileId),
-            content: None,
-            was: None,
-        }
-    }
-
-    #[test]
-    fn a_rotation_is_linked_from_its_end() {
-        // log → log.1 → log.2: files 0 and 1 move up.
-        let links = vec![
-            link("log.1", 0, Some(1)),
-            link("log.2", 1, Some(2)),
-            link("x", 9, None),
-        ];
-        let order: Vec<_> = pushed_along_first(links)
-            .into_iter()
-            .map(|l| l.path)
-            .collect();
-        assert_eq!(order, ["log.2", "log.1", "x"].map(PathBuf::from));
-    }
 
     #[test]
     fn a_large_content_that_was_edited_brings_few_postings() {
@@ -282,11 +224,5 @@ mod tests {
         let order: Vec<_> = batch.take().changes;
         let names = ["dir", "dir/a", "dir/b", "dir/c"];
         assert_eq!(order, names.map(|name| Change::Dir(name.into())));
-    }
-
-    #[test]
-    fn a_circle_loses_no_link() {
-        let links = vec![link("a", 1, Some(0)), link("b", 0, Some(1))];
-        assert_eq!(pushed_along_first(links).len(), 2);
     }
 }

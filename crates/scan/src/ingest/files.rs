@@ -165,19 +165,22 @@ impl Run<'_> {
         if moved.stat.nlink != row.nlink {
             self.look_at_names.insert(moved.id);
         }
-        if self.is_linked(seen, &moved)? {
-            if matches!(moved.state, FileState::Unsettled(_)) {
-                self.recheck(path, row.ctime);
-            }
-            let content = moved.state.content();
-            let link = Link {
+        let is_linked = self.is_linked(seen, &moved)?;
+        let content = moved.state.content();
+        // The file keeps its row even if others take its names while it is being read.
+        if is_linked || content.is_some() && has_same_bytes(&moved, row) {
+            self.batch.link(Link {
                 path: path.to_path_buf(),
                 file: moved.id,
                 content,
-                was: (there.as_ref()).map_or(content, |there| there.state.content()),
-                occupant: there.map(|there| there.id),
-            };
-            self.batch.link(link, row.clone());
+                was: there.map_or(content, |there| there.state.content()),
+            });
+        }
+        if is_linked {
+            if matches!(moved.state, FileState::Unsettled(_)) {
+                self.recheck(path, row.ctime);
+            }
+            self.batch.stat(moved.id, row.clone());
             return Ok(());
         }
         if !has_same_bytes(&moved, row) {
