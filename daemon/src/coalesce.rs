@@ -267,6 +267,7 @@ impl Coalescer {
             // is not known which of the two was written.
             let modified = *modified;
             self.moved_from.remove(&rename.to);
+            self.jobs.subtrees.insert(rename.to.clone());
             self.jobs.renames.remove(earlier);
             if modified {
                 self.jobs.look_at(&rename.from, Cause::Modified);
@@ -389,6 +390,11 @@ impl Coalescer {
         waits.sort_unstable_by(|a, b| (a.due, &a.path).cmp(&(b.due, &b.path)));
         self.costly = !waits.is_empty();
         waits
+    }
+
+    /// Returns whether there are jobs that do not wait.
+    pub fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
     }
 
     /// Returns the start of the longest wait.

@@ -426,13 +426,9 @@ impl Indexer {
 
     fn wait(&mut self) {
         let now = Instant::now();
-        let deadline = self.deadline(now);
+        let timer = after(self.deadline(now).saturating_duration_since(now));
         let bell = self.source.bell();
         let commands = self.commands.clone();
-        let timer = match deadline.checked_duration_since(now) {
-            Some(rest) if !rest.is_zero() => after(rest),
-            _ => after(Duration::ZERO),
-        };
         // While the index is broken, hints stay in the source; the scan that follows replaces them.
         let bell = if self.retry.is_some() { never() } else { bell };
         let documents = (self.ingest.as_ref()).map_or_else(never, Ingest::documents_bell);
@@ -475,6 +471,10 @@ impl Indexer {
                     sync.cookie = None;
                 }
             }
+        }
+        // Between two renames of a cycle a file would count as gone.
+        if !batch.renames.is_empty() && !self.coalescer.has_jobs() {
+            self.not_before = self.not_before.max(now + BREATH);
         }
         self.digest(batch);
         if self.coalescer.waiting() > MOST_HINTS {

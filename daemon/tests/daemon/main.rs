@@ -13,6 +13,7 @@ mod manual;
 mod overlay;
 mod questions;
 mod reload;
+mod renames;
 mod support;
 
 #[test]
