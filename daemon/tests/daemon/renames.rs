@@ -9,6 +9,7 @@ use resemble_proto::message::{DepartedRequest, FirstSeen, FirstSeenRequest};
 use resemble_testutil::asked_for;
 use resemble_testutil::random::Random;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, text, wire};
 
@@ -51,6 +52,14 @@ fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
         daemon.sync();
     }
     last
+}
+
+/// Changes the tree while the daemon stands still. It hears of all changes at once, and none is made
+/// while it looks.
+fn unheard(daemon: &Daemon<'_>, change: impl FnOnce()) {
+    daemon.signal(Signal::STOP);
+    change();
+    daemon.signal(Signal::CONT);
 }
 
 /// Renames in sequence; `a=b` exchanges two names, `-a` removes a folder, and `+a` makes one.
@@ -103,7 +112,9 @@ fn names_that_change_places_keep_when_their_contents_were_first_seen() {
     let last = age(&daemon, &first_seen(&daemon, files(&place)));
     for (case, steps) in CASES {
         let root = place.in_tree(case);
-        steps.split(' ').for_each(|step| act(&root, step));
+        unheard(&daemon, || {
+            steps.split(' ').for_each(|step| act(&root, step))
+        });
         daemon.sync();
     }
     daemon.assert_converged();
@@ -281,10 +292,12 @@ fn a_storm_of_renames_keeps_what_is_known() {
         assert_eq!(storm.compare(&daemon), [""; 0]);
         age(&daemon, &first_seen(&daemon, files(&place)));
         for round in 0..8 {
-            for _ in 0..=storm.random.below(5) {
-                // What is there may forbid a step.
-                let _outcome = storm.one();
-            }
+            unheard(&daemon, || {
+                for _ in 0..=storm.random.below(5) {
+                    // What is there may forbid a step.
+                    let _outcome = storm.one();
+                }
+            });
             daemon.assert_converged();
             let wrong = storm.compare(&daemon);
             if !wrong.is_empty() {
