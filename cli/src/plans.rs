@@ -15,7 +15,7 @@ use resemble_core::similarity::Templates;
 use resemble_core::{Params, Relation};
 use resemble_proto::clock::latest_date;
 use resemble_proto::documents::{CompareDocument, CoveredDocument, GroupsDocument};
-use resemble_proto::message::{Groups, Layer, reason};
+use resemble_proto::message::{ClusterKind, Groups, Layer, Member, reason};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::Patterns;
@@ -170,6 +170,17 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
         let mut places: Vec<usize> = (0..set.paths.len()).collect();
         places.sort_by_key(|&at| &set.paths[at]);
         set.select(&places);
+    }
+    // Members of one rank are in the order of their names. A family is in the order of its steps.
+    let clusters = document.body.clusters.iter_mut();
+    for cluster in clusters.filter(|_| !document.parameters.family) {
+        let is_by_time = cluster.kind == ClusterKind::Versions;
+        let rank = |member: &Member| {
+            let score = member.a_in_b.max(member.b_in_a);
+            (score, member.a_in_b, is_by_time.then_some(member.mtime))
+        };
+        let equal = cluster.members.chunk_by_mut(|a, b| rank(a) == rank(b));
+        equal.for_each(|members| members.sort_by(|a, b| a.path.cmp(&b.path)));
     }
     Ok(())
 }
