@@ -2,8 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::message::StatedDate;
-
 /// Returns the seconds since 1970; 0 if the clock shows an earlier time.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -29,18 +27,6 @@ pub fn newest_of(times: &[i64]) -> Option<usize> {
     times.iter().position(|time| is_alone && time == newest)
 }
 
-/// Returns the times that decide which file is the newest. These are the stated dates if all files
-/// state one, else the times of their last changes. Each file is given with both.
-pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
-    let files: Vec<_> = files.into_iter().collect();
-    let stated = files.iter().map(|(_, stated)| {
-        let past = stated.filter(|date| date.is_past());
-        past.map(|date| date.time)
-    });
-    let stated: Option<Vec<i64>> = stated.collect();
-    stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,12 +44,5 @@ mod tests {
         ] {
             assert_eq!(newest_of(times), newest, "{times:?}");
         }
-        let stated = |time| StatedDate {
-            time,
-            source: String::new(),
-        };
-        let (old, new) = (stated(1), stated(future));
-        assert_eq!(times_of([(5, Some(&old)), (6, Some(&old))]), [1, 1]);
-        assert_eq!(times_of([(5, Some(&old)), (6, Some(&new))]), [5, 6]);
     }
 }

@@ -59,7 +59,7 @@ pub use digest::{BadDigest, BadParams, WireDigest, WireKind, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use figures::{
     DatedBy, Discount, EstimateInterval, FileDates, Layer, MeasureUnit, Newer, PairFigures,
-    PairSide, StatedDate, relation_word,
+    PairSide, StatedDate, relation_word, times_of,
 };
 pub use first_seen::{FirstSeen, FirstSeenRequest, FirstSeenRow};
 pub use groups::{

@@ -80,6 +80,18 @@ impl StatedDate {
     }
 }
 
+/// Returns the times that decide which file is the newest. These are the stated dates if all files
+/// state one, else the times of their last changes. Each file is given with both.
+pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
+    let files: Vec<_> = files.into_iter().collect();
+    let stated = files.iter().map(|(_, stated)| {
+        let past = stated.filter(|date| date.is_past());
+        past.map(|date| date.time)
+    });
+    let stated: Option<Vec<i64>> = stated.collect();
+    stated.unwrap_or_else(|| files.iter().map(|(changed, _)| *changed).collect())
+}
+
 /// The last change of a file, and the date that it states: seconds since 1970, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDates {
@@ -321,5 +333,22 @@ impl relation_word {
             Some(relation) => Ok(Some(relation)),
             None => Err(Error::custom(format_args!("{word:?} is no relation"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::latest_date;
+
+    #[test]
+    fn a_document_of_the_future_states_no_date() {
+        let stated = |time| StatedDate {
+            time,
+            source: String::new(),
+        };
+        let (old, new) = (stated(1), stated(latest_date() + 9));
+        assert_eq!(times_of([(5, Some(&old)), (6, Some(&old))]), [1, 1]);
+        assert_eq!(times_of([(5, Some(&old)), (6, Some(&new))]), [5, 6]);
     }
 }

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use resemble_core::ContentId;
 use resemble_core::cluster::{Shape, Stars, Tie};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::clock::{newest_of, times_of};
+use resemble_proto::clock::newest_of;
 use resemble_proto::message::{
-    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, StatedDate,
+    Cluster, ClusterKind, Groups, GroupsSummary, Layer, Link, Member, StatedDate, times_of,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;

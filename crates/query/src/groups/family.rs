@@ -15,8 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use resemble_core::Relation;
 use resemble_core::cluster::{Network, Tie, chains, spanning_forest};
-use resemble_proto::clock::times_of;
-use resemble_proto::message::{Cluster, ClusterKind, Groups};
+use resemble_proto::message::{Cluster, ClusterKind, Groups, times_of};
 use resemble_relate::AskError;
 
 use super::Collection;

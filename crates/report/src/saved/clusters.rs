@@ -8,8 +8,10 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
 use resemble_core::cluster::{Network, Shape, Tie, stars};
-use resemble_proto::clock::{newest_of, times_of};
-use resemble_proto::message::{Cluster, ClusterKind, EstimateInterval, IdenticalSet, Link, Member};
+use resemble_proto::clock::newest_of;
+use resemble_proto::message::{
+    Cluster, ClusterKind, EstimateInterval, IdenticalSet, Link, Member, times_of,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
