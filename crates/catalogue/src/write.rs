@@ -92,7 +92,7 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     if let [root] = roots[..] {
         return vec![(root.clone(), Vec::new())];
     }
-    let mut taken: HashMap<Vec<u8>, u32> = HashMap::new();
+    let mut taken: HashSet<Vec<u8>> = HashSet::new();
     let name_of = |root: &Path| match catalogued::source_of(root) {
         Some((catalogued::Source::Label(label), ..)) => label.into_bytes(),
         Some((catalogued::Source::File(file), ..)) => last_name(&file),
@@ -100,11 +100,13 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     };
     let mut all = Vec::with_capacity(roots.len());
     for root in roots {
-        let mut name = name_of(root);
-        let count = taken.entry(name.clone()).or_insert(0);
-        *count += 1;
-        if *count > 1 {
-            name.extend_from_slice(format!("~{count}").as_bytes());
+        let own = name_of(root);
+        let mut name = own.clone();
+        let mut count = 1;
+        // A root may itself have a name with a number.
+        while !taken.insert(name.clone()) {
+            count += 1;
+            name = [&own, format!("~{count}").as_bytes()].concat();
         }
         all.push((root.clone(), name));
     }
@@ -330,5 +332,17 @@ impl Writer<'_> {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_root_has_a_name_of_its_own() {
+        let roots = ["/a/docs", "/b/docs", "/c/docs~2", "/d/docs"].map(PathBuf::from);
+        let names: HashSet<Vec<u8>> = named(&roots).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names.len(), roots.len(), "{names:?}");
     }
 }
