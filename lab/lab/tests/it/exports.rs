@@ -1,7 +1,9 @@
 //! Sketches of a folder in a file, and questions without the folder.
 
 use crate::asked::collection;
+use crate::environment;
 use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 /// Returns the answer to a question, with `PLACE` for the name of the folder or of the export.
 fn answer(env: &Environment, args: &[&str], place: &str) -> (i32, String) {
@@ -61,6 +63,52 @@ fn an_export_answers_like_its_folder_without_the_files() {
     for (questions, answers, export) in before {
         let after = questions.each_ref().map(|args| answer(&env, args, &export));
         assert_eq!(after, answers, "{export}");
+    }
+}
+
+/// Broder et al. 1997, section 4: "divide, compute, merge". Processes sketch a part each, and the
+/// clusters of all parts are those of the whole.
+#[test]
+fn parts_that_processes_sketch_make_the_clusters_of_the_whole() {
+    let env = environment();
+    for family in 0..12u64 {
+        let base = paragraphs(family, 12);
+        for version in 0..4 {
+            let text = base.replacen("river", "brook", version);
+            // The versions of a text are in different parts.
+            let part = (family + version as u64) % 3;
+            env.write(format!("docs/{part}/{family}-{version}"), text);
+        }
+    }
+    env.write("docs/2/copy", paragraphs(0, 12));
+    let parts = ["docs/0", "docs/1", "docs/2"];
+    for method in ["shingle", "super-shingle"] {
+        let ask = |places: &[&str]| {
+            let args = ["groups", "--method", method, "--format", "jsonl"];
+            let ran = env.run(args.iter().chain(places)).success();
+            let rows = ran
+                .text()
+                .lines()
+                .skip(1)
+                .map(str::to_owned)
+                .collect::<Vec<_>>();
+            rows.join("\n").replace(".sketches/", "/")
+        };
+        let whole = ask(&["docs"]);
+        assert!(whole.lines().count() == 12, "{whole}");
+        std::thread::scope(|scope| {
+            for part in parts {
+                let env = &env;
+                scope.spawn(move || {
+                    let export = format!("{part}.sketches");
+                    let to = ["-o", &export, "--no-cache"];
+                    let args = ["export", part, "--method", method];
+                    env.run(args.iter().chain(&to)).is(0, "", "");
+                });
+            }
+        });
+        let exports = parts.map(|part| format!("{part}.sketches"));
+        assert_eq!(ask(&exports.each_ref().map(String::as_str)), whole);
     }
 }
 
