@@ -7,6 +7,7 @@
 
 mod estimates;
 mod further;
+mod scale;
 mod status;
 mod stream;
 mod supers;
@@ -21,7 +22,11 @@ use resemble_methods::{Method, MethodParams};
 
 use super::{Clock, Collection, Page};
 use crate::error::{LabError, PhaseError};
-use crate::phases::{ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy};
+use crate::phases::{
+    ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy, SketchedDocument,
+};
+
+pub use scale::report as of_made_texts;
 
 /// Clocks and meters for time and memory.
 pub struct Meters<'a> {
@@ -144,6 +149,12 @@ pub fn report(
     meters: &Meters<'_>,
 ) -> Result<Option<Page>, LabError> {
     let made = sections(folder, work, memory, most_bytes, seeds, meters);
+    clear(work)?;
+    made
+}
+
+/// Removes everything from the work folder.
+fn clear(work: &Path) -> Result<(), LabError> {
     let folders = [work.join("regular"), work.join("super")];
     for folder in &folders {
         if folder.exists() {
@@ -155,7 +166,7 @@ pub fn report(
     if names.exists() {
         std::fs::remove_file(&names).map_err(|source| failed(&names, source))?;
     }
-    made
+    Ok(())
 }
 
 fn sections(
@@ -170,7 +181,8 @@ fn sections(
         memory,
         ..ClusterPlan::new(MethodParams::paper(Method::Shingle))
     };
-    let mut whole = phases(folder, work, &plan, meters)?;
+    let read = |take: TakeDocument<'_>| stream::documents(folder, &plan.params, take);
+    let mut whole = phases(read, work, &plan, meters)?;
     if whole.totals.documents == 0 {
         return Ok(None);
     }
@@ -215,9 +227,12 @@ fn sections(
     }))
 }
 
-/// Runs the four phases one by one.
+/// Takes the name of a document and its sketch.
+type TakeDocument<'a> = &'a mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>;
+
+/// Runs the four phases one by one. `read` hands over the documents.
 fn phases(
-    folder: &Path,
+    read: impl FnOnce(TakeDocument<'_>) -> Result<stream::FolderTotals, LabError>,
     work: &Path,
     plan: &ClusterPlan,
     meters: &Meters<'_>,
@@ -228,7 +243,7 @@ fn phases(
     let mut batch = ClusterBatch::begin(&place, plan)?;
     let mut names = DocumentNames::new(work)?;
     let totals = timed(meters, &mut stages[0], || {
-        stream::documents(folder, &plan.params, &mut |name, document| {
+        read(&mut |name, document| {
             names.push(name)?;
             batch.add(document)
         })

@@ -5,6 +5,7 @@
 
 mod bound;
 mod errors;
+mod scale;
 mod stages;
 mod words;
 
@@ -20,6 +21,8 @@ use super::{Clock, Collection, Page};
 use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
+
+pub use scale::{Costs, report as of_made_texts};
 
 /// The distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;

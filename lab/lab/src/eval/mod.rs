@@ -21,6 +21,7 @@ mod draws;
 pub mod forman;
 pub mod guide;
 pub mod kasprzak;
+pub mod made;
 pub mod page;
 pub mod partition;
 pub mod plot;

@@ -9,9 +9,11 @@ use resemble_core::hash::content::digest;
 use resemble_methods::Feature;
 use resemble_methods::shingle::{ShingleParams, Shingling};
 use resemble_methods::{MethodParams, Scheme, Selector};
-use resemble_relate::parallel::in_parallel;
+use resemble_relate::parallel::{in_parallel, ordered};
 use resemble_relate::{AskError, bytes_of};
 
+use super::super::made::MadeTexts;
+use super::{Meters, Stage, TakeDocument, timed};
 use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::SketchedDocument;
@@ -36,7 +38,7 @@ pub(super) struct FolderTotals {
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,
-    take: &mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>,
+    take: TakeDocument<'_>,
 ) -> Result<FolderTotals, LabError> {
     let Scheme::Shingle(shingles) = &params.scheme else {
         return Err(PhaseError::NoShingles.into());
@@ -76,35 +78,86 @@ pub(super) fn documents(
     Ok(totals)
 }
 
+/// Sketches made texts. The time that making them takes is added to `making`.
+pub(super) fn made(
+    texts: &MadeTexts,
+    documents: u32,
+    params: &MethodParams,
+    (meters, making): (&Meters<'_>, &mut Stage),
+    take: TakeDocument<'_>,
+) -> Result<FolderTotals, LabError> {
+    let Scheme::Shingle(shingles) = &params.scheme else {
+        return Err(PhaseError::NoShingles.into());
+    };
+    let mut totals = FolderTotals::default();
+    for from in (0..documents).step_by(BLOCK) {
+        let count = (documents - from).min(BLOCK as u32) as usize;
+        let pages = timed(meters, making, || {
+            let page = |at: usize, (): &mut ()| Ok(texts.page(from + at as u32));
+            ordered::<_, _, LabError>(count, || (), page)
+        })?;
+        let sketch = |at: usize, sketcher: &mut Sketcher| Ok(sketcher.document(&pages[at]));
+        let sketched = ordered::<_, _, LabError>(count, || Sketcher::new(params, shingles), sketch);
+        for document in sketched? {
+            totals.documents += 1;
+            totals.bytes += document.size;
+            take(Path::new(""), &document)?;
+        }
+    }
+    Ok(totals)
+}
+
+/// Sketches one text after another.
+struct Sketcher {
+    shingling: Shingling,
+    selector: Selector,
+}
+
+impl Sketcher {
+    fn new(params: &MethodParams, shingles: &ShingleParams) -> Self {
+        Self {
+            shingling: Shingling::new(shingles),
+            selector: Selector::new(params),
+        }
+    }
+
+    fn document(&mut self, bytes: &[u8]) -> SketchedDocument {
+        let Self {
+            shingling,
+            selector,
+        } = self;
+        shingling.update(bytes, |shingle| selector.push(Feature::of(shingle)));
+        let words = shingling.finish(|shingle| selector.push(Feature::of(shingle)));
+        SketchedDocument {
+            content: digest(bytes),
+            words,
+            size: bytes.len() as u64,
+            sketch: selector.take(),
+        }
+    }
+}
+
 fn block(
     folder: &Path,
     params: &MethodParams,
     shingles: &ShingleParams,
     files: &[PathBuf],
     totals: &mut FolderTotals,
-    take: &mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>,
+    take: TakeDocument<'_>,
 ) -> Result<(), LabError> {
-    let start = || {
-        let maker = (Shingling::new(shingles), Selector::new(params));
-        (maker, Vec::new())
-    };
-    let made = in_parallel(files.len(), start, |at, ((shingling, selector), made)| {
-        let Ok(bytes) = bytes_of(&files[at]) else {
-            return Ok(());
-        };
-        if ContentKind::of(&bytes) == ContentKind::Text {
-            shingling.update(&bytes, |shingle| selector.push(Feature::of(shingle)));
-            let words = shingling.finish(|shingle| selector.push(Feature::of(shingle)));
-            let document = SketchedDocument {
-                content: digest(&bytes),
-                words,
-                size: bytes.len() as u64,
-                sketch: selector.take(),
+    let made = in_parallel(
+        files.len(),
+        || (Sketcher::new(params, shingles), Vec::new()),
+        |at, (sketcher, made)| {
+            let Ok(bytes) = bytes_of(&files[at]) else {
+                return Ok(());
             };
-            made.push((at, document));
-        }
-        Ok::<_, LabError>(())
-    })?;
+            if ContentKind::of(&bytes) == ContentKind::Text {
+                made.push((at, sketcher.document(&bytes)));
+            }
+            Ok::<_, LabError>(())
+        },
+    )?;
     let mut documents: Vec<(usize, SketchedDocument)> =
         made.into_iter().flat_map(|(_, made)| made).collect();
     documents.sort_unstable_by_key(|&(at, _)| at);
