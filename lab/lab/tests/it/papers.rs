@@ -1,11 +1,14 @@
 //! `docs/papers.md`: made from the results of experiments.
 //!
 //! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all`, one file for each
-//! collection. `lab/results/papers.md` is the page without figures of ours. Two kinds of its lines
-//! are filled in:
+//! collection. A folder in `lab/results` has a file for each size of a run of scale.
+//! `lab/results/papers.md` is the page without figures of ours. Three kinds of its lines are filled
+//! in:
 //!
 //! ```text
+//! @of FOLDER                       the columns below are the files of this folder
 //! @head what | paper               a head with a column for each collection
+//! @head what | paper | growth      a further column: the last collection over the one before it
 //! @row what | paper | PAGE/TABLE | row | column
 //! ```
 //!
@@ -16,6 +19,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use resemble_testutil::page_is_up_to_date;
+
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../results");
 
 /// A table of the results: its columns, and its rows.
 type Rows = Vec<Vec<String>>;
@@ -51,13 +56,55 @@ fn cell(tables: &Results, table: &str, row: &str, column: &str) -> String {
     found.map_or_else(|| "–".to_owned(), |cells| cells[at].clone())
 }
 
-fn rendered(template: &str, collections: &[(String, Results)]) -> String {
-    let mut page = String::new();
+/// The text with a comma between thousands in whole numbers of five digits and more.
+fn grouped(text: &str) -> String {
+    let mut out = String::new();
+    for piece in text.split_inclusive(|one: char| !one.is_ascii_digit()) {
+        let digits = piece.trim_end_matches(|one: char| !one.is_ascii_digit());
+        let is_whole = digits.len() > 4 && !out.ends_with('.');
+        for (at, one) in piece.char_indices() {
+            let left = digits.len().saturating_sub(at);
+            if is_whole && at > 0 && left > 0 && left.is_multiple_of(3) {
+                out.push(',');
+            }
+            out.push(one);
+        }
+    }
+    out
+}
+
+/// The number that a cell begins with.
+fn leading(cell: &str) -> Option<f64> {
+    let end = cell.find(|one: char| !one.is_ascii_digit() && one != '.');
+    cell[..end.unwrap_or(cell.len())].parse().ok()
+}
+
+/// The last cell over the one before it, if both begin with a number.
+fn growth(cells: &[String]) -> String {
+    let [.., before, last] = cells else {
+        return String::new();
+    };
+    match (leading(before), leading(last)) {
+        (Some(before), Some(last)) if before > 0.0 => format!("{:.2}", last / before),
+        _ => String::new(),
+    }
+}
+
+fn rendered(template: &str, of: &dyn Fn(&str) -> Vec<(String, Results)>) -> String {
+    let (mut page, mut collections, mut has_growth) = (String::new(), of("."), false);
     for line in template.lines() {
         let parts: Vec<&str> = line.split(" | ").collect();
-        if let Some(what) = parts[0].strip_prefix("@head") {
-            let names = collections.iter().map(|(name, _)| name.as_str());
-            let cells: Vec<&str> = [what.trim(), parts[1]].into_iter().chain(names).collect();
+        if let Some(folder) = line.strip_prefix("@of ") {
+            collections = of(folder);
+        } else if let Some(what) = parts[0].strip_prefix("@head") {
+            has_growth = parts.len() > 2;
+            let names = collections.iter().map(|(name, _)| grouped(name));
+            let cells: Vec<String> = [what.trim(), parts[1]]
+                .map(str::to_owned)
+                .into_iter()
+                .chain(names)
+                .chain(parts.get(2).map(|&growth| growth.to_owned()))
+                .collect();
             let _ = write!(
                 page,
                 "| {} |\n|{}\n",
@@ -69,11 +116,14 @@ fn rendered(template: &str, collections: &[(String, Results)]) -> String {
                 panic!("five parts: {line}");
             };
             let of = |(_, tables): &(String, Results)| cell(tables, table, row, column);
-            let ours = collections.iter().map(of).collect::<Vec<_>>().join(" | ");
+            let mut ours: Vec<String> = collections.iter().map(of).collect();
             assert!(
-                ours.contains(|one: char| one.is_alphanumeric()),
+                ours.concat().contains(|one: char| one.is_alphanumeric()),
                 "no figure: {line}"
             );
+            let growth = has_growth.then(|| growth(&ours));
+            ours.extend(growth);
+            let ours = grouped(&ours.join(" | "));
             let _ = writeln!(page, "| {what} | {paper} | {ours} |");
         } else {
             page += line;
@@ -83,38 +133,61 @@ fn rendered(template: &str, collections: &[(String, Results)]) -> String {
     page
 }
 
-fn saved() -> (String, Vec<(String, Results)>) {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../results"));
-    let template = std::fs::read_to_string(folder.join("papers.md")).unwrap();
+/// The results in a folder below `lab/results`, by name, the least numbers first.
+fn saved(folder: &str) -> Vec<(String, Results)> {
     let mut collections = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(Path::new(RESULTS).join(folder)).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|suffix| suffix == "tsv") {
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
             collections.push((name, results(&std::fs::read_to_string(&path).unwrap())));
         }
     }
-    collections.sort_by(|a, b| a.0.cmp(&b.0));
-    (template, collections)
+    let order = |name: &str| (name.parse::<u64>().unwrap_or(0), name.to_owned());
+    collections.sort_by_key(|(name, _)| order(name));
+    assert!(!collections.is_empty(), "no results in {folder}");
+    collections
 }
 
 #[test]
 fn the_papers_are_up_to_date() {
-    let (template, collections) = saved();
-    assert!(!collections.is_empty(), "no results");
+    let template = std::fs::read_to_string(Path::new(RESULTS).join("papers.md")).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers.md");
-    page_is_up_to_date(path, &rendered(&template, &collections));
+    page_is_up_to_date(path, &rendered(&template, &saved));
 }
 
 #[test]
 fn rows_are_filled_in_from_results() {
-    let tables = results("# a/t\nn\tkind\tvalue\n1\treal\t7\n1\tset\t8\n\n# a/u\nx\ty\n\n");
+    let of = |folder: &str| match folder {
+        "." => vec![(
+            "one".to_owned(),
+            results("# a/t\nn\tkind\tvalue\n1\treal\t7\n1\tset\t8\n\n# a/u\nx\ty\n\n"),
+        )],
+        _ => vec![
+            (
+                "900".to_owned(),
+                results("# a/t\nn\tmb\nx\t1.5 MB\ny\t0\n\n"),
+            ),
+            (
+                "10000".to_owned(),
+                results("# a/t\nn\tmb\nx\t12345 MB\ny\t3\n\n"),
+            ),
+        ],
+    };
     let page = rendered(
-        "Words.\n@head what | paper\n@row sets | 9 | a/t | * & set | value\n",
-        &[("one".to_owned(), tables)],
+        "Words.\n@head what | paper\n@row sets | 9 | a/t | * & set | value\n\
+         @of sizes\n@head what | paper | growth\n@row x | 9 | a/t | x | mb\n\
+         @row y | 9 | a/t | y | mb\n",
+        &of,
     );
     assert_eq!(
         page,
-        "Words.\n| what | paper | one |\n|---|---|---|\n| sets | 9 | 8 |\n"
+        "Words.\n| what | paper | one |\n|---|---|---|\n| sets | 9 | 8 |\n\
+         | what | paper | 900 | 10,000 | growth |\n|---|---|---|---|---|\n\
+         | x | 9 | 1.5 MB | 12,345 MB | 8230.00 |\n| y | 9 | 0 | 3 |  |\n"
+    );
+    assert_eq!(
+        grouped("1234 (12345 to 0.123456), 1234567"),
+        "1234 (12,345 to 0.123456), 1,234,567"
     );
 }
