@@ -346,8 +346,8 @@ pub enum Command {
     /// Join standard input and output with the daemon's socket
     ///
     /// For `--socket ssh://HOST` of another machine, which runs this here through ssh. A key in
-    /// ~/.ssh/authorized_keys with restrict,command="resemble relay" reaches the daemon alone: it can
-    /// send every request of the protocol.
+    /// ~/.ssh/authorized_keys with restrict,command="resemble relay" reaches the daemon alone. It
+    /// can send every request of the protocol.
     Relay,
     #[allow(clippy::doc_markdown)] // help prints the name of a file as it is
     /// Measure pairs of files, for groups --links

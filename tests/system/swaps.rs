@@ -10,7 +10,7 @@ use resemble_testutil::{Sandbox, Swaps, asked_for, fuse_works};
 
 /// The number of exchanges.
 pub(crate) fn wanted() -> usize {
-    asked_for("RESEMBLE_SWAPS").unwrap_or(20_000)
+    asked_for("RESEMBLE_SWAPS").unwrap_or(5_000)
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
     last
 }
 
-/// Changes the tree while the daemon stands still. It hears of all changes at once, and none is made
+/// Changes the tree while the daemon is stopped. It gets all events at once, and nothing changes
 /// while it looks.
 fn unheard(daemon: &Daemon<'_>, change: impl FnOnce()) {
     daemon.signal(Signal::STOP);

@@ -3,8 +3,8 @@
 use super::*;
 
 /// `.similar/.why/NAME` explains the link of that name and says which parts of the two documents
-/// could not be read; `.similar/.report.json` is the report, with all that `find` says about what it
-/// leaves out; both are reachable and not listed, and neither is computed before it is opened.
+/// could not be read; `.similar/.report.json` is the report, with all that `find` says about what
+/// it leaves out; both are reachable and not listed, and neither is computed before it is opened.
 #[test]
 fn texts_are_reachable_and_computed_when_opened() {
     struct Counting(AtomicUsize);

@@ -1,7 +1,7 @@
 //! Texts for runs of scale: any number of them, made from words of a collection.
 //!
-//! Each word is drawn from a random place of the collection, so it is as frequent as there. The seed
-//! and the number of a text determine it, so no text has to be stored.
+//! Each word is drawn from a random place of the collection, so it is as frequent as there. The
+//! seed and the number of a text determine it, so no text has to be stored.
 
 use resemble_core::words::WordTexts;
 
