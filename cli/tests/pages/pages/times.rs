@@ -14,6 +14,12 @@ fn version(name: &str, mtime: i64, stated: Option<i64>) -> Value {
     member
 }
 
+/// The member that the answer marks as the newest.
+fn newest(mut member: Value) -> Value {
+    member["newest"] = json!(true);
+    member
+}
+
 /// A report of these families, in their order. The first member is the centre.
 fn families(families: &[Vec<Value>]) -> Value {
     let mut report = groups();
@@ -52,20 +58,20 @@ fn families_are_shown_at_their_dates() {
     let report = families(&[
         vec![
             version("a1", day(1), None),
-            version("a3", day(101), None),
+            newest(version("a3", day(101), None)),
             version("a2", day(41), None),
         ],
         // The dates that all state count, here against those of the files.
         vec![
             version("b1", day(9), Some(day(61))),
-            version("b2", day(8), Some(day(81))),
+            newest(version("b2", day(8), Some(day(81)))),
         ],
         // One states no date, so those of the files count. Two of one time have no newest.
         vec![
             version("c1", day(11), Some(day(99))),
             version("c2", day(11), None),
         ],
-        vec![version("d1", 0, None), version("d2", day(21), None)],
+        vec![version("d1", 0, None), newest(version("d2", day(21), None))],
         vec![version("e1", 0, None), version("e2", i64::MAX, None)],
     ]);
     browser.open(&printed(&env, &report, "html"));
