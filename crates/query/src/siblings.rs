@@ -22,12 +22,12 @@ use std::path::PathBuf;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::HeldSample;
 use resemble_core::similarity::proof::unit_of;
-use resemble_core::similarity::{self, Estimated, Unit, too_small};
+use resemble_core::similarity::{Unit, too_small};
 use resemble_core::{ByteLen, ContentId, ContentKind, Fingerprint, Measures, Relation, Signature};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::message::Layer;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::shown_in;
+use resemble_relate::judge::estimate;
 use resemble_relate::judge::listing::is_listed;
 use resemble_relate::judge::matched::{Match, all_words};
 use resemble_relate::nominate::block::{Common, PostingBlock};
@@ -442,21 +442,9 @@ impl NominatedMembers {
 
 /// Estimates the match of two contents from their samples.
 fn estimated((a, b): (&StoredSketch, &StoredSketch), terms: SiblingTerms, layer: Layer) -> Match {
-    let sizes = (a.size, b.size);
     let (one, other) = (a.sketch(), b.sketch());
-    let Estimated { measures, interval } = shown_in(terms.unit, (&one, a.kind), (&other, b.kind));
-    let unit = unit_of(a.kind, b.kind, terms.unit);
-    if same_words(a.words, b.words) {
-        let measures = all_words(&measures);
-        let same = Match::new(Some(Relation::SameText), Layer::Text, measures, sizes);
-        return Match { unit, ..same };
-    }
-    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, terms.min_shared);
-    Match {
-        unit,
-        interval: Some(Box::new(interval)),
-        ..Match::new(relation, layer, measures, sizes)
-    }
+    let pair = ((&one, a.kind, a.words), (&other, b.kind, b.words));
+    estimate::estimated(terms.unit, pair, layer, terms.min_shared)
 }
 
 fn with_rarity(found: Match, rarity: Option<Rarity>) -> Match {

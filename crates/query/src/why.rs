@@ -63,14 +63,13 @@ pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Span, View, ViewOptions};
 
 use lines::Lines;
 use resemble_relate::AskError;
-use resemble_relate::judge::estimate::shown_in;
+use resemble_relate::judge::estimate::estimated;
 use resemble_relate::judge::matched::all_words;
 use resemble_relate::parallel::both;
 use resemble_relate::prove::exact::{Proven, judged, prove_once};
 use resemble_relate::prove::extracted::{Extracted, extract, way};
 use resemble_relate::prove::members::{HeldContent, held_by};
 use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
-use resemble_relate::renditions::same_words;
 use tables::TableRows;
 
 /// Documents are shown by sentences instead of lines if that raises the share by at least this
@@ -305,18 +304,13 @@ pub fn compare(
     let (a, b) = (read_now(a, params)?, read_now(b, params)?);
     let identical = a.content == b.content;
     let sizes = (a.size, b.size);
-    let estimate = || shown_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind)).measures;
     let (relation, measures) = if identical {
         (Some(Relation::Identical), Measures::identical(a.size))
-    } else if same_words(a.words, b.words) {
-        (Some(Relation::SameText), all_words(&estimate()))
     } else {
-        let measures = estimate();
-        let least = Relation::MIN_SHARED;
-        (
-            similarity::relation(false, a.size, b.size, &measures, least),
-            measures,
-        )
+        let (one, other) = (a.sketch(), b.sketch());
+        let pair = ((&one, a.kind, a.words), (&other, b.kind, b.words));
+        let found = estimated(unit, pair, Layer::Bytes, Relation::MIN_SHARED);
+        (found.relation, found.measures)
     };
     let (of_a, of_b) = if identical {
         (whole(sizes.0), Vec::new())

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::proof::{Proven, unit_of};
-use resemble_core::similarity::{self, Estimated, Interval, Proof};
+use resemble_core::similarity::{Estimated, Interval, Proof};
 use resemble_core::{ContentId, Measures, Relation, Score};
 use resemble_proto::message::{Layer, PairScore};
-use resemble_relate::judge::estimate::shown_in;
+use resemble_relate::judge::estimate::estimated;
 use resemble_relate::judge::matched::{Match, all_words};
 use resemble_relate::nominate::evidence::StoredSketch;
 use resemble_relate::prove::exact::judged;
 use resemble_relate::prove::many::{DraftPair, MeasuredPair};
-use resemble_relate::renditions::{Rendition, is_same_text, layer, same_words};
+use resemble_relate::renditions::{Rendition, is_same_text, layer};
 
 use super::question::Question;
 use super::ways::{Pair, Way};
@@ -66,26 +66,11 @@ impl WorkerPairs {
             let found = judged(proven, sizes, question.min_shared());
             found.matched(Layer::Bytes)
         } else {
-            let sizes = (a.size, b.size);
-            let Estimated { measures, interval } =
-                shown_in(unit, (&sketches.0, a.kind), (&sketches.1, b.kind));
-            let least = question.min_shared();
-            let relation = similarity::relation(false, sizes.0, sizes.1, &measures, least);
-            let found = Match {
-                unit: unit_of(a.kind, b.kind, unit),
-                interval: Some(Box::new(interval)),
-                ..Match::new(relation, Layer::Bytes, measures, sizes)
-            };
-            if same_words(a.words, b.words) {
-                Match {
-                    relation: Some(Relation::SameText),
-                    measures: all_words(&measures),
-                    interval: None,
-                    ..found
-                }
-            } else {
-                found
-            }
+            let pair = (
+                (&sketches.0, a.kind, a.words),
+                (&sketches.1, b.kind, b.words),
+            );
+            estimated(unit, pair, Layer::Bytes, question.min_shared())
         };
         let rarity = counts.rarity(&sketches.0, &sketches.1);
         let rare = matched

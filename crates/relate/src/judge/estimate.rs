@@ -1,9 +1,14 @@
 //! Estimates the measures of a pair from the sketches of both.
 
+use resemble_core::similarity::proof::unit_of;
 use resemble_core::similarity::{
     self, Boilerplate, Compared, Estimated, Interval, NoBoilerplate, Prepared, Sketch, Unit,
 };
-use resemble_core::{ByteLen, ContentKind, Measures, Score};
+use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score, WordsDigest};
+use resemble_proto::message::Layer;
+
+use crate::judge::matched::{Match, all_words};
+use crate::renditions::same_words;
 
 /// Estimates by shingles of words for two texts, and by windows for other kinds.
 pub fn estimate(
@@ -60,6 +65,33 @@ pub fn shown_prepared(
     Estimated {
         measures: found.measures.below_identical(),
         interval: found.interval.below_identical(),
+    }
+}
+
+/// A content that is estimated: its sketch, its kind, and the digest of its words.
+pub type Estimable<'a> = (&'a Sketch<'a>, ContentKind, Option<WordsDigest>);
+
+/// Returns the match of two contents that are not identical and were not read. If they have the
+/// same words, its shares are certain.
+pub fn estimated(
+    unit: Unit,
+    (a, b): (Estimable<'_>, Estimable<'_>),
+    layer: Layer,
+    min_shared: ByteLen,
+) -> Match {
+    let sizes = (a.0.size, b.0.size);
+    let Estimated { measures, interval } = shown_in(unit, (a.0, a.1), (b.0, b.1));
+    let unit = unit_of(a.1, b.1, unit);
+    if same_words(a.2, b.2) {
+        let same = Some(Relation::SameText);
+        let same = Match::new(same, Layer::Text, all_words(&measures), sizes);
+        return Match { unit, ..same };
+    }
+    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
+    Match {
+        unit,
+        interval: Some(Box::new(interval)),
+        ..Match::new(relation, layer, measures, sizes)
     }
 }
 
