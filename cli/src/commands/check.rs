@@ -266,6 +266,18 @@ impl NearCopyQuestion<'_> {
     }
 }
 
+/// Returns the path that was named for an index of this process and is gone.
+fn vanished(error: &CliError) -> Option<&Path> {
+    match error {
+        CliError::Local(LocalError::Path { path, source })
+            if source.kind() == ErrorKind::NotFound =>
+        {
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
 impl Verb for NearCopyQuestion<'_> {
     type Body = NearCopies;
 
@@ -293,15 +305,12 @@ impl Verb for NearCopyQuestion<'_> {
             within.sort();
         }
         while let Err(error) = backend.refresh(ui, &within) {
-            match error {
-                // It vanished after git had listed it.
-                CliError::Local(LocalError::Path { path, source })
-                    if listed.is_some() && source.kind() == ErrorKind::NotFound =>
-                {
-                    within.retain(|one| one.as_path() != path);
-                }
-                error => return Err(error),
-            }
+            let gone = vanished(&error).filter(|_| listed.is_some());
+            // It vanished after git had listed it.
+            match gone.and_then(|gone| within.iter().position(|path| path.as_path() == gone)) {
+                Some(at) => within.remove(at),
+                None => return Err(error),
+            };
         }
         let copies = QuestionPaths::among(&[self.checked.folder().to_owned()]);
         let count = self.checked.files.len();
