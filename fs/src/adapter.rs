@@ -16,8 +16,8 @@
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
 //!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
-//!    reader with an open file. Opening a file that the kernel knows differently is ESTALE: it
-//!    looks the name up again and opens the result.
+//!    reader with an open file. A request about a file that the kernel knows differently
+//!    is ESTALE: the kernel looks the name up again.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -123,9 +123,9 @@ impl Filesystem for Adapter {
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let effort = self.spaces.all.lookup_effort(parent.0, name);
-        let name = name.to_owned();
+        let (name, thread) = (name.to_owned(), request.pid());
         self.run(request, effort, move |space| {
-            answer!(reply, space.lookup(parent.0, &name), |entry| {
+            answer!(reply, space.lookup(parent.0, &name, thread), |entry| {
                 let attr = file_attr(&entry.attr);
                 reply.entry_with_ttls(&entry.attr_ttl, &entry.ttl, &attr, GENERATION);
             });
@@ -139,10 +139,11 @@ impl Filesystem for Adapter {
     }
 
     fn getattr(&self, request: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
+        let thread = request.pid();
         self.run(request, Effort::Small, move |space| {
             let entry = match fh {
-                Some(fh) => space.getattr_open(ino.0, fh.0),
-                None => space.getattr(ino.0),
+                Some(fh) => space.getattr_open(ino.0, fh.0, thread),
+                None => space.getattr(ino.0, thread),
             };
             answer!(reply, entry, |entry| {
                 reply.attr(&entry.attr_ttl, &file_attr(&entry.attr));

@@ -50,6 +50,7 @@ mod inodes;
 mod listing;
 mod namespace;
 mod node;
+mod reopening;
 mod seen;
 mod shares;
 mod tree;

@@ -7,49 +7,49 @@ use std::path::Path;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::attr::{Opened, Refusal};
+use super::attr::{Entry, Opened, Refusal};
 use super::handles::Handle;
 use super::held::{Held, Taken, read_at};
-use super::inodes::{Opening, Shown};
-use super::namespace::{Namespace, Result};
+use super::inodes::Shown;
+use super::namespace::{Namespace, Result, attr};
 use super::node::{At, Node};
 use super::shares::{Amounts, Share};
-
-/// The maximum number of kernel threads that must look up again the file that they open.
-const MAX_OUTDATED: usize = 1024;
 
 impl Namespace {
     /// Opens a file for reading on behalf of a kernel thread (0: unknown).
     pub fn open(&self, ino: u64, thread: u32) -> Result<Opened> {
+        let node = self.node(ino)?;
+        if let Node::File(at) = node.as_ref() {
+            let handle = self.open_real(ino, at, thread)?;
+            let direct = false;
+            return Ok(Opened { handle, direct });
+        }
         let place = self.place()?;
-        let (handle, direct) = match self.node(ino)?.as_ref() {
-            Node::File(at) => self.open_real(ino, at, thread)?,
+        let text = match node.as_ref() {
             Node::Why { of, target } => {
                 self.tree.stat(of)?;
-                let text = self.neighbours.why(&self.tree.path(of), target);
-                (Handle::Text(self.keep(text)?), true)
+                self.keep(self.neighbours.why(&self.tree.path(of), target))?
             }
             Node::Member { of, path, size } => {
                 self.tree.stat(of)?;
-                (Handle::Text(self.open_member(path, *size)?), true)
+                self.open_member(path, *size)?
             }
             Node::More(of) => {
                 let left = self.last_answer(of)?.left;
                 let path = self.tree.path(of.at());
-                let text = self.neighbours.more(&path, left);
-                (Handle::Text(self.keep(text)?), true)
+                self.keep(self.neighbours.more(&path, left))?
             }
             Node::Report(at) => {
                 self.tree.stat(at)?;
-                let text = self.neighbours.report(&self.tree.path(at));
-                (Handle::Text(self.keep(text)?), true)
+                self.keep(self.neighbours.report(&self.tree.path(at)))?
             }
             Node::Symlink(_) | Node::Link { .. } => return Err(Refusal::Invalid),
             _ => return Err(Refusal::IsADirectory),
         };
+        let handle = Handle::Text(text);
         Ok(Opened {
             handle: self.handles.add(self.account, place, handle),
-            direct,
+            direct: true,
         })
     }
 
@@ -83,26 +83,57 @@ impl Namespace {
             })
     }
 
-    /// Opens the file that a path names now. While the kernel trusts the name, it may have another
-    /// file or size under this number. If the open returns ESTALE, it looks the name up once more.
-    fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<(Handle, bool)> {
-        let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
-        let mut outdated = self.outdated.lock();
-        let has_looked = outdated.remove(&thread).is_some_and(|place| place == *at);
-        match self.inodes.open(ino, Shown::of(&stat), has_looked) {
-            Opening::Outdated => {
-                // A thread that was killed in between does not return.
-                if outdated.len() >= MAX_OUTDATED {
-                    outdated.clear();
-                }
-                outdated.insert(thread, at.clone());
-                Err(Refusal::Stale)
-            }
-            Opening::Shown => Ok((Handle::File { ino, file }, false)),
-            // The file was replaced again since the second look-up. Its bytes must not enter the
-            // pages that the kernel stores of the other file.
-            Opening::Beside => Ok((Handle::File { ino, file }, true)),
+    /// Opens the file that a path names now, or the one that the second look-up of this thread
+    /// opened.
+    fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<u64> {
+        let claimed = self.reopenings.lock().claim(thread);
+        match claimed {
+            Some((number, handle)) if number == ino => return Ok(handle),
+            Some((_, handle)) => self.release(handle),
+            None => {}
         }
+        let place = self.place()?;
+        let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
+        if self.inodes.open(ino, Shown::of(&stat)) {
+            let handle = Handle::File { ino, file };
+            return Ok(self.handles.add(self.account, place, handle));
+        }
+        self.refuse(at, thread);
+        Err(Refusal::Stale)
+    }
+
+    /// Records that the kernel looks a file up again in this thread.
+    pub(super) fn refuse(&self, at: &At, thread: u32) {
+        let mut reopenings = self.reopenings.lock();
+        let mut left = reopenings.expire();
+        left.extend(reopenings.refuse(thread, at.clone()));
+        drop(reopenings);
+        self.release_all(left);
+    }
+
+    /// Looks up a file again after a refusal in this thread, and opens it. `None`: nothing was
+    /// refused, or the file cannot be opened.
+    pub(super) fn lookup_again(&self, node: &Node, thread: u32) -> Option<Entry> {
+        let Node::File(at) = node else {
+            return None;
+        };
+        let (left, is_due) = {
+            let mut reopenings = self.reopenings.lock();
+            (reopenings.expire(), reopenings.is_due(thread, at))
+        };
+        self.release_all(left);
+        if !is_due {
+            return None;
+        }
+        let place = self.place().ok()?;
+        let (file, stat) = self.tree.open_file(at).ok()??;
+        let (hash, shown) = (self.hash(node), Shown::of(&stat));
+        let ino = self.inodes.acquire_open(node.clone(), hash, shown);
+        let handle = Handle::File { ino, file };
+        let handle = self.handles.add(self.account, place, handle);
+        let left = self.reopenings.lock().give(thread, ino, handle);
+        self.release_all(left);
+        Some(self.entry(node, attr(ino, node, Some(&stat))))
     }
 
     /// Reads up to `size` bytes; fewer only at the end.
@@ -133,10 +164,16 @@ impl Namespace {
         }
     }
 
+    fn release_all(&self, handles: impl IntoIterator<Item = u64>) {
+        for handle in handles {
+            self.release(handle);
+        }
+    }
+
     /// Closes a file or directory.
     pub fn release(&self, handle: u64) {
         if let Some(Handle::File { ino, .. }) = self.handles.remove(handle).as_deref() {
-            self.inodes.close(*ino);
+            self.inodes.forget(*ino, 1);
         }
     }
 }

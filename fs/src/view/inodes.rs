@@ -2,12 +2,14 @@
 //!
 //! The number of a node is a hash of its identity ([`Node::hash`]), so it is the same after a
 //! restart. The table holds the nodes that the kernel knows. Each successful look-up increments the
-//! count of a node, and a `forget` decrements it. At zero the node leaves the table. Two nodes with
+//! count of a node, and a `forget` decrements it. An open does so until its close. At zero the node
+//! leaves the table. Two nodes with
 //! one hash get distinct numbers by probing. A node keeps its number while the kernel knows it.
 //!
-//! The kernel keeps pages and a size by number. So a file that replaces another at its path gets
-//! its own number while the other is open. A reader of the old file continues with it. An open of
-//! the path reads the new one. Each has its own size.
+//! The kernel keeps pages and a size by number, and it changes them outside of its locks: a size
+//! that was true may cut pages which another thread has read since. So **a number is one file for
+//! as long as the kernel knows it**. A file that replaces another at its path gets a number of its
+//! own, as on a disk.
 //!
 //! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
 //! and `0xffff_ffff` (the kernel's "unknown").
@@ -42,8 +44,6 @@ struct Known {
     lookups: u64,
     /// The real file, for a file of the tree.
     shown: Option<Shown>,
-    /// The number of times it is open.
-    opens: u64,
 }
 
 /// The real file and the size that the kernel was shown under a number.
@@ -69,22 +69,10 @@ impl Shown {
     }
 }
 
-/// The result of opening a file under a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
-    /// The opened file is the one that the kernel was shown.
-    Shown,
-    /// The kernel has another file, or another size.
-    Outdated,
-    /// Another file is open under this number.
-    Beside,
-}
-
 impl Known {
-    /// Returns whether the number can represent this file from now on: it does already, or no file
-    /// is open under it.
-    fn can_be(&self, now: Shown) -> bool {
-        self.opens == 0 || self.shown.is_none_or(|shown| shown.is_file(now))
+    /// Returns whether the number represents this file.
+    fn is(&self, now: Shown) -> bool {
+        self.shown.is_none_or(|shown| shown.is_file(now))
     }
 }
 
@@ -111,67 +99,60 @@ impl Inodes {
     /// Returns the number of a node that a look-up found, and increments its count. `shown` is the
     /// real file, for a file of the tree.
     pub(crate) fn acquire(&self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
+        self.count(node, hash, shown, 1)
+    }
+
+    /// Returns the number of a file that a look-up found and opened, and counts both.
+    pub(crate) fn acquire_open(&self, node: Node, hash: u64, shown: Shown) -> u64 {
+        self.count(node, hash, Some(shown), 2)
+    }
+
+    fn count(&self, node: Node, hash: u64, shown: Option<Shown>, times: u64) -> u64 {
         if node == *self.root {
             return ROOT;
         }
         let mut tables = self.table.lock();
         let number = tables.number(&node, hash, shown);
         if let Some(known) = tables.by_number.get_mut(&number) {
-            known.lookups += 1;
+            known.lookups += times;
             known.shown = shown;
         } else {
             let node = Arc::new(node);
             tables.by_node.insert(Arc::clone(&node), number);
             let known = Known {
                 node,
-                lookups: 1,
+                lookups: times,
                 shown,
-                opens: 0,
             };
             tables.by_number.insert(number, known);
         }
         number
     }
 
-    /// Records that the kernel is shown this file under a number; `false`: another one is open
-    /// under it.
+    /// Records that the kernel is shown this state of a file under its number; `false`: the number
+    /// is that of another file.
     pub(crate) fn show(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
             return true;
         };
-        let can_be = known.can_be(now);
-        if can_be {
+        let is_it = known.is(now);
+        if is_it {
             known.shown = Some(now);
         }
-        can_be
+        is_it
     }
 
-    /// Counts an open of this file under a number. It is refused if the number is outdated and the
-    /// kernel has not just looked it up again.
-    pub(crate) fn open(&self, number: u64, now: Shown, has_looked: bool) -> Opening {
+    /// Counts an open of this file as a look-up of its number, until [`Self::forget`]. It is refused
+    /// if the kernel was shown another file or size under the number.
+    pub(crate) fn open(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
-        let Some(known) = tables.by_number.get_mut(&number) else {
-            return Opening::Outdated;
+        let known = tables.by_number.get_mut(&number);
+        let Some(known) = known.filter(|known| known.shown == Some(now)) else {
+            return false;
         };
-        if known.shown != Some(now) && !has_looked {
-            return Opening::Outdated;
-        }
-        let can_be = known.can_be(now);
-        known.opens += 1;
-        if can_be {
-            known.shown = Some(now);
-            Opening::Shown
-        } else {
-            Opening::Beside
-        }
-    }
-
-    /// Counts a close.
-    pub(crate) fn close(&self, number: u64) {
-        if let Some(known) = self.table.lock().by_number.get_mut(&number) {
-            known.opens = known.opens.saturating_sub(1);
-        }
+        known.lookups += 1;
+        true
     }
 
     /// Returns the number that a look-up of this node would give now, for a directory listing.
@@ -209,7 +190,7 @@ impl Inodes {
 
 impl Tables {
     fn number(&self, node: &Node, hash: u64, shown: Option<Shown>) -> u64 {
-        let is_it = |known: &Known| shown.is_none_or(|now| known.can_be(now));
+        let is_it = |known: &Known| shown.is_none_or(|now| known.is(now));
         if let Some(&number) = self.by_node.get(node)
             && self.by_number.get(&number).is_some_and(is_it)
         {
@@ -269,35 +250,35 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_replaces_an_open_one_has_a_number_of_its_own() {
+    fn a_file_that_replaces_another_has_a_number_of_its_own() {
         let inodes = Inodes::new(Node::Top);
         let shown = |ino, size| Shown { dev: 1, ino, size };
         let hash = 1 << 40;
-        let old = inodes.acquire(file("a"), hash, Some(shown(6, 100)));
-        let open = |number, now, has_looked| inodes.open(number, now, has_looked);
-        assert_eq!(open(old, shown(7, 100), false), Opening::Outdated);
-        assert_eq!(inodes.acquire(file("a"), hash, Some(shown(7, 100))), old);
-        assert_eq!(open(old, shown(7, 100), false), Opening::Shown);
-        assert_eq!(
-            open(old, shown(7, 200), false),
-            Opening::Outdated,
-            "it has grown"
-        );
-        assert!(inodes.show(old, shown(7, 200)));
-        assert_eq!(open(old, shown(7, 200), false), Opening::Shown);
+        let look_up = |now| inodes.acquire(file("a"), hash, Some(now));
+        let old = look_up(shown(6, 100));
+        assert!(inodes.open(old, shown(6, 100)));
+        assert!(!inodes.open(old, shown(6, 200)), "it has grown");
+        assert!(inodes.show(old, shown(6, 200)));
+        assert!(inodes.open(old, shown(6, 200)));
+        assert_eq!(look_up(shown(6, 300)), old);
         assert!(!inodes.show(old, shown(8, 10)));
-        assert_eq!(open(old, shown(8, 10), true), Opening::Beside);
-        let new = inodes.acquire(file("a"), hash, Some(shown(8, 10)));
+        assert!(!inodes.open(old, shown(8, 10)));
+        let new = look_up(shown(8, 10));
         assert_ne!(new, old);
         assert_eq!(inodes.peek(&file("a"), hash), new, "that is what is there");
-        (0..3).for_each(|_| inodes.close(old));
-        assert!(inodes.show(old, shown(8, 10)), "nobody reads the old one");
+        let newest = look_up(shown(6, 10));
+        assert!(
+            newest != old && newest != new,
+            "an inode number is used again"
+        );
+        inodes.forget(newest, 1);
+        inodes.forget(old, 2);
+        assert!(inodes.node(old).is_some(), "it is open");
         inodes.forget(old, 2);
         assert!(inodes.node(old).is_none());
-        assert_eq!(inodes.peek(&file("a"), hash), new, "it keeps its number");
         inodes.forget(new, 1);
         assert_eq!(inodes.len(), 0);
-        assert_eq!(inodes.acquire(file("a"), hash, Some(shown(8, 10))), hash);
+        assert_eq!(look_up(shown(8, 10)), hash);
     }
 
     #[test]

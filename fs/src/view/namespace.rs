@@ -18,6 +18,7 @@ use super::handles::{Handle, Handles};
 use super::held::Store;
 use super::inodes::{Inodes, Shown};
 use super::node::{At, Node, Subject};
+use super::reopening::Reopenings;
 use super::seen::SeenTree;
 use super::shares::Shares;
 use super::tree::{RealKind, Tree};
@@ -61,8 +62,8 @@ pub struct Namespace {
     pub(super) store: Arc<Store>,
     /// The account that open files are counted under.
     pub(super) account: Account,
-    /// The kernel threads that must look up again the file that they open, with its place.
-    pub(super) outdated: Arc<Mutex<HashMap<u32, At>>>,
+    /// The kernel threads that must look up again the file that they open.
+    pub(super) reopenings: Arc<Mutex<Reopenings>>,
     pub(super) hidden: Arc<Mutex<HashSet<At>>>,
     pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
 }
@@ -109,7 +110,7 @@ impl Namespace {
             handles: Arc::new(Handles::new()),
             store: Arc::new(Store::new(Shares::of_process(false), None)),
             account: Account::UNKNOWN,
-            outdated: Arc::default(),
+            reopenings: Arc::default(),
             hidden: Arc::default(),
             answers: Mutex::default(),
         };
@@ -133,7 +134,7 @@ impl Namespace {
             handles: Arc::clone(&self.handles),
             store: Arc::clone(&self.store),
             account,
-            outdated: Arc::clone(&self.outdated),
+            reopenings: Arc::clone(&self.reopenings),
             hidden: Arc::clone(&self.hidden),
             answers: Mutex::default(),
         }
@@ -234,10 +235,14 @@ impl Namespace {
 
     // ---- names ----
 
-    /// Finds a name. Each success counts as one look-up until [`Self::forget`].
-    pub fn lookup(&self, parent: u64, name: &OsStr) -> Result<Entry> {
+    /// Finds a name on behalf of a kernel thread (0: unknown). Each success counts as one look-up
+    /// until [`Self::forget`].
+    pub fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Entry> {
         let parent = self.node(parent)?;
         let (node, stat) = self.resolve(&parent, name)?;
+        if let Some(entry) = self.lookup_again(&node, thread) {
+            return Ok(entry);
+        }
         // The attributes are read first: a number is only given out with an answer.
         let stat = self.stat_of(&node, stat)?;
         let mut entry = self.entry(&node, attr(0, &node, stat.as_ref()));
@@ -253,45 +258,44 @@ impl Namespace {
         self.inodes.forget(ino, times);
     }
 
-    /// Returns the attributes of a node, and for how long they may be trusted.
-    pub fn getattr(&self, ino: u64) -> Result<Entry> {
+    /// Returns the attributes of a node on behalf of a kernel thread (0: unknown), and for how long
+    /// they may be trusted.
+    pub fn getattr(&self, ino: u64, thread: u32) -> Result<Entry> {
         let node = self.node(ino)?;
-        loop {
-            let refusal = match (&*node, self.stat_of(&node, None)) {
-                (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => None,
-                (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
-                (_, Err(refusal)) => Some(refusal),
-            };
-            // The path is gone or leads to another file, but this account still has this one open.
-            let (own, is_open) = self.handles.open_file(self.account, ino);
-            if let Some(open) = own {
-                return self.attr_of(ino, &open);
+        let refusal = match (&*node, self.stat_of(&node, None)) {
+            (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => {
+                Refusal::Stale
             }
-            match refusal {
-                // The last handle of the other file has just been closed.
-                None if !is_open => {}
-                refusal => return Err(refusal.unwrap_or(Refusal::Stale)),
-            }
+            (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
+            (_, Err(refusal)) => refusal,
+        };
+        // The path is gone or leads to another file, but this account may have this one open.
+        if let Some(own) = self.handles.open_file(self.account, ino) {
+            return self.attr_of(ino, &own, thread);
         }
+        if let (Node::File(at), Refusal::Stale) = (&*node, refusal) {
+            self.refuse(at, thread);
+        }
+        Err(refusal)
     }
 
     /// Returns the attributes of an open file, whatever its path leads to now.
-    pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
-        self.attr_of(ino, self.handles.get(handle)?.as_ref())
+    pub fn getattr_open(&self, ino: u64, handle: u64, thread: u32) -> Result<Entry> {
+        self.attr_of(ino, self.handles.get(handle)?.as_ref(), thread)
     }
 
-    fn attr_of(&self, ino: u64, open: &Handle) -> Result<Entry> {
+    fn attr_of(&self, ino: u64, open: &Handle, thread: u32) -> Result<Entry> {
         match open {
             Handle::File { file, .. } => {
                 let (node, stat) = (self.node(ino)?, rustix::fs::fstat(file)?);
                 self.inodes.show(ino, Shown::of(&stat));
                 Ok(self.entry(&node, attr(ino, &node, Some(&stat))))
             }
-            _ => self.getattr(ino),
+            _ => self.getattr(ino, thread),
         }
     }
 
-    fn entry(&self, node: &Node, attr: Attr) -> Entry {
+    pub(super) fn entry(&self, node: &Node, attr: Attr) -> Entry {
         let ttl = self.ttl(node);
         let attr_ttl = match node {
             Node::File(_) if attr.changed.is_recent() => Duration::ZERO,
@@ -417,7 +421,7 @@ impl Namespace {
         })
     }
 
-    fn hash(&self, node: &Node) -> u64 {
+    pub(super) fn hash(&self, node: &Node) -> u64 {
         let path = node.at().map(|at| self.tree.path(at)).unwrap_or_default();
         node.hash(self.view_key, &path)
     }
@@ -512,7 +516,7 @@ impl Namespace {
 }
 
 /// Returns the attributes of a node, from the `stat` of its real file.
-fn attr(ino: u64, node: &Node, stat: Option<&Stat>) -> Attr {
+pub(super) fn attr(ino: u64, node: &Node, stat: Option<&Stat>) -> Attr {
     let Some(stat) = stat else {
         return Attr::nowhere(ino);
     };

@@ -96,10 +96,10 @@ impl<'a> Walk<'a> {
         let mut this = Self {
             space,
             looked_up: Vec::new(),
-            entry: space.getattr(ROOT)?,
+            entry: space.getattr(ROOT, 0)?,
         };
         for name in names {
-            this.entry = space.lookup(this.ino(), name)?;
+            this.entry = space.lookup(this.ino(), name, 0)?;
             this.looked_up.push(this.ino());
         }
         Ok(this)
@@ -172,7 +172,7 @@ fn ls(space: &Namespace, path: &str) -> Vec<OsString> {
     let mut names = Vec::new();
     for (ino, kind, name) in &all[2..] {
         let entry = space
-            .lookup(dir.ino(), name)
+            .lookup(dir.ino(), name, 0)
             .unwrap_or_else(|e| panic!("{name:?}: {e:?}"));
         assert_eq!((entry.attr.ino, entry.attr.kind), (*ino, *kind), "{name:?}");
         space.forget(entry.attr.ino, 1);

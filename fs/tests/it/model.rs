@@ -139,7 +139,7 @@ fn overlay(space: &Namespace) -> BTreeMap<PathBuf, Seen> {
             if name == "." || name == ".." {
                 continue;
             }
-            let entry = space.lookup(ino, &name).unwrap();
+            let entry = space.lookup(ino, &name, 0).unwrap();
             let attr = entry.attr;
             known.push(attr.ino);
             assert_eq!(
@@ -148,7 +148,7 @@ fn overlay(space: &Namespace) -> BTreeMap<PathBuf, Seen> {
                 "readdir and lookup agree"
             );
             assert_eq!(
-                space.getattr(attr.ino).unwrap().attr,
+                space.getattr(attr.ino, 0).unwrap().attr,
                 attr,
                 "lookup and getattr agree"
             );
@@ -207,7 +207,7 @@ proptest! {
         for name in [b"a".as_slice(), b"b.txt", b"\xff\n", b".hidden", b"c"] {
             let name = OsStr::from_bytes(name);
             prop_assert_eq!(
-                space.lookup(ROOT, name).is_ok(),
+                space.lookup(ROOT, name, 0).is_ok(),
                 fs::symlink_metadata(top.join(name)).is_ok()
             );
         }
