@@ -24,7 +24,7 @@ mod terminal;
 
 pub(crate) use collection::Collection;
 pub(crate) use draw::Look;
-pub(crate) use terminal::run;
+pub(crate) use terminal::{Ask, run};
 
 #[cfg(test)]
 mod tests;

@@ -15,11 +15,11 @@ Examples:
   resemble groups /srv --format json -o srv.json; resemble ui --from srv.json
       A report that was made before, or on another machine.
 
-The screen changes no file. w writes a plan, a script that does nothing without --do-it; ? lists
-the keys.";
+The screen changes none of the files. w writes a plan, a script that does nothing without --do-it.
+T marks what a cluster shares as a template. ? lists the keys.";
 
 /// `ui`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ScreenArgs {
     /// Where to look
     #[arg(value_name = "ROOT", default_value = ".", value_hint = ValueHint::DirPath)]

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::io::{self, BufRead};
 
 use resemble_proto::documents::GroupsDocument;
-use resemble_proto::message::{Cluster, Groups, GroupsRequest, Header, MarkRequest, OnlyGroups};
+use resemble_proto::message::{
+    Cluster, Groups, GroupsRequest, Header, MarkRequest, OnlyGroups, TemplateRow,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::text;
@@ -19,6 +21,8 @@ use crate::backend::Backend;
 use crate::commands::templates;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
+#[cfg(feature = "ui")]
+use crate::names::{self, Named};
 use crate::question::{QuestionPaths, Verb};
 use crate::ui::Ui;
 
@@ -142,8 +146,35 @@ fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<(
     let marked = backend.ask(ui, "comparing", request)?.body;
     templates::print(ui, &RowOutput::default(), &marked)?;
     if let Some(template) = marked.first() {
-        let id = &template.id;
-        ui.note(&format!("`resemble templates unmark {id}` takes it back"));
+        ui.note(&undo(template));
     }
     Ok(())
+}
+
+/// Marks the text that files of one cluster share as a template. Returns how to take it back.
+#[cfg(feature = "ui")]
+pub(super) fn mark_shared(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &GroupsArgs,
+    files: &[PathText],
+) -> CliResult<String> {
+    let files = files
+        .iter()
+        .map(|file| names::required_here(file.as_path()));
+    let files: Vec<Named> = files.collect::<CliResult<_>>()?;
+    let (asked, verb) = question(global, args)?;
+    let mut backend = asked.open(ui, env, global, &verb.answering())?;
+    let request = MarkRequest {
+        files: names::real_paths(&files),
+        ..MarkRequest::default()
+    };
+    let marked = backend.ask(ui, "comparing", request)?.body;
+    backend.close(ui);
+    Ok(marked.first().map(undo).unwrap_or_default())
+}
+
+fn undo(template: &TemplateRow) -> String {
+    format!("`resemble templates unmark {}` takes it back", template.id)
 }

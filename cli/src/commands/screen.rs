@@ -32,10 +32,10 @@ mod with_screen {
     use crate::args::{
         CompareArgs, GroupsArgs, MemoryBound, RelationFilter, ReportFormat, ReportOutput,
     };
-    use crate::commands::{compare, groups, picked};
+    use crate::commands::{compare, groups, picked, review};
     use crate::error::Outcome;
     use crate::plans;
-    use crate::screen::{self, Collection, Look};
+    use crate::screen::{self, Ask, Collection, Look};
     use crate::ui::ProgressBoard;
 
     pub(in crate::commands) fn run(
@@ -79,79 +79,89 @@ mod with_screen {
     }
 
     /// Prepares the question for another thread.
-    fn asking(
-        env: &Env,
-        global: &Global,
-        args: &ScreenArgs,
-        board: &ProgressBoard,
-    ) -> impl FnOnce() -> CliResult<Collection> + Send + 'static {
+    fn asking(env: &Env, global: &Global, args: &ScreenArgs, board: &ProgressBoard) -> impl Ask {
         let (env, global, board) = (env.clone(), global.clone(), board.clone());
-        let (selection, roots) = (args.selection.clone(), args.roots.clone());
-        let (layer, answering) = (args.layer, args.answering.clone());
-        let (from, is_comparison) = (args.from.clone(), args.compare);
-        let output = ReportOutput {
-            format: ReportFormat::Json,
-            output: None,
-            null: false,
-            from: None,
-            evidence: 0,
-        };
-        move || {
-            let ui = &mut Ui::of_screen(board);
-            if let Some(path) = from {
-                return read(&path, &picked(&selection));
+        let args = args.clone();
+        move |template| {
+            let ui = &mut Ui::of_screen(board.clone());
+            if let Some(path) = &args.from {
+                let again = "a saved report is not asked again; `resemble templates mark` marks";
+                let collection = read(path, &picked(&args.selection))?;
+                return template.map_or(Ok((collection, String::new())), |_| {
+                    Err(CliError::Usage(again.to_owned()))
+                });
             }
-            if is_comparison {
-                let mut roots = roots.into_iter();
-                let args = CompareArgs {
-                    a: roots.next(),
-                    b: roots.next(),
-                    class: Vec::new(),
-                    new_only: false,
-                    all: false,
-                    no_trees: true,
-                    selection,
-                    exact: false,
-                    output,
-                    size_ratio: None,
-                    same_suffix: false,
-                    names: false,
-                    plan: None,
-                    bound: MemoryBound::default(),
-                    layer,
-                    answering,
-                };
+            if args.compare {
+                let args = compare_args(&args);
                 let answered = compare::answer(ui, &env, &global, &args)?;
                 let collection = Collection::of_compare(&answered.report.document, None);
                 answered.close(ui);
-                return Ok(collection);
+                return Ok((collection, String::new()));
             }
-            let args = GroupsArgs {
-                roots,
-                files_from: None,
-                all: false,
-                of: None,
-                only: None,
-                family: false,
-                order: false,
-                plan: None,
-                keep: Vec::new(),
-                superseded: None,
-                conflicts: false,
-                review: false,
-                selection,
-                filter: RelationFilter::default(),
-                output,
-                degree: None,
-                bound: MemoryBound::default(),
-                links: None,
-                layer,
-                answering,
-            };
+            let args = groups_args(&args);
+            let mut note = String::new();
+            if let Some(files) = template {
+                note = review::mark_shared(ui, &env, &global, &args, &files)?;
+            }
             let answered = groups::answer(ui, &env, &global, &args)?;
             let collection = Collection::of_groups(&answered.report.document, None);
             answered.close(ui);
-            Ok(collection)
+            Ok((collection, note))
+        }
+    }
+
+    const OUTPUT: ReportOutput = ReportOutput {
+        format: ReportFormat::Json,
+        output: None,
+        null: false,
+        from: None,
+        evidence: 0,
+    };
+
+    fn compare_args(args: &ScreenArgs) -> CompareArgs {
+        let mut roots = args.roots.iter().cloned();
+        CompareArgs {
+            a: roots.next(),
+            b: roots.next(),
+            class: Vec::new(),
+            new_only: false,
+            all: false,
+            no_trees: true,
+            selection: args.selection.clone(),
+            exact: false,
+            output: OUTPUT,
+            size_ratio: None,
+            same_suffix: false,
+            names: false,
+            plan: None,
+            bound: MemoryBound::default(),
+            layer: args.layer,
+            answering: args.answering.clone(),
+        }
+    }
+
+    fn groups_args(args: &ScreenArgs) -> GroupsArgs {
+        GroupsArgs {
+            roots: args.roots.clone(),
+            files_from: None,
+            all: false,
+            of: None,
+            only: None,
+            family: false,
+            order: false,
+            plan: None,
+            keep: Vec::new(),
+            superseded: None,
+            conflicts: false,
+            review: false,
+            selection: args.selection.clone(),
+            filter: RelationFilter::default(),
+            output: OUTPUT,
+            degree: None,
+            bound: MemoryBound::default(),
+            links: None,
+            layer: args.layer,
+            answering: args.answering.clone(),
         }
     }
 

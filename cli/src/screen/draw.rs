@@ -52,8 +52,8 @@ const HELP: [&str; 17] = [
     "u                 unmark",
     "m                 list what is marked",
     "w                 write a plan of what is marked",
+    "T                 make what the files of a cluster share a template",
     "q                 quit",
-    "",
     "mouse             click chooses, a second click opens, the wheel scrolls",
     "",
     "No file is changed here. The plan is a script: read it, then run it with sh.",
@@ -216,6 +216,9 @@ fn last_line(screen: &Screen, width: usize) -> Line<'static> {
             ask("t trash  or a link: s symlink  h hardlink  r reflink  Esc nothing".into())
         }
         Prompt::File(_, text) => typed("Write the plan into:", text),
+        Prompt::Template(_) => {
+            ask("Is what these files share a template, and no evidence from now on? y n".into())
+        }
         Prompt::Quit => ask("Files are marked and no plan of them is written. Quit? y n".into()),
         Prompt::Help => Line::styled("any key: back", FAINT),
     }

@@ -136,6 +136,21 @@ impl FileMarks {
         (sets, count)
     }
 
+    /// Moves the marks to the same files of another answer.
+    pub(crate) fn carry_over(&mut self, before: &Collection, now: &Collection) {
+        let marked = self.files.iter().map(|file| &before.files[*file].path);
+        let marked: BTreeSet<&PathText> = marked.collect();
+        let marks = (0..now.files.len()).filter(|at| marked.contains(&now.files[*at].path));
+        let marks: Vec<usize> = marks.collect();
+        let is_saved = self.is_saved;
+        self.files.clear();
+        for file in marks {
+            // A file that has lost its equal loses its mark.
+            self.mark(now, file).unwrap_or_default();
+        }
+        self.is_saved = is_saved;
+    }
+
     /// Returns the totals of the marks.
     pub(crate) fn tally(&self, all: &Collection) -> MarksTally {
         let mut tally = MarksTally::default();

@@ -47,6 +47,8 @@ pub(crate) enum Effect {
     /// Show two files side by side.
     Compare(PathText, PathText),
     Write(PlanOrder),
+    /// Mark the text that these files share as a template, and ask again.
+    MarkTemplate(Vec<PathText>),
 }
 
 /// A plan that is to be written.
@@ -66,6 +68,8 @@ pub(crate) enum News {
     Evidence(PathText, PathText, Result<PairFindings, String>),
     /// The result of writing a plan.
     Written(Result<String, String>),
+    /// The answer without a new template, and how to take the template back.
+    Reviewed(Result<(Collection, String), String>),
 }
 
 /// Two files side by side.
@@ -95,6 +99,7 @@ pub(crate) enum Prompt {
     RuleFolder(String),
     Kind,
     File(Treatment, String),
+    Template(usize),
     Quit,
     Help,
 }
@@ -163,6 +168,15 @@ impl Screen {
                 self.collection = Some(collection);
                 self.list();
             }
+            News::Reviewed(Ok((collection, note))) => {
+                let before = self.collection.take().unwrap_or_default();
+                self.marks.carry_over(&before, &collection);
+                (self.place, self.evidence) = (Place::Groups, None);
+                self.behind.clear();
+                self.hear(News::Answer(collection));
+                self.note = note;
+            }
+            News::Reviewed(Err(why)) => self.note = format!("no template: {why}"),
             News::Evidence(a, b, found) => {
                 if self
                     .pair()
@@ -191,7 +205,6 @@ impl Screen {
         self.note.clear();
         match std::mem::replace(&mut self.prompt, Prompt::None) {
             Prompt::None => self.command(key),
-            Prompt::Help => Effect::Nothing,
             Prompt::Filter(text) => {
                 // The list follows each typed character.
                 let effect = self.typing(key, text, Prompt::Filter, Self::filter_by);
@@ -216,10 +229,9 @@ impl Screen {
             }
             Prompt::Rule => self.rule(key),
             Prompt::Kind => self.plan_kind(key),
-            Prompt::Quit => match key {
-                Key::Char('y') => Effect::Quit,
-                _ => Effect::Nothing,
-            },
+            Prompt::Template(group) if key == Key::Char('y') => self.mark_template(group),
+            Prompt::Quit if key == Key::Char('y') => Effect::Quit,
+            Prompt::Help | Prompt::Template(_) | Prompt::Quit => Effect::Nothing,
         }
     }
 
@@ -260,6 +272,7 @@ impl Screen {
                 self.note = format!("files are compared with the {than} of their group");
                 return self.ask_evidence();
             }
+            Key::Char('T') => self.ask_template(),
             Key::Char('w') if self.marks.is_empty() => {
                 "nothing is marked: a plan would be empty".clone_into(&mut self.note);
             }

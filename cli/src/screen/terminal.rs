@@ -1,7 +1,7 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
-//! One thread reads keys, one asks the question, one compares files side by side and one writes a
-//! plan. All of them send into one channel. All pending messages are taken and drawn together, so
+//! One thread reads keys, one asks the question (again after each new template), one compares files
+//! side by side and one writes a plan. All of them send into one channel. All pending messages are taken and drawn together, so
 //! on a slow connection the screen is drawn less often, but not later.
 
 use std::path::Path;
@@ -45,13 +45,25 @@ enum Arrival {
     Done(News),
 }
 
+/// Answers the question of the screen, after marking what files share as a template if any are
+/// named. Also returns how to take the template back.
+pub(crate) trait Ask:
+    Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
+{
+}
+
+impl<F> Ask for F where
+    F: Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
+{
+}
+
 /// Shows a screen until the user leaves it. `ask` computes its content and puts the progress on the
 /// board. Returns whether there was anything to show.
 pub(crate) fn run(
     (title, doing): (String, &str),
     look: &Look,
     board: &ProgressBoard,
-    ask: impl FnOnce() -> CliResult<Collection> + Send + 'static,
+    ask: impl Ask,
 ) -> CliResult<bool> {
     let mut terminal = ratatui::try_init().map_err(CliError::Output)?;
     let shown = execute!(std::io::stdout(), EnableMouseCapture).map_err(CliError::Output);
@@ -71,13 +83,17 @@ fn show(
     mut screen: Screen,
     look: &Look,
     board: &ProgressBoard,
-    ask: impl FnOnce() -> CliResult<Collection> + Send + 'static,
+    ask: impl Ask,
 ) -> CliResult<bool> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
     // After the screen has ended, messages are not read; the threads end with the process.
-    let asking = send.clone();
-    thread::spawn(move || asking.send(Arrival::Asked(ask())).unwrap_or_default());
+    let ask = Arc::new(ask);
+    let (first, asking) = (Arc::clone(&ask), send.clone());
+    thread::spawn(move || {
+        let answer = first(None).map(|(collection, _)| collection);
+        asking.send(Arrival::Asked(answer)).unwrap_or_default();
+    });
     let doing = send.clone();
     thread::spawn(move || compare(&orders, &doing));
     let writing = send.clone();
@@ -119,6 +135,14 @@ fn show(
                                 let written = write_plan(&order).map_err(|why| why.to_string());
                                 let news = News::Written(written);
                                 writing.send(Arrival::Done(news)).unwrap_or_default();
+                            });
+                        }
+                        Effect::MarkTemplate(files) => {
+                            let (ask, asking) = (Arc::clone(&ask), writing.clone());
+                            thread::spawn(move || {
+                                let answer = ask(Some(files)).map_err(|why| why.to_string());
+                                let news = News::Reviewed(answer);
+                                asking.send(Arrival::Done(news)).unwrap_or_default();
                             });
                         }
                     }

@@ -21,6 +21,8 @@ use super::draw::{Look, draw};
 use super::model::{Effect, Key, News, PairFindings, Place, PlanOrder, Screen};
 use resemble_report::plan::Treatment;
 
+mod templates;
+
 const DAY: i64 = 86_400;
 
 fn set(size: u64, paths: &[&str]) -> IdenticalSet {
@@ -586,7 +588,7 @@ fn every_key_that_help_lists_does_something() {
     row_with(&screen, "write a plan of what is marked");
     press(&mut screen, "q");
     assert_eq!(screen.place, Place::Groups, "any key leads back");
-    for key in "/fgmanptuw ?q".chars() {
+    for key in "/fgmanptuTw ?q".chars() {
         let mut screen = self::screen();
         press(&mut screen, &key.to_string());
         assert!(!screen.note.contains("no key here"), "{key}");

@@ -6,7 +6,7 @@ use resemble_testutil::prose::{edited, prose};
 use crate::environment;
 
 /// Pages with a long common preamble, a version of one of them, and two versions of a letter.
-fn pages() -> Environment {
+pub(crate) fn pages() -> Environment {
     let env = environment();
     let preamble = prose(1, 9_000);
     for page in 0..6 {
@@ -22,7 +22,7 @@ fn pages() -> Environment {
 }
 
 /// The members of the clusters that a run lists.
-fn clusters(env: &Environment) -> Vec<usize> {
+pub(crate) fn clusters(env: &Environment) -> Vec<usize> {
     let groups = env.run(["groups", "docs", "--format", "json"]).json();
     let clusters = groups["clusters"].as_array().expect("clusters").iter();
     let sizes = clusters.map(|cluster| cluster["members"].as_array().expect("members").len());

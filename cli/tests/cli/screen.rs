@@ -25,6 +25,7 @@ mod with_screen {
     use std::process::Stdio;
 
     use super::{environment, refused};
+    use crate::review::{clusters, pages};
     use crate::streams::terminal_of;
 
     /// Reads the drawn output until it contains a word.
@@ -78,6 +79,29 @@ mod with_screen {
         for file in files {
             assert_eq!(std::fs::read(file).unwrap(), bytes);
         }
+    }
+
+    #[test]
+    fn screen_marks_a_template_and_asks_again() {
+        let env = pages();
+        let (mut master, terminal) = terminal_of(24, 80);
+        let mut command = env.command(["ui", "--local", "docs"]);
+        let plain = [("TERM", "xterm"), ("LC_ALL", "C"), ("NO_COLOR", "1")];
+        let mut child = command
+            .envs(plain)
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(terminal)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        until(&mut master, "docs/page-");
+        master.write_all(b"T").unwrap();
+        until(&mut master, "template");
+        master.write_all(b"y").unwrap();
+        until(&mut master, "unmark");
+        master.write_all(b"q").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(clusters(&env), [2, 2]);
     }
 
     #[test]

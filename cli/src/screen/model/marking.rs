@@ -146,6 +146,33 @@ impl Screen {
         Effect::Nothing
     }
 
+    /// Asks whether the text that a cluster shares is a template.
+    pub(super) fn ask_template(&mut self) {
+        let group = match self.place {
+            Place::Groups => self.shown.get(self.cursor.at).copied(),
+            Place::Group(group) | Place::Evidence(group) => Some(group),
+            Place::Folders | Place::Marked => None,
+        };
+        let all = self.collection.as_ref();
+        let is_cluster = |group: &usize| {
+            all.is_some_and(|all| matches!(all.groups[*group].kind, GroupKind::Cluster(_)))
+        };
+        match group.filter(is_cluster) {
+            Some(group) => self.prompt = Prompt::Template(group),
+            None => "a template is what the files of a cluster share: choose one"
+                .clone_into(&mut self.note),
+        }
+    }
+
+    pub(super) fn mark_template(&mut self, group: usize) -> Effect {
+        let Some(all) = &self.collection else {
+            return Effect::Nothing;
+        };
+        "asking again without the template".clone_into(&mut self.note);
+        let files = all.members(group).iter();
+        Effect::MarkTemplate(files.map(|file| file.path.clone()).collect())
+    }
+
     pub(super) fn write(&mut self, kind: Treatment, file: &str) -> Effect {
         let Some(collection) = self.collection.as_ref().filter(|_| !file.is_empty()) else {
             return Effect::Nothing;
