@@ -16,8 +16,8 @@
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
 //!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
-//!    reader with an open file. A request about a file that the kernel knows differently
-//!    is ESTALE: the kernel looks the name up again.
+//!    reader with an open file. Opening a file that the kernel knows differently is ESTALE: it
+//!    looks the name up again and opens the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -139,11 +139,10 @@ impl Filesystem for Adapter {
     }
 
     fn getattr(&self, request: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
-        let thread = request.pid();
         self.run(request, Effort::Small, move |space| {
             let entry = match fh {
-                Some(fh) => space.getattr_open(ino.0, fh.0, thread),
-                None => space.getattr(ino.0, thread),
+                Some(fh) => space.getattr_open(ino.0, fh.0),
+                None => space.getattr(ino.0),
             };
             answer!(reply, entry, |entry| {
                 reply.attr(&entry.attr_ttl, &file_attr(&entry.attr));

@@ -173,7 +173,7 @@ impl Namespace {
     /// Closes a file or directory.
     pub fn release(&self, handle: u64) {
         if let Some(Handle::File { ino, .. }) = self.handles.remove(handle).as_deref() {
-            self.inodes.forget(*ino, 1);
+            self.inodes.close(*ino);
         }
     }
 }

@@ -95,12 +95,14 @@ impl Handles {
     }
 
     /// Returns an open file of this inode number and account. It answers `fstat` when its path is
-    /// gone.
-    pub(crate) fn open_file(&self, account: Account, ino: u64) -> Option<Arc<Handle>> {
+    /// gone. Also returns whether any account has such a file open.
+    pub(crate) fn open_file(&self, account: Account, ino: u64) -> (Option<Arc<Handle>>, bool) {
         let open = self.open.lock();
-        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));
-        let ((_, number), _) = of_it.find(|(_, owner)| **owner == account)?;
-        open.all.get(number).map(|(handle, _)| Arc::clone(handle))
+        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX)).peekable();
+        let is_open = of_it.peek().is_some();
+        let own = of_it.find(|(_, owner)| **owner == account);
+        let own = own.and_then(|((_, number), _)| open.all.get(number));
+        (own.map(|(handle, _)| Arc::clone(handle)), is_open)
     }
 
     #[cfg(test)]

@@ -2,14 +2,15 @@
 //!
 //! The number of a node is a hash of its identity ([`Node::hash`]), so it is the same after a
 //! restart. The table holds the nodes that the kernel knows. Each successful look-up increments the
-//! count of a node, and a `forget` decrements it. An open does so until its close. At zero the node
-//! leaves the table. Two nodes with
-//! one hash get distinct numbers by probing. A node keeps its number while the kernel knows it.
+//! count of a node, and a `forget` decrements it. At zero the node leaves the table, unless it is
+//! open. Two nodes with one hash get distinct numbers by probing. A node keeps its number while the
+//! kernel knows it.
 //!
-//! The kernel keeps pages and a size by number, and it changes them outside of its locks: a size
-//! that was true may cut pages which another thread has read since. So **a number is one file for
-//! as long as the kernel knows it**. A file that replaces another at its path gets a number of its
-//! own, as on a disk.
+//! The kernel keeps pages and a size by number. It cuts pages outside of the lock under which it
+//! takes a new size, so the size of one file may cut pages of the next. So **only one file is ever
+//! open under a number**. A file that replaces another at its path gets a number of its own, as on
+//! a disk. Until the kernel looks the name up again, the old number shows the attributes of what is
+//! there, and cannot be opened any more.
 //!
 //! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
 //! and `0xffff_ffff` (the kernel's "unknown").
@@ -42,6 +43,8 @@ struct Tables {
 struct Known {
     node: Arc<Node>,
     lookups: u64,
+    /// The number of times it is open.
+    opens: u64,
     /// The real file, for a file of the tree.
     shown: Option<Shown>,
 }
@@ -55,6 +58,13 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
+    /// No file: the kernel was shown the attributes of files that are not that of the number.
+    const OTHERS: Self = Self {
+        dev: 0,
+        ino: 0,
+        size: 0,
+    };
+
     pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             dev: stat.st_dev,
@@ -99,60 +109,58 @@ impl Inodes {
     /// Returns the number of a node that a look-up found, and increments its count. `shown` is the
     /// real file, for a file of the tree.
     pub(crate) fn acquire(&self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
-        self.count(node, hash, shown, 1)
+        if node == *self.root {
+            return ROOT;
+        }
+        self.table.lock().acquire(node, hash, shown)
     }
 
     /// Returns the number of a file that a look-up found and opened, and counts both.
     pub(crate) fn acquire_open(&self, node: Node, hash: u64, shown: Shown) -> u64 {
-        self.count(node, hash, Some(shown), 2)
-    }
-
-    fn count(&self, node: Node, hash: u64, shown: Option<Shown>, times: u64) -> u64 {
-        if node == *self.root {
-            return ROOT;
-        }
         let mut tables = self.table.lock();
-        let number = tables.number(&node, hash, shown);
+        let number = tables.acquire(node, hash, Some(shown));
         if let Some(known) = tables.by_number.get_mut(&number) {
-            known.lookups += times;
-            known.shown = shown;
-        } else {
-            let node = Arc::new(node);
-            tables.by_node.insert(Arc::clone(&node), number);
-            let known = Known {
-                node,
-                lookups: times,
-                shown,
-            };
-            tables.by_number.insert(number, known);
+            known.opens += 1;
         }
         number
     }
 
-    /// Records that the kernel is shown this state of a file under its number; `false`: the number
-    /// is that of another file.
+    /// Records that the kernel is shown this file under a number; `false`: another one is open
+    /// under it.
     pub(crate) fn show(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
             return true;
         };
-        let is_it = known.is(now);
-        if is_it {
+        if known.is(now) {
             known.shown = Some(now);
+        } else if known.opens == 0 {
+            known.shown = Some(Shown::OTHERS);
+        } else {
+            return false;
         }
-        is_it
+        true
     }
 
-    /// Counts an open of this file as a look-up of its number, until [`Self::forget`]. It is refused
-    /// if the kernel was shown another file or size under the number.
+    /// Counts an open of this file under a number. It is refused if the kernel was shown another
+    /// file or size.
     pub(crate) fn open(&self, number: u64, now: Shown) -> bool {
         let mut tables = self.table.lock();
         let known = tables.by_number.get_mut(&number);
         let Some(known) = known.filter(|known| known.shown == Some(now)) else {
             return false;
         };
-        known.lookups += 1;
+        known.opens += 1;
         true
+    }
+
+    /// Counts a close.
+    pub(crate) fn close(&self, number: u64) {
+        let mut tables = self.table.lock();
+        if let Some(known) = tables.by_number.get_mut(&number) {
+            known.opens = known.opens.saturating_sub(1);
+            tables.remove_unused(number);
+        }
     }
 
     /// Returns the number that a look-up of this node would give now, for a directory listing.
@@ -171,14 +179,7 @@ impl Inodes {
             return;
         };
         known.lookups = known.lookups.saturating_sub(times);
-        if known.lookups == 0 {
-            let node = Arc::clone(&known.node);
-            tables.by_number.remove(&number);
-            // A file that replaced this one has a number of its own, which stays.
-            if tables.by_node.get(&node) == Some(&number) {
-                tables.by_node.remove(&node);
-            }
-        }
+        tables.remove_unused(number);
     }
 
     /// Returns the number of nodes that the kernel knows (without the root).
@@ -189,6 +190,40 @@ impl Inodes {
 }
 
 impl Tables {
+    fn acquire(&mut self, node: Node, hash: u64, shown: Option<Shown>) -> u64 {
+        let number = self.number(&node, hash, shown);
+        if let Some(known) = self.by_number.get_mut(&number) {
+            known.lookups += 1;
+            known.shown = shown;
+        } else {
+            let node = Arc::new(node);
+            self.by_node.insert(Arc::clone(&node), number);
+            let known = Known {
+                node,
+                lookups: 1,
+                opens: 0,
+                shown,
+            };
+            self.by_number.insert(number, known);
+        }
+        number
+    }
+
+    /// Removes a node that the kernel does not know and that is not open. The kernel may forget a
+    /// number before its close arrives.
+    fn remove_unused(&mut self, number: u64) {
+        let known = self.by_number.get(&number);
+        let Some(known) = known.filter(|known| known.lookups == 0 && known.opens == 0) else {
+            return;
+        };
+        let node = Arc::clone(&known.node);
+        self.by_number.remove(&number);
+        // A file that replaced this one has a number of its own, which stays.
+        if self.by_node.get(&node) == Some(&number) {
+            self.by_node.remove(&node);
+        }
+    }
+
     fn number(&self, node: &Node, hash: u64, shown: Option<Shown>) -> u64 {
         let is_it = |known: &Known| shown.is_none_or(|now| known.is(now));
         if let Some(&number) = self.by_node.get(node)
@@ -267,14 +302,15 @@ mod tests {
         assert_ne!(new, old);
         assert_eq!(inodes.peek(&file("a"), hash), new, "that is what is there");
         let newest = look_up(shown(6, 10));
-        assert!(
-            newest != old && newest != new,
-            "an inode number is used again"
-        );
+        assert!(newest != old && newest != new, "the disk uses 6 again");
         inodes.forget(newest, 1);
+        // Nothing is open under this number, so it shows what is there, but is not opened again.
+        assert!(inodes.show(new, shown(9, 10)));
+        assert!(!inodes.open(new, shown(9, 10)) && !inodes.open(new, shown(8, 10)));
         inodes.forget(old, 2);
-        assert!(inodes.node(old).is_some(), "it is open");
-        inodes.forget(old, 2);
+        inodes.close(old);
+        assert!(inodes.node(old).is_some(), "it is open once more");
+        inodes.close(old);
         assert!(inodes.node(old).is_none());
         inodes.forget(new, 1);
         assert_eq!(inodes.len(), 0);

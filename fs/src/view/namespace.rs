@@ -258,40 +258,41 @@ impl Namespace {
         self.inodes.forget(ino, times);
     }
 
-    /// Returns the attributes of a node on behalf of a kernel thread (0: unknown), and for how long
-    /// they may be trusted.
-    pub fn getattr(&self, ino: u64, thread: u32) -> Result<Entry> {
+    /// Returns the attributes of a node, and for how long they may be trusted.
+    pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
-        let refusal = match (&*node, self.stat_of(&node, None)) {
-            (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => {
-                Refusal::Stale
+        loop {
+            let refusal = match (&*node, self.stat_of(&node, None)) {
+                (Node::File(_), Ok(Some(stat))) if !self.inodes.show(ino, Shown::of(&stat)) => None,
+                (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
+                (_, Err(refusal)) => Some(refusal),
+            };
+            // The path is gone or leads to another file, but this account still has this one open.
+            let (own, is_open) = self.handles.open_file(self.account, ino);
+            if let Some(open) = own {
+                return self.attr_of(ino, &open);
             }
-            (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
-            (_, Err(refusal)) => refusal,
-        };
-        // The path is gone or leads to another file, but this account may have this one open.
-        if let Some(own) = self.handles.open_file(self.account, ino) {
-            return self.attr_of(ino, &own, thread);
+            match refusal {
+                // The last handle of the other file has just been closed.
+                None if !is_open => {}
+                refusal => return Err(refusal.unwrap_or(Refusal::Stale)),
+            }
         }
-        if let (Node::File(at), Refusal::Stale) = (&*node, refusal) {
-            self.refuse(at, thread);
-        }
-        Err(refusal)
     }
 
     /// Returns the attributes of an open file, whatever its path leads to now.
-    pub fn getattr_open(&self, ino: u64, handle: u64, thread: u32) -> Result<Entry> {
-        self.attr_of(ino, self.handles.get(handle)?.as_ref(), thread)
+    pub fn getattr_open(&self, ino: u64, handle: u64) -> Result<Entry> {
+        self.attr_of(ino, self.handles.get(handle)?.as_ref())
     }
 
-    fn attr_of(&self, ino: u64, open: &Handle, thread: u32) -> Result<Entry> {
+    fn attr_of(&self, ino: u64, open: &Handle) -> Result<Entry> {
         match open {
             Handle::File { file, .. } => {
                 let (node, stat) = (self.node(ino)?, rustix::fs::fstat(file)?);
                 self.inodes.show(ino, Shown::of(&stat));
                 Ok(self.entry(&node, attr(ino, &node, Some(&stat))))
             }
-            _ => self.getattr(ino, thread),
+            _ => self.getattr(ino),
         }
     }
 

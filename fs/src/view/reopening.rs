@@ -1,27 +1,26 @@
-//! Requests about a file that the kernel knows differently.
+//! Opens of a file that the kernel knows differently.
 //!
-//! While the kernel trusts a name, another file may have taken the path, or the file may have grown.
-//! A request under the known inode number is then refused with ESTALE. The kernel looks the name up
-//! once more and repeats the request, all in the same thread.
+//! While the kernel trusts a name, another file may have taken the path, or the file may have
+//! grown. An open under the known inode number is then refused with ESTALE: the kernel looks the
+//! name up once more and opens the result, all in the same thread.
 //!
-//! The file may be replaced again between this look-up and the request, and a second ESTALE would
-//! reach the program. So **the look-up itself opens the file**. Its attributes are those of that
-//! open file, and an open receives it.
+//! The file may be replaced again between this look-up and the open, and a second ESTALE would
+//! reach the program. So **the look-up itself opens the file**, and the open receives that one.
 //!
-//! If no open follows (`stat`, a killed thread), the file is closed with a later request, after
-//! [`KEPT`].
+//! A thread that is killed in between leaves an open file behind. It is closed with a later
+//! request, after [`KEPT`].
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::node::At;
 
-/// The time that a thread has for its second look-up and its request.
+/// The time that a thread has for its second look-up and its open.
 const KEPT: Duration = Duration::from_secs(10);
-/// The maximum number of threads that are about to look up again.
+/// The maximum number of threads that are about to open a file again.
 const MAX_THREADS: usize = 1024;
 
-/// The kernel threads whose request was refused.
+/// The kernel threads whose open was refused.
 #[derive(Debug, Default)]
 pub(crate) struct Reopenings(HashMap<u32, Reopening>);
 
@@ -34,7 +33,7 @@ struct Reopening {
 }
 
 impl Reopenings {
-    /// Records that a thread must look a place up again. Returns a handle that no thread will claim.
+    /// Records that a thread must look a place up again. Returns a handle that nobody will claim.
     pub(crate) fn refuse(&mut self, thread: u32, at: At) -> Option<u64> {
         let is_known = self.0.contains_key(&thread);
         if self.0.len() >= MAX_THREADS && !is_known {

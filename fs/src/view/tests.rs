@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         let mut this = Self {
             space,
             looked_up: Vec::new(),
-            entry: space.getattr(ROOT, 0)?,
+            entry: space.getattr(ROOT)?,
         };
         for name in names {
             this.entry = space.lookup(this.ino(), name, 0)?;

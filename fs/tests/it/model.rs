@@ -148,7 +148,7 @@ fn overlay(space: &Namespace) -> BTreeMap<PathBuf, Seen> {
                 "readdir and lookup agree"
             );
             assert_eq!(
-                space.getattr(attr.ino, 0).unwrap().attr,
+                space.getattr(attr.ino).unwrap().attr,
                 attr,
                 "lookup and getattr agree"
             );

@@ -118,6 +118,8 @@ fn a_replaced_file_is_read_whole() {
             let ways = read_in_all_ways(&file.shown, &copy).len();
             for bytes in contents(20) {
                 for way in 0..ways {
+                    change(&file, b"a file that only stat sees");
+                    assert_eq!(fs::metadata(&file.shown).unwrap().size(), 26);
                     change(&file, &bytes);
                     // Each way is once the first that opens the file.
                     let (name, read) = match way {
@@ -207,8 +209,8 @@ fn an_open_file_stays_what_it_is() {
     }
 }
 
-/// However often a file is replaced meanwhile, neither `open` nor `stat` fails, and no read mixes two
-/// files.
+/// However often a file is replaced meanwhile, neither `open` nor `stat` fails, and no read mixes
+/// two files.
 #[test]
 fn a_file_that_is_replaced_all_the_time_is_read_whole() {
     if !fuse_works() {

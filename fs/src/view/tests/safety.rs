@@ -32,9 +32,36 @@ fn inode_numbers_are_stable() {
     assert!(!first.contains(&as_file.ino()));
     fs::remove_file(fixture.path("docs/report.txt")).unwrap();
     fs::create_dir(fixture.path("docs/report.txt")).unwrap();
-    assert_eq!(files.getattr(as_file.ino(), 0).unwrap_err(), Refusal::Stale);
+    assert_eq!(files.getattr(as_file.ino()).unwrap_err(), Refusal::Stale);
     let as_dir = Walk::to(&files, "/report.txt").unwrap();
     assert_ne!(as_dir.ino(), as_file.ino());
+}
+
+#[test]
+fn attributes_of_a_file_are_never_refused_while_it_is_replaced() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Files, Show::Default);
+    let walk = Walk::to(&space, "/report.txt").unwrap();
+    let ino = walk.ino();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                fixture.dir.write("docs/new", "another report");
+                fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if let Ok(opened) = space.open(ino, 7) {
+                    space.release(opened.handle);
+                }
+            }
+        });
+        let refused = (0..20_000).find_map(|_| space.getattr(ino).err());
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(refused, None);
+    });
 }
 
 #[test]
@@ -48,7 +75,7 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
         let look_up = || space.lookup(walk.ino(), OsStr::new("report.txt"), thread);
         let ino = look_up().unwrap().attr.ino;
         let opened = |ino| -> Result<(u64, u64), Refusal> {
-            let attr = space.getattr(ino, thread)?.attr;
+            let attr = space.getattr(ino)?.attr;
             Ok((attr.size, space.open(ino, thread)?.handle))
         };
         let mut known = vec![ino];
@@ -96,10 +123,10 @@ fn an_open_file_outlives_its_name() {
     let handle = space.open(file.ino(), 0).unwrap().handle;
     fs::remove_file(fixture.path("docs/report.txt")).unwrap();
     assert_eq!(space.read(handle, 4, 100).unwrap(), b"report");
-    assert_eq!(space.getattr(file.ino(), 0).unwrap().attr.size, 10);
+    assert_eq!(space.getattr(file.ino()).unwrap().attr.size, 10);
     assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
     space.release(handle);
-    assert_eq!(space.getattr(file.ino(), 0).unwrap_err(), Refusal::NotFound);
+    assert_eq!(space.getattr(file.ino()).unwrap_err(), Refusal::NotFound);
 }
 
 /// However often one text, member or listing is open, its bytes are held once, and what is too much
@@ -237,7 +264,7 @@ fn reading_leaves_no_trace() {
 fn what_cannot_be_done_is_said() {
     let fixture = Fixture::new();
     let space = fixture.space(View::Folders, Show::Default);
-    assert_eq!(space.getattr(4711, 0).unwrap_err(), Refusal::Stale);
+    assert_eq!(space.getattr(4711).unwrap_err(), Refusal::Stale);
     assert_eq!(space.read(4711, 0, 1).unwrap_err(), Refusal::BadHandle);
     assert_eq!(space.open(ROOT, 0).unwrap_err(), Refusal::IsADirectory);
     assert_eq!(space.readlink(ROOT).unwrap_err(), Refusal::Invalid);
