@@ -5,6 +5,8 @@
 
 mod bound;
 mod errors;
+mod forms;
+mod inflected;
 mod scale;
 mod stages;
 mod words;
@@ -22,6 +24,7 @@ use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, Map
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
+pub use inflected::{InflectedTexts, report as of_inflected_texts};
 pub use scale::{Costs, report as of_made_texts};
 
 /// The distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
@@ -98,7 +101,7 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         stages::preselected(&corpus, clock)?,
         stages::offsets(&corpus, clock)?,
         words::hashes(&corpus, clock)?,
-        words::forms(&corpus, seeds)?,
+        forms::forms(&corpus, seeds)?,
         words::dictionary(&corpus, clock)?,
     ];
     Ok(Page {

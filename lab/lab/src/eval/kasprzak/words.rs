@@ -1,31 +1,17 @@
-//! Sections 5 and 4.2: other hashes, forms of words, a dictionary.
+//! Sections 5 and 4.2: other hashes, a dictionary.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use resemble_methods::sorted5::{ChunkHashing, overlap_of_sorted};
-use resemble_methods::vocabulary::{Dictionary, Language, Lemmas, words_of};
-use resemble_methods::{Features, MethodParams, ParamError, Settings, Signer, select::select};
-use resemble_relate::parallel::in_parallel;
+use resemble_methods::sorted5::ChunkHashing;
+use resemble_methods::vocabulary::Dictionary;
+use resemble_methods::{Features, Settings, Signer, select::select};
 
-use super::super::{Clock, Draws, Random, Section, Table, Text, compared, mean};
+use super::super::{Clock, Section, Table};
+use super::forms::{KNOWN, texts_with};
 use super::{Corpus, arrays, lists, params, seconds, settings};
 use crate::arrays::pairs;
-use crate::error::{LabError, MethodError};
+use crate::error::LabError;
 use crate::method::sorted::real_chunks;
-
-/// The number of texts that are edited.
-const EDITED: usize = 100;
-
-/// The number of edits of each text.
-const EDITS: usize = 50;
-
-/// The first seed of the edits.
-const SEED: u64 = 2008;
-
-/// Words in at least this many texts count as known words.
-const KNOWN: u32 = 3;
 
 /// About how many distinct chunks a bucket has in the test of uniformity.
 const BUCKET: u64 = 256;
@@ -120,221 +106,6 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     Ok(Section::new("Other hashes (section 5)", text).table(table))
 }
 
-/// The words of a text in their order.
-type Words = Vec<Box<[u8]>>;
-
-/// Changes the words of a text at a place.
-type Edit<'a> = &'a (dyn Fn(&mut Words, usize) + Sync);
-
-/// Makes a text of words.
-fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
-    words.join(&b' ')
-}
-
-/// The distinct runs of five words, in their order in the text.
-fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
-    let mut runs: Vec<Vec<u8>> = words.windows(5).map(|run| run.join(&b' ')).collect();
-    runs.sort_unstable();
-    runs.dedup();
-    runs
-}
-
-/// Counts the texts that have each word.
-fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashMap<Box<[u8]>, u32> {
-    let mut texts_with: HashMap<Box<[u8]>, u32> = HashMap::new();
-    for text in texts {
-        let mut words = words_of(&text.bytes);
-        words.sort_unstable();
-        words.dedup();
-        for word in words {
-            *texts_with.entry(word).or_default() += 1;
-        }
-    }
-    texts_with
-}
-
-/// Families of known words with the same stem. In each family the word that most texts have comes
-/// first.
-fn families<'a>(
-    language: Language,
-    texts: impl IntoIterator<Item = &'a Text>,
-) -> Vec<Vec<Box<[u8]>>> {
-    let is_word = |word: &[u8]| word.iter().all(u8::is_ascii_alphabetic);
-    let mut known: Vec<(u32, Box<[u8]>)> = texts_with(texts)
-        .into_iter()
-        .filter(|(word, texts)| *texts >= KNOWN && is_word(word))
-        .map(|(word, texts)| (texts, word))
-        .collect();
-    known.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let stems = language.stems(known.iter().map(|(_, word)| &**word));
-    let mut families: BTreeMap<Box<[u8]>, Vec<Box<[u8]>>> = BTreeMap::new();
-    for ((_, word), stem) in known.into_iter().zip(stems) {
-        families.entry(stem).or_default().push(word);
-    }
-    let several = families.into_values().filter(|family| family.len() > 1);
-    several.collect()
-}
-
-/// The words of a text, and its chunks: as they stand, then sorted by each of three params.
-struct EditedWords {
-    words: Words,
-    unsorted: Vec<Vec<u8>>,
-    sorted: [Vec<u64>; 3],
-}
-
-impl EditedWords {
-    fn new(words: Words, params: [&MethodParams; 3]) -> Self {
-        let text = joined(&words);
-        Self {
-            unsorted: unsorted(&words),
-            sorted: params.map(|params| real_chunks(params, &text)),
-            words,
-        }
-    }
-
-    /// The share of the text that is in its edited version, by each of the four.
-    fn found(&self, edit: Edit<'_>, params: [&MethodParams; 3], random: &mut Random) -> [f64; 4] {
-        let mut changed = self.words.clone();
-        for _ in 0..EDITS {
-            edit(&mut changed, random.below(self.words.len() - 1));
-        }
-        let text = joined(&changed);
-        let overlap = overlap_of_sorted(&self.unsorted, &unsorted(&changed));
-        let mut found = [overlap.a_in_b().value().unwrap_or(0.0); 4];
-        for (found, (own, params)) in found[1..].iter_mut().zip(self.sorted.iter().zip(params)) {
-            let overlap = overlap_of_sorted(own, &real_chunks(params, &text));
-            *found = overlap.a_in_b().value().unwrap_or(0.0);
-        }
-        found
-    }
-}
-
-/// Measures the effect of sorting (section 2.2), stems and lemmas (section 5) on words that change
-/// their places and forms.
-pub(super) fn forms(corpus: &Corpus<'_>, seeds: u64) -> Result<Section, LabError> {
-    let english: Language = "english"
-        .parse()
-        .map_err(|error| MethodError::from(ParamError::from(error)))?;
-    let is_edited = |text: &&Text| (10_000..200_000).contains(&text.bytes.len());
-    let texts = &corpus.collection.texts;
-    let chosen: Vec<&Text> = texts.iter().filter(is_edited).take(EDITED).collect();
-    let others = texts
-        .iter()
-        .filter(|text| !chosen.iter().any(|chosen| std::ptr::eq(*chosen, *text)));
-    let table_of = families(english, others);
-    let lines = table_of.iter().flat_map(|family| {
-        let lemma = &family[0];
-        family
-            .iter()
-            .map(move |word| [&**word, b"\t", lemma, b"\n"].concat())
-    });
-    let lines: Vec<u8> = lines.flatten().collect();
-    let lemmas = Arc::new(Lemmas::parse(&lines).map_err(MethodError::from)?);
-    let mut others_of: HashMap<Box<[u8]>, Box<[u8]>> = HashMap::new();
-    for family in families(english, texts) {
-        let (first, second) = (family[0].clone(), family[1].clone());
-        others_of.extend(family.into_iter().map(|word| (word, first.clone())));
-        others_of.insert(first, second);
-    }
-
-    let plain = params(24, ChunkHashing::Md5)?;
-    let stemmed = settings(&Settings {
-        stem: Some(english),
-        ..Settings::default()
-    })?;
-    let with_lemmas = settings(&Settings {
-        lemmas: Some(lemmas),
-        ..Settings::default()
-    })?;
-    let mut table = Table::new(
-        "forms",
-        &[
-            "50 edits of a text",
-            "as they stand %",
-            "sorted %",
-            "sorted, stems %",
-            "sorted, lemmas %",
-        ],
-    );
-    let swap = |words: &mut Words, at: usize| words.swap(at, at + 1);
-    let inflect = |words: &mut Words, at: usize| words[at] = inflected(&words[at]);
-    let other_form = |words: &mut Words, at: usize| {
-        // Changes the next word that has another form.
-        let mut behind = words[at..].iter_mut();
-        let found = behind.find_map(|word| Some((others_of.get(word)?, word)));
-        if let Some((other, word)) = found {
-            word.clone_from(other);
-        }
-    };
-    let edits: [(&str, Edit<'_>); 5] = [
-        ("two neighbours change places", &swap),
-        ("a word gets or loses an s", &inflect),
-        ("both", &|words, at| {
-            swap(words, at);
-            inflect(words, at);
-        }),
-        ("a word takes another form that occurs", &other_form),
-        ("both", &|words, at| {
-            swap(words, at);
-            other_form(words, at);
-        }),
-    ];
-    let sorted = [&plain, &stemmed, &with_lemmas];
-    let words = chosen.iter().map(|text| words_of(&text.bytes));
-    let edited: Vec<EditedWords> = words
-        .filter(|words| words.len() > 100)
-        .map(|words| EditedWords::new(words, sorted))
-        .collect();
-    let mut said = String::new();
-    for (what, edit) in edits {
-        let mut shares: [Draws; 4] = Default::default();
-        for seed in 0..seeds {
-            let made = in_parallel(edited.len(), Vec::new, |at, made| {
-                let mut random = Random(SEED + seed + 1000 * at as u64);
-                made.push((at, edited[at].found(edit, sorted, &mut random)));
-                Ok::<_, LabError>(())
-            })?;
-            let mut made: Vec<(usize, [f64; 4])> = made.into_iter().flatten().collect();
-            made.sort_unstable_by_key(|&(at, _)| at);
-            for (place, shares) in shares.iter_mut().enumerate() {
-                let values: Vec<f64> = made.iter().map(|(_, found)| found[place]).collect();
-                shares.push(mean(&values));
-            }
-        }
-        let means = shares.iter().map(Draws::to_string);
-        let row: Vec<String> = std::iter::once(what.to_owned()).chain(means).collect();
-        table.row(row);
-        let [unsorted, sorted, stems, lemmas] = &shares;
-        let _ = write!(
-            said,
-            "\n* {what}: {}; {}; {}.",
-            compared(("sorted", sorted), ("unsorted", unsorted)),
-            compared(("stems", stems), ("sorted", sorted)),
-            compared(("lemmas", lemmas), ("stems", stems))
-        );
-    }
-    let text = format!(
-        "How much of a text is in its version after {EDITS} edits: means over {} texts and ranges \
-         of {seeds} seeds.{said}\n\nThe lemmas are no linguist's. Words of letters that at least \
-         {KNOWN} of the other texts have and that have one stem by Snowball's rules for English \
-         belong together, and the one that most texts have is the lemma of all ({} words, {} \
-         lemmas). Another form that occurs is the commonest other one of such words, in all \
-         texts.",
-        edited.len(),
-        table_of.iter().map(Vec::len).sum::<usize>(),
-        table_of.len(),
-    );
-    Ok(Section::new("Words that change places and forms (sections 2.2, 5)", text).table(table))
-}
-
-/// The word with an s added at its end, or with that s removed.
-fn inflected(word: &[u8]) -> Box<[u8]> {
-    match word.strip_suffix(b"s") {
-        Some(rest) if !rest.is_empty() => rest.into(),
-        _ => [word, b"s"].concat().into(),
-    }
-}
-
 /// A dictionary as a set (section 4.2), of the words that several texts have.
 pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let texts_with = texts_with(&corpus.collection.texts);
@@ -414,6 +185,7 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::Random;
     use super::*;
 
     #[test]
