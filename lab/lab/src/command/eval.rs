@@ -10,13 +10,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::error::{LabError, MethodError};
 use crate::eval::broder::{self, Meters};
+use crate::eval::kasprzak::InflectedTexts;
 use crate::eval::page::{results_of, with_results};
+use crate::eval::sweeps::Sweep;
 use crate::eval::{self, Collection, Page};
 use resemble_cli::commands::write_files;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::names;
 use resemble_cli::ui::Ui;
+use resemble_methods::vocabulary::Lemmas;
 use resemble_report::quote::quoted;
 
 use super::args::{EvalArgs, Experiment};
@@ -88,6 +92,19 @@ fn report(
         *texts = None;
         return streamed(args, folder, output, &clock);
     }
+    if experiment == Experiment::Inflected {
+        return inflected(args, folder);
+    }
+    if experiment == Experiment::Sweeps {
+        let sweeps = sweeps(folder, args.max_bytes)?;
+        if sweeps.len() < 2 {
+            return Err(CliError::Usage(format!(
+                "{} has fewer than two folders with texts, so there are no sweeps to compare",
+                quoted(&args.folder)
+            )));
+        }
+        return Ok(eval::sweeps::report(&sweeps, args.seeds)?);
+    }
     let collection = match texts {
         Some(collection) => collection,
         None => texts.insert(Collection::read(folder, args.max_bytes)?),
@@ -102,8 +119,51 @@ fn report(
         Experiment::Kasprzak => eval::kasprzak::report(collection, args.seeds, &clock)?,
         Experiment::Guide => eval::guide::report(collection, args.seeds, &clock)?,
         Experiment::Anchors => eval::anchors::report(collection)?,
-        Experiment::Broder | Experiment::All => Page::default(),
+        Experiment::Broder | Experiment::Sweeps | Experiment::Inflected | Experiment::All => {
+            Page::default()
+        }
     })
+}
+
+/// Reads the texts and the tables of a language.
+fn inflected(args: &EvalArgs, folder: &Path) -> CliResult<Page> {
+    let table = |name: &str| -> Result<Lemmas, CliError> {
+        let path = folder.join(name);
+        let bytes = fs::read(&path).map_err(unreadable(&path))?;
+        Ok(Lemmas::parse(&bytes).map_err(|error| LabError::from(MethodError::from(error)))?)
+    };
+    let collection = Collection::read(&folder.join("texts"), args.max_bytes)?;
+    if collection.texts.is_empty() {
+        return Err(no_text(args));
+    }
+    let name = folder.file_name().unwrap_or_default();
+    let texts = InflectedTexts {
+        language: name.to_string_lossy().into_owned(),
+        collection,
+        lemmas: table("lemmas.tsv")?,
+        forms: table("forms.tsv")?,
+    };
+    Ok(eval::kasprzak::of_inflected_texts(&texts, args.seeds)?)
+}
+
+/// Reads the folders in a folder, in the order of their names; those without texts are left out.
+fn sweeps(folder: &Path, most_bytes: u64) -> Result<Vec<Sweep>, CliError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
+        let entry = entry.map_err(unreadable(folder))?;
+        if entry.file_type().map_err(unreadable(folder))?.is_dir() {
+            names.push(entry.file_name());
+        }
+    }
+    names.sort_unstable();
+    let mut sweeps = Vec::new();
+    for name in names {
+        let collection = Collection::read(&folder.join(&name), most_bytes)?;
+        if !collection.texts.is_empty() {
+            sweeps.push((name.to_string_lossy().into_owned(), collection));
+        }
+    }
+    Ok(sweeps)
 }
 
 fn no_text(args: &EvalArgs) -> CliError {
@@ -173,11 +233,15 @@ fn peak() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
+fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
+    in_file("read", path)
+}
+
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
+    in_file("write", path)
+}
+
+fn in_file(verb: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
     let path = path.to_owned();
-    move |source| CliError::File {
-        verb: "write",
-        path,
-        source,
-    }
+    move |source| CliError::File { verb, path, source }
 }

@@ -27,6 +27,7 @@ pub mod partition;
 pub mod plot;
 pub mod short_texts;
 pub mod sif;
+pub mod sweeps;
 
 pub use collection::{Collection, Text};
 pub use page::{Page, Section};

@@ -416,7 +416,7 @@ fn what_is_no_folder_of_texts_is_refused() {
     let env = texts();
     env.write("none/binary", [0]);
     for folder in ["none", "nowhere", "texts/1.txt"] {
-        for experiment in ["sif", "broder"] {
+        for experiment in ["sif", "broder", "sweeps", "inflected"] {
             let ran = env.run(["eval", experiment, folder, "-o", "out"]);
             assert_eq!(
                 (ran.code, ran.err.lines().count()),
@@ -428,6 +428,30 @@ fn what_is_no_folder_of_texts_is_refused() {
     }
     assert!(!env.path("out").exists());
     assert_eq!(env.run(["eval", "nonsense", "texts", "-o", "out"]).code, 2);
+}
+
+#[test]
+fn sweeps_are_folders_and_a_language_has_tables() {
+    let env = texts();
+    let eval = |experiment: &str, folder: &str| {
+        env.run([
+            "eval", experiment, folder, "-o", "out", "--seeds", "2", "-q",
+        ])
+    };
+    eval("sweeps", "texts").is(0, "", "");
+    let table = std::fs::read_to_string(env.path("out/all-shingles.csv")).unwrap();
+    let starts: Vec<&str> = table.lines().map(|line| &line[..6]).collect();
+    assert_eq!(starts, ["sweep,", "middle", "short,", "v2,4,0"], "{table}");
+
+    env.write("german/texts/1.txt", paragraphs(1, 40));
+    env.write("german/forms.tsv", "river1\triver\n");
+    env.write("german/lemmas.tsv", "river1\triver\n");
+    eval("inflected", "german").is(0, "", "");
+    let table = std::fs::read_to_string(env.path("out/pairs.csv")).unwrap();
+    assert!(table.contains("\nstems,0,"), "{table}");
+    env.write("german/lemmas.tsv", "river1\n");
+    let ran = eval("inflected", "german");
+    assert!(ran.code == 2 && ran.err.contains("line 1"), "{ran:?}");
 }
 
 /// One page has every table and plot, each paper has a page of its own, and no temporary file is

@@ -2,14 +2,14 @@
 //!
 //! `lab/results/NAME.tsv` is the `results.tsv` of `resemble lab eval all`, one file for each
 //! collection. A folder in `lab/results` has a file for each size of a run of scale.
-//! `lab/results/papers.md` is the page without figures of ours. Three kinds of its lines are filled
-//! in:
+//! `lab/results/papers.md` is the page without figures of ours. Some of its lines are filled in:
 //!
 //! ```text
 //! @of FOLDER                       the columns below are the files of this folder
 //! @head what | paper               a head with a column for each collection
 //! @head what | paper | growth      a further column: the last collection over the one before it
 //! @row what | paper | PAGE/TABLE | row | column
+//! @table what | PAGE/TABLE         the rows of the table, of each collection in turn
 //! ```
 //!
 //! `UPDATE_REFERENCE=1 cargo test -p resemble-lab --test it -- papers` makes the page.
@@ -90,6 +90,22 @@ fn growth(cells: &[String]) -> String {
     }
 }
 
+/// The rows of a table of all collections, each with the name of its collection.
+fn whole(what: &str, table: &str, collections: &[(String, Results)]) -> String {
+    let mut page = String::new();
+    for (name, tables) in collections {
+        let rows = &tables[table];
+        if page.is_empty() {
+            let columns = "---|".repeat(rows[0].len() + 1);
+            let _ = write!(page, "| {what} | {} |\n|{columns}\n", rows[0].join(" | "));
+        }
+        for row in &rows[1..] {
+            let _ = writeln!(page, "| {name} | {} |", grouped(&row.join(" | ")));
+        }
+    }
+    page
+}
+
 fn rendered(template: &str, of: &dyn Fn(&str) -> Vec<(String, Results)>) -> String {
     let (mut page, mut collections, mut has_growth) = (String::new(), of("."), false);
     for line in template.lines() {
@@ -111,6 +127,8 @@ fn rendered(template: &str, of: &dyn Fn(&str) -> Vec<(String, Results)>) -> Stri
                 cells.join(" | "),
                 "---|".repeat(cells.len())
             );
+        } else if let Some(what) = parts[0].strip_prefix("@table ") {
+            page += &whole(what, parts[1], &collections);
         } else if let Some(what) = parts[0].strip_prefix("@row ") {
             let [_, paper, table, row, column] = parts[..] else {
                 panic!("five parts: {line}");
@@ -177,14 +195,16 @@ fn rows_are_filled_in_from_results() {
     let page = rendered(
         "Words.\n@head what | paper\n@row sets | 9 | a/t | * & set | value\n\
          @of sizes\n@head what | paper | growth\n@row x | 9 | a/t | x | mb\n\
-         @row y | 9 | a/t | y | mb\n",
+         @row y | 9 | a/t | y | mb\n@table texts | a/t\n",
         &of,
     );
     assert_eq!(
         page,
         "Words.\n| what | paper | one |\n|---|---|---|\n| sets | 9 | 8 |\n\
          | what | paper | 900 | 10,000 | growth |\n|---|---|---|---|---|\n\
-         | x | 9 | 1.5 MB | 12,345 MB | 8230.00 |\n| y | 9 | 0 | 3 |  |\n"
+         | x | 9 | 1.5 MB | 12,345 MB | 8230.00 |\n| y | 9 | 0 | 3 |  |\n\
+         | texts | n | mb |\n|---|---|---|\n| 900 | x | 1.5 MB |\n| 900 | y | 0 |\n\
+         | 10000 | x | 12,345 MB |\n| 10000 | y | 3 |\n"
     );
     assert_eq!(
         grouped("1234 (12345 to 0.123456), 1234567"),

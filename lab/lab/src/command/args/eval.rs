@@ -61,6 +61,10 @@ pub(crate) enum Experiment {
     Guide,
     /// Anchors for sif-anchors, picked from the texts.
     Anchors,
+    /// How clusters change from sweep to sweep; each folder in FOLDER is a sweep.
+    Sweeps,
+    /// Lemmas in the language that FOLDER is named after; it has texts, lemmas.tsv and forms.tsv.
+    Inflected,
     /// All papers and the guide, with a page that links to each.
     All,
 }
