@@ -7,8 +7,8 @@ LANGUAGE is czech, german or polish. Its folder has
   lemmas.tsv  basic forms by simplemma (MIT; its tables are from lists under the ODbL and others)
   forms.tsv   basic forms by the suffixes of the dictionary of Hunspell (GPL and others)
 
-Both tables have only words of the texts. Nothing of this is in the repository: Debian's packages and
-one from PyPI are downloaded.
+Both tables have only words of the texts. Nothing of this is in the repository: packages of Debian
+and one of PyPI are downloaded.
 """
 
 import html

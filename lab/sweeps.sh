@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# sweeps.sh DIR REPOSITORY PATHS DATE...: makes a folder DIR/DATE for each date with the files that a
-# Git clone had then at these paths (a pathspec), for `resemble lab eval sweeps`. In lab/results, on
-# the first of January of 2020 to 2026:
+# sweeps.sh DIR REPOSITORY PATHS DATE...: makes a folder DIR/DATE for each date, for
+# `resemble lab eval sweeps`. It has the files that a Git clone had then at PATHS (a pathspec).
+# lab/results has the first of January of 2020 to 2026 of:
 #   eips  github.com/ethereum/EIPs            EIPS
 #   keps  github.com/kubernetes/enhancements  ':(glob)keps/**/*.md'
 #   spdx  github.com/spdx/license-list-XML    src
@@ -11,6 +11,7 @@ dir=${1:?$usage} repository=${2:?$usage} paths=${3:?$usage}; shift 3
 for date in "${@:?$usage}"; do
   commit=$(git -C "$repository" rev-list -1 --first-parent --before="${date}T00:00:00Z" HEAD)
   mkdir -p "$dir/$date"
-  git -C "$repository" archive "${commit:?no commit before $date}" -- "$paths" | tar -C "$dir/$date" -x
+  git -C "$repository" archive "${commit:?no commit before $date}" -- "$paths" |
+    tar -C "$dir/$date" -x
   echo "$dir/$date: $(find "$dir/$date" -type f | wc -l) files of $commit"
 done
