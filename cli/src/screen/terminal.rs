@@ -1,8 +1,8 @@
 //! The terminal: its keys go into the [`Screen`], which is drawn again after them.
 //!
 //! One thread reads keys, one asks the question (again after each new template), one compares files
-//! side by side and one writes a plan. All of them send into one channel. All pending messages are taken and drawn together, so
-//! on a slow connection the screen is drawn less often, but not later.
+//! side by side and one writes a plan. All of them send into one channel. All pending messages are
+//! taken and drawn together, so on a slow connection the screen is drawn less often, but not later.
 
 use std::path::Path;
 use std::sync::Arc;
