@@ -93,7 +93,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn made(words: &str) -> Result<MadeTexts, Box<dyn Error>> {
-    let collection = Collection::read(Path::new(words), WORDS)?;
+    // Files are opened from the root, so the folder needs its whole path.
+    let collection = Collection::read(&std::path::absolute(words)?, WORDS)?;
     Ok(MadeTexts::new(&collection, SEED).ok_or("no words")?)
 }
 
