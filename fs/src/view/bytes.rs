@@ -1,5 +1,6 @@
 //! Reads the bytes of watched files, and our own texts.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -86,29 +87,49 @@ impl Namespace {
     /// Opens the file that a path names now, or the one that the second look-up of this thread
     /// opened.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<u64> {
-        let claimed = self.reopenings.lock().claim(thread);
-        match claimed {
+        let opener = (self.account, thread);
+        let (late, claimed) = {
+            let mut reopenings = self.reopenings.lock();
+            (reopenings.expire(), reopenings.claim(opener, at))
+        };
+        self.release_all(late);
+        match claimed.as_ref().and_then(|claimed| claimed.opened) {
             Some((number, handle)) if number == ino => return Ok(handle),
             Some((_, handle)) => self.release(handle),
             None => {}
         }
         let place = self.place()?;
         let (file, stat) = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
-        if self.inodes.open(ino, Shown::of(&stat)) {
-            let handle = Handle::File { ino, file };
-            return Ok(self.handles.add(self.account, place, handle));
-        }
-        self.refuse(at, thread);
-        Err(Refusal::Stale)
+        let now = Shown::of(&stat);
+        let file = if self.inodes.open(ino, now) {
+            file
+        } else if claimed.is_none() {
+            self.reopenings.lock().refuse(opener, at.clone());
+            return Err(Refusal::Stale);
+        } else if self.inodes.show(ino, now) && self.inodes.open(ino, now) {
+            // The kernel has not looked the name up again. The file has only grown or shrunk.
+            file
+        } else {
+            self.opened_before(ino)?
+        };
+        let handle = Handle::File { ino, file };
+        Ok(self.handles.add(self.account, place, handle))
     }
 
-    /// Records that the kernel looks a file up again in this thread.
-    pub(super) fn refuse(&self, at: &At, thread: u32) {
-        let mut reopenings = self.reopenings.lock();
-        let mut left = reopenings.expire();
-        left.extend(reopenings.refuse(thread, at.clone()));
-        drop(reopenings);
-        self.release_all(left);
+    /// Opens once more the file that this account has open under a number.
+    fn opened_before(&self, ino: u64) -> Result<File> {
+        let open = self.handles.open_file(ino, Some(self.account));
+        let Some(Handle::File { file, .. }) = open.as_deref() else {
+            return Err(Refusal::Stale);
+        };
+        let now = Shown::of(&rustix::fs::fstat(file)?);
+        let file = file.try_clone().map_err(|error| real_error(&error))?;
+        let is_shown = self.inodes.show(ino, now) && self.inodes.open(ino, now);
+        if is_shown {
+            Ok(file)
+        } else {
+            Err(Refusal::Stale)
+        }
     }
 
     /// Looks up a file again after a refusal in this thread, and opens it. `None`: nothing was
@@ -117,11 +138,12 @@ impl Namespace {
         let Node::File(at) = node else {
             return None;
         };
-        let (left, is_due) = {
+        let opener = (self.account, thread);
+        let (late, is_due) = {
             let mut reopenings = self.reopenings.lock();
-            (reopenings.expire(), reopenings.is_due(thread, at))
+            (reopenings.expire(), reopenings.is_due(opener, at))
         };
-        self.release_all(left);
+        self.release_all(late);
         if !is_due {
             return None;
         }
@@ -131,9 +153,18 @@ impl Namespace {
         let ino = self.inodes.acquire_open(node.clone(), hash, shown);
         let handle = Handle::File { ino, file };
         let handle = self.handles.add(self.account, place, handle);
-        let left = self.reopenings.lock().give(thread, ino, handle);
+        let mut reopenings = self.reopenings.lock();
+        let left = reopenings.give(opener, at.clone(), (ino, handle));
+        drop(reopenings);
         self.release_all(left);
         Some(self.entry(node, attr(ino, node, Some(&stat))))
+    }
+
+    /// Ends the reopening of a place whose second look-up failed.
+    pub(super) fn lookup_failed(&self, at: &At, thread: u32) {
+        let claimed = self.reopenings.lock().claim((self.account, thread), at);
+        let opened = claimed.and_then(|claimed| claimed.opened);
+        self.release_all(opened.map(|(_, handle)| handle));
     }
 
     /// Reads up to `size` bytes; fewer only at the end.

@@ -94,15 +94,13 @@ impl Handles {
         Some(handle) // the file is closed when the lock is gone
     }
 
-    /// Returns an open file of this inode number and account. It answers `fstat` when its path is
-    /// gone. Also returns whether any account has such a file open.
-    pub(crate) fn open_file(&self, account: Account, ino: u64) -> (Option<Arc<Handle>>, bool) {
+    /// Returns an open file of this inode number, of one account or of any. It answers `fstat` when
+    /// its path is gone.
+    pub(crate) fn open_file(&self, ino: u64, account: Option<Account>) -> Option<Arc<Handle>> {
         let open = self.open.lock();
-        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX)).peekable();
-        let is_open = of_it.peek().is_some();
-        let own = of_it.find(|(_, owner)| **owner == account);
-        let own = own.and_then(|((_, number), _)| open.all.get(number));
-        (own.map(|(handle, _)| Arc::clone(handle)), is_open)
+        let mut of_it = open.files.range((ino, 0)..=(ino, u64::MAX));
+        let ((_, number), _) = of_it.find(|(_, owner)| account.is_none_or(|own| own == **owner))?;
+        open.all.get(number).map(|(handle, _)| Arc::clone(handle))
     }
 
     #[cfg(test)]

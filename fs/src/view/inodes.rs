@@ -10,7 +10,8 @@
 //! takes a new size, so the size of one file may cut pages of the next. So **only one file is ever
 //! open under a number**. A file that replaces another at its path gets a number of its own, as on
 //! a disk. Until the kernel looks the name up again, the old number shows the attributes of what is
-//! there, and cannot be opened any more.
+//! there, and cannot be opened any more. A disk may use the number of a removed file again; then
+//! both count as one file.
 //!
 //! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
 //! and `0xffff_ffff` (the kernel's "unknown").

@@ -239,7 +239,11 @@ impl Namespace {
     /// until [`Self::forget`].
     pub fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Entry> {
         let parent = self.node(parent)?;
-        let (node, stat) = self.resolve(&parent, name)?;
+        let found = self.resolve(&parent, name);
+        if let (Err(_), Node::Dir(dir)) = (&found, &*parent) {
+            self.lookup_failed(&dir.join(name), thread);
+        }
+        let (node, stat) = found?;
         if let Some(entry) = self.lookup_again(&node, thread) {
             return Ok(entry);
         }
@@ -267,15 +271,16 @@ impl Namespace {
                 (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
                 (_, Err(refusal)) => Some(refusal),
             };
-            // The path is gone or leads to another file, but this account still has this one open.
-            let (own, is_open) = self.handles.open_file(self.account, ino);
-            if let Some(open) = own {
+            // The path is gone, but this account still has the file open. Or the path leads to
+            // another file, and somebody has this one open.
+            let account = refusal.is_some().then_some(self.account);
+            if let Some(open) = self.handles.open_file(ino, account) {
                 return self.attr_of(ino, &open);
             }
             match refusal {
-                // The last handle of the other file has just been closed.
-                None if !is_open => {}
-                refusal => return Err(refusal.unwrap_or(Refusal::Stale)),
+                Some(refusal) => return Err(refusal),
+                // The last handle of the other file is being added or closed.
+                None => std::thread::yield_now(),
             }
         }
     }

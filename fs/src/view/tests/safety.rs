@@ -37,56 +37,37 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-#[test]
-fn attributes_of_a_file_are_never_refused_while_it_is_replaced() {
-    let fixture = Fixture::new();
-    let space = fixture.space(View::Files, Show::Default);
-    let walk = Walk::to(&space, "/report.txt").unwrap();
-    let ino = walk.ino();
-    let is_over = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                fixture.dir.write("docs/new", "another report");
-                fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
-            }
-        });
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                if let Ok(opened) = space.open(ino, 7) {
-                    space.release(opened.handle);
-                }
-            }
-        });
-        let refused = (0..20_000).find_map(|_| space.getattr(ino).err());
-        is_over.store(true, Ordering::Relaxed);
-        assert_eq!(refused, None);
-    });
-}
-
+/// The requests of the kernel while a file is replaced all the time: it looks the name up, asks for
+/// the attributes, and opens the file. An open that is refused is repeated after further look-ups,
+/// of which the first finds that the name no longer has the number.
 #[test]
 fn a_file_is_never_refused_twice_while_it_is_replaced() {
     let fixture = Fixture::new();
     let space = fixture.space(View::Files, Show::Default);
     let is_over = std::sync::atomic::AtomicBool::new(false);
-    // The kernel looks the name up, checks the permission by the attributes, and opens the file.
+    let (refused, opened) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let request = |thread| {
         let walk = Walk::to(&space, "/").unwrap();
-        let look_up = || space.lookup(walk.ino(), OsStr::new("report.txt"), thread);
-        let ino = look_up().unwrap().attr.ino;
-        let opened = |ino| -> Result<(u64, u64), Refusal> {
-            let attr = space.getattr(ino)?.attr;
-            Ok((attr.size, space.open(ino, thread)?.handle))
+        let look_up = || {
+            let found = space.lookup(walk.ino(), OsStr::new("report.txt"), thread);
+            found.unwrap().attr.ino
         };
-        let mut known = vec![ino];
-        let result = opened(ino).or_else(|refusal| {
+        let mut known = vec![look_up()];
+        space.getattr(known[0]).unwrap();
+        // The name is trusted for a while.
+        std::thread::yield_now();
+        let handle = space.open(known[0], thread).or_else(|refusal| {
             assert_eq!(refusal, Refusal::Stale);
-            // The first of these look-ups finds that the name no longer has the number.
-            space.forget(look_up().unwrap().attr.ino, 1);
-            known.push(look_up().unwrap().attr.ino);
-            opened(known[1])
+            refused.fetch_add(1, Ordering::Relaxed);
+            space.forget(look_up(), 1);
+            known.push(look_up());
+            space.getattr(known[1]).unwrap();
+            space.open(known[1], thread)
         });
-        let (size, handle) = result.unwrap();
+        let handle = handle.unwrap().handle;
+        opened.fetch_add(1, Ordering::Relaxed);
+        let size = space.getattr_open(*known.last().unwrap(), handle);
+        let size = size.unwrap().attr.size;
         assert_eq!(space.read(handle, 0, 1000).unwrap().len() as u64, size);
         space.release(handle);
         for ino in known {
@@ -104,13 +85,66 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
                 fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
             }
         });
+        let request = &request;
         let threads =
             [7, 8].map(|thread| scope.spawn(move || (0..10_000).for_each(|_| request(thread))));
         let ended = threads.map(std::thread::ScopedJoinHandle::join);
         is_over.store(true, Ordering::Relaxed);
         assert!(ended.iter().all(Result::is_ok));
     });
+    assert_eq!(opened.into_inner(), 20_000);
+    assert!(refused.into_inner() > 0);
     assert_eq!(space.in_use(), (0, 0));
+}
+
+/// An open that is refused prepares the next look-up of its place, unless that one fails.
+#[test]
+fn a_refused_open_is_ended_by_a_failed_look_up() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Files, Show::Default);
+    let replace = |text: &str| {
+        fixture.dir.write("docs/new", text);
+        fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
+    };
+    let top = Walk::to(&space, "/").unwrap().ino();
+    let look_up = || space.lookup(top, OsStr::new("report.txt"), 7);
+    let open = |ino| space.open(ino, 7).map(|opened| opened.handle);
+    let first = look_up().unwrap().attr.ino;
+    replace("second");
+    assert_eq!(open(first).unwrap_err(), Refusal::Stale);
+    fs::remove_file(fixture.path("docs/report.txt")).unwrap();
+    assert_eq!(look_up().unwrap_err(), Refusal::NotFound);
+    replace("third");
+    let third = look_up().unwrap().attr.ino;
+    replace("fourth");
+    assert_eq!(open(third).unwrap_err(), Refusal::Stale, "it is the third");
+    let fourth = look_up().unwrap().attr.ino;
+    let handle = open(fourth).unwrap();
+    assert_eq!(space.read(handle, 0, 100).unwrap(), b"fourth");
+}
+
+/// A path such as `/proc/self/fd/0` is opened again without a look-up.
+#[test]
+fn an_open_file_is_opened_again_without_a_look_up() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Files, Show::Default);
+    let walk = Walk::to(&space, "/report.txt").unwrap();
+    let open = || space.open(walk.ino(), 7).map(|opened| opened.handle);
+    let first = open().unwrap();
+    fixture.dir.write("docs/report.txt", "a longer report");
+    assert_eq!(open().unwrap_err(), Refusal::Stale);
+    let grown = open().unwrap();
+    assert_eq!(space.read(grown, 0, 100).unwrap(), b"a longer report");
+    fixture.dir.write("docs/new", "another");
+    fs::rename(fixture.path("docs/new"), fixture.path("docs/report.txt")).unwrap();
+    assert_eq!(open().unwrap_err(), Refusal::Stale);
+    let again = open().unwrap();
+    assert_eq!(space.read(again, 0, 100).unwrap(), b"a longer report");
+    for handle in [first, grown, again] {
+        space.release(handle);
+    }
+    assert_eq!(open().unwrap_err(), Refusal::Stale);
+    assert_eq!(open().unwrap_err(), Refusal::Stale, "nobody has it open");
 }
 
 /// A file that is open can still be read, and its attributes are still shown, when its name is
