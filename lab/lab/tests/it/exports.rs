@@ -66,6 +66,36 @@ fn an_export_answers_like_its_folder_without_the_files() {
     }
 }
 
+#[test]
+fn an_export_is_dumped_like_its_folder() {
+    let env = collection();
+    let dump = |place: &str, options: &[&str]| {
+        let ran = env.run(["dump", place].iter().chain(options)).success();
+        assert_eq!(ran.err, "", "{options:?}");
+        ran.text().replace(&format!("/{place}/"), "/PLACE/")
+    };
+    let all = [
+        &["--method", "tttd"][..],
+        &["--method", "sif"],
+        &["--method", "sif", "--all-fingers"],
+    ];
+    let mut before = Vec::new();
+    for options in all {
+        let export = format!("{}.sketches", options[1]);
+        let args = ["export", "docs", "-o", &export];
+        env.run(args.iter().chain(&options[..2])).is(0, "", "");
+        let listed = dump("docs", options);
+        for name in ["copy", "edited", "part", "report", "small", "stranger"] {
+            assert!(listed.contains(&format!("/PLACE/{name}.txt")), "{listed}");
+        }
+        before.push((options, export, listed));
+    }
+    std::fs::remove_dir_all(env.path("docs")).unwrap();
+    for (options, export, listed) in before {
+        assert_eq!(dump(&export, options), listed, "{options:?}");
+    }
+}
+
 /// Broder et al. 1997, section 4: "divide, compute, merge". Processes sketch a part each, and the
 /// clusters of all parts are those of the whole.
 #[test]
