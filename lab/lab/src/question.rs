@@ -86,6 +86,9 @@ pub struct MethodFind {
     pub content: ContentDigest,
     /// The name that rows carry in `file`.
     pub name: PathText,
+    /// The least containment, of either file in the other, that also makes a row. If it is absent,
+    /// containment makes no rows.
+    pub contained: Figure,
     /// The limits of the rows.
     pub limits: MethodLimits,
 }

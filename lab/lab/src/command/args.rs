@@ -14,6 +14,7 @@ use resemble_cli::args::{
 };
 use resemble_cli::values;
 use resemble_proto::message::Degree;
+use resemble_proto::number::Fraction;
 
 pub(crate) use eval::{EvalArgs, Experiment};
 pub(crate) use method::{GroupRules, MethodArgs};
@@ -203,6 +204,9 @@ pub(crate) struct FindArgs {
     /// Look among the files of DIR; may be repeated
     #[arg(long = "in", value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) within: Vec<PathBuf>,
+    /// Find files also if SHARE of one is in the other
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    pub(crate) contained: Option<Fraction>,
     /// Read further FILE names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,

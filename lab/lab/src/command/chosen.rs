@@ -140,8 +140,12 @@ impl ChosenMethod {
 }
 
 pub(super) fn min_of(selection: &Selection) -> Figure {
-    let min = selection.min.and_then(Fraction::millionths);
-    Figure::from(min.map(|millionths| f64::from(millionths) / 1e6))
+    selection.min.map(figure_of).unwrap_or_default()
+}
+
+pub(super) fn figure_of(share: Fraction) -> Figure {
+    let millionths = share.millionths();
+    Figure::from(millionths.map(|millionths| f64::from(millionths) / 1e6))
 }
 
 fn read_file(path: &Path) -> CliResult<Vec<u8>> {

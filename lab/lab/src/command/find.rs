@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::method::{self, SignedFile, Signing};
-use crate::question::{MethodFind, MethodQuestion, MethodRow};
+use crate::question::{MethodFind, MethodQuestion, MethodRow, MethodScore};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
@@ -24,8 +24,8 @@ use resemble_relate::AskError;
 use resemble_report::quote::quoted;
 
 use super::args::{FindArgs, RowArgs};
-use super::backend::{Backend, end};
-use super::chosen::{Parameters, chosen};
+use super::backend::{Backend, end, refused};
+use super::chosen::{Parameters, chosen, figure_of};
 use super::rows::FoundFile;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
@@ -38,6 +38,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let files = &names::with_list(&args.files, args.files_from.as_deref(), output.null)?;
     let chosen = chosen(method_args)?;
     let limits = chosen.limits(selection)?;
+    let contained = args.contained.map(figure_of);
+    if contained.is_some() {
+        method::check_score(&chosen.params, MethodScore::Containment).map_err(refused)?;
+    }
     let (within, mut errors) = names::resolve(&args.within);
     let mut header = None;
     let mut found: Vec<FoundFile> = Vec::new();
@@ -61,6 +65,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
                 signature: signed.signature,
                 content: signed.content,
                 name: PathText::from(file.as_path()),
+                contained: contained.unwrap_or_default(),
                 limits,
             });
             let request = chosen.request(selection.scope(real.clone()), question);
@@ -86,6 +91,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let threshold = chosen.method.thresholds().find;
     let parameters = Parameters {
         files: Some(names::as_given(files)),
+        contained,
         ..Parameters::new(&chosen, threshold, selection, &args.within, &params)
     };
     let header = header.unwrap_or(Header {

@@ -31,7 +31,7 @@ use serde::Serialize;
 
 use super::args::{GroupsArgs, GroupsFormat};
 use super::backend::{Backend, end, refused};
-use super::chosen::{ChosenMethod, Parameters, chosen, min_of};
+use super::chosen::{ChosenMethod, Parameters, chosen, figure_of, min_of};
 use super::filter::{self, FilePair};
 
 /// A group in JSON.
@@ -134,14 +134,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
 /// Returns whether the groups of this method are out-of-core clusters.
 const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
-}
-
-fn figure_of(share: Fraction) -> Figure {
-    Figure::from(
-        share
-            .millionths()
-            .map(|millionths| f64::from(millionths) / 1e6),
-    )
 }
 
 /// The question whose answer groups are made of.

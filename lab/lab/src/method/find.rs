@@ -1,6 +1,9 @@
 //! `find --method`: one file against all.
 
-use crate::question::{MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore};
+use crate::figure::Figure;
+use crate::question::{
+    MethodFind, MethodFindRow, MethodInterval, MethodLimits, MethodRow, MethodScore,
+};
 use resemble_core::{FileId, Score};
 use resemble_index::ContentRow;
 use resemble_methods::judged::Overlap;
@@ -20,8 +23,7 @@ pub(super) fn find(
     question: &MethodFind,
     subject: Option<FileId>,
 ) -> Result<Answer<MethodRow>, LabError> {
-    let threshold = context.params.method().thresholds().find;
-    let threshold = RowThreshold::new(threshold, MethodScore::Paper, question.limits);
+    let accepts = acceptance(context.params, question.contained, question.limits);
     let (all, errors) = all_scores(context, &question.signature)?;
     let mut rows: Vec<(PairScores, MethodFindRow)> = Vec::new();
     for ContentScores {
@@ -31,7 +33,7 @@ pub(super) fn find(
     } in &all
     {
         let identical = content.digest == question.content;
-        if !identical && !threshold.accepts(scores) {
+        if !identical && !accepts(scores) {
             continue;
         }
         let holders = context.scoped.holders(content.id);
@@ -59,6 +61,24 @@ pub(super) fn find(
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
     let errors = context.errors(errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
+}
+
+/// Decides which scores make a row: by the paper's figure, or by containment if that is asked for.
+fn acceptance(
+    params: &MethodParams,
+    contained: Figure,
+    limits: MethodLimits,
+) -> impl Fn(&PairScores) -> bool + use<> {
+    let paper = params.method().thresholds().find;
+    let paper_row = RowThreshold::new(paper, MethodScore::Paper, limits);
+    let contained_row = contained.value().map(|_| {
+        let limits = MethodLimits {
+            min: contained,
+            ..limits
+        };
+        RowThreshold::new(paper, MethodScore::Containment, limits)
+    });
+    move |scores| paper_row.accepts(scores) || contained_row.is_some_and(|row| row.accepts(scores))
 }
 
 /// The interval of an estimate from sketches. `None` for other methods, or if nothing was sampled.

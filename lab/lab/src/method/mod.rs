@@ -97,6 +97,11 @@ pub fn answer(
     cache: SignatureCache<'_>,
 ) -> Result<Answer<MethodRow>, LabError> {
     let params = &request.params;
+    if let MethodQuestion::Find(asked) = &request.question
+        && asked.contained.value().is_some()
+    {
+        check_score(params, MethodScore::Containment).map_err(MethodError::from)?;
+    }
     if let MethodQuestion::Pairs(asked) = &request.question {
         check_score(params, asked.score).map_err(MethodError::from)?;
         if asked.exact && params.method() != Method::Sorted5 {

@@ -169,6 +169,25 @@ fn a_text_from_outside_is_looked_up() {
     assert!(row["interval"]["a_in_b"].is_array(), "{row}");
 }
 
+/// The paper's figure of a small part is below the threshold, and so is that of its whole.
+#[test]
+fn a_text_that_lies_in_another_is_found_by_containment() {
+    let env = collection();
+    for (file, other) in [("part", "report"), ("report", "part")] {
+        let file = format!("docs/{file}.txt");
+        let find = |options: &[&str]| {
+            let args = ["find", &file, "--in", "docs", "--method", "shingle"];
+            let json = env.run(args.iter().chain(&["--format", "json"]).chain(options));
+            json.json()["results"].to_string()
+        };
+        let other = format!("docs/{other}.txt");
+        assert!(!find(&[]).contains(&other), "{file}");
+        let found = find(&["--contained", "90%"]);
+        assert!(found.contains(&other), "{file}: {found}");
+        assert!(!found.contains("stranger"), "{file}: {found}");
+    }
+}
+
 #[test]
 fn what_cannot_be_told_or_is_of_others_is_refused_in_a_line() {
     let env = collection();
@@ -207,6 +226,19 @@ fn what_cannot_be_told_or_is_of_others_is_refused_in_a_line() {
                 "containment",
             ],
             "take shingle",
+        ),
+        (
+            &[
+                "find",
+                "docs/part.txt",
+                "--in",
+                "docs",
+                "--method",
+                "sketch",
+                "--contained",
+                "50%",
+            ],
+            "cannot tell how much",
         ),
         (
             &["groups", "docs", "--method", "mod", "--common", "50"],

@@ -347,6 +347,7 @@ fn any_text_is_looked_up_on_the_fly() {
             signature: signed.signature,
             content: signed.content,
             name: path.as_path().into(),
+            contained: Figure::NONE,
             limits: MethodLimits::default(),
         });
         let snapshot = scene.index.snapshot().expect("a snapshot");

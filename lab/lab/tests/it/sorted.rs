@@ -64,6 +64,7 @@ fn questions() -> Vec<MethodQuestion> {
             signature,
             content: resemble_core::hash::content::digest(text.as_bytes()),
             name: "subject".into(),
+            contained: Figure::NONE,
             limits: limits(0.0),
         })
     };
