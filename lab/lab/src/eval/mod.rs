@@ -93,7 +93,8 @@ fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f6
 }
 
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    // An empty sum is -0.0, whose sign would be printed.
+    (0.0 + values.iter().sum::<f64>()) / values.len().max(1) as f64
 }
 
 fn mean_len(signatures: &[MethodSignature]) -> f64 {
