@@ -267,6 +267,10 @@ pub(crate) struct GroupsArgs {
     /// Where to look
     #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) roots: Vec<PathBuf>,
+    /// Only the groups that have FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "interesting")]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) of: Option<PathBuf>,
     /// For sif: ignore fingerprints that more than N files have, or with `half` more than half of
     /// all files
     #[arg(long, value_name = "N", value_parser = values::degree)]

@@ -177,6 +177,8 @@ pub(super) struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) threshold_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) of: Option<PathText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) contained: Option<Figure>,
     /// The commonest ignored shingles.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,6 +211,7 @@ impl Parameters {
             within: names::as_given(within),
             threshold: figure,
             threshold_bytes: bytes,
+            of: None,
             contained: None,
             ignored: None,
             common: CommonParameters {

@@ -7,16 +7,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::figure::Figure;
 use crate::method::check_clusters;
 use crate::method::clusters::{self, SimilarFiles};
+use crate::method::exported::is_export;
 use crate::method::rules::{FileFacts, PairRules};
 use crate::method::sets::GroupsAnswer;
 use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
-use resemble_cli::names::{self, ShownNames};
+use resemble_cli::names::{self, Named, ShownNames};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_methods::{Method, Threshold};
@@ -73,6 +77,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let limits = chosen.limits(&args.selection)?;
     let question = question(&chosen, args, limits)?;
     let (roots, mut errors) = names::resolve(&args.roots);
+    let of = args.of.as_deref().map(|of| real_of(of, &roots));
+    let of = of.transpose()?;
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     let mut params = Params::default();
     let mut backend = None;
@@ -85,6 +91,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         answer = asked.ask(ui, &request, None)?;
     }
     let mut grouping = GroupsAnswer::of_rows(answer.rows);
+    let of = of.map(|of| place_of(&grouping.files, &of));
     let shown = ShownNames::of(&roots);
     let show = |path: &mut PathText| *path = shown.path(path);
     grouping
@@ -99,6 +106,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let errors = names::tidy(errors, &shown);
     let threshold = chosen.method.thresholds().groups;
     let parameters = Parameters {
+        of: args.of.as_deref().map(PathText::from),
         contained: args.rules.contained.map(figure_of),
         ignored: is_clustered(&chosen).then(|| grouping.common.clone()),
         ..Parameters::new(&chosen, threshold, &args.selection, &args.roots, &params)
@@ -116,6 +124,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         )?
     } else {
         let mut found = groups(&grouping, args, threshold)?;
+        if let Some(of) = of {
+            found.retain(|group| of.is_some_and(|of| group.has(of)));
+        }
         let header = cut(answer.header, &mut found, args.selection.top);
         print(
             ui,
@@ -129,6 +140,34 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         header
     };
     end(ui, backend, &header, &errors, args.selection.top)
+}
+
+/// The real path of the file of `--of`. A file of an export may be gone.
+fn real_of(of: &Path, roots: &[Named]) -> CliResult<PathBuf> {
+    let exported = || {
+        let exports = roots.iter().filter(|root| is_export(&root.real));
+        let mut paths =
+            exports.map(|root| Some(root.real.join(of.strip_prefix(&root.shown).ok()?)));
+        paths.find_map(|path| path)
+    };
+    fs::canonicalize(of)
+        .or_else(|source| exported().ok_or_else(|| CliError::file("look at", of)(source)))
+}
+
+/// The place of the file with this real path.
+fn place_of(files: &[MethodFileRow], real: &Path) -> Option<u32> {
+    let place = files.iter().position(|file| file.path.as_path() == real);
+    let inode = |path: &Path| {
+        let metadata = fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    // A row has the least path of several hard links.
+    let place = place.or_else(|| {
+        let own = inode(real)?;
+        let mut files = files.iter();
+        files.position(|file| inode(file.path.as_path()) == Some(own))
+    });
+    place.map(|place| place as u32)
 }
 
 /// Returns whether the groups of this method are out-of-core clusters.

@@ -23,6 +23,13 @@ pub struct SimilarFiles {
     pub members: Vec<SimilarFile>,
 }
 
+impl SimilarFiles {
+    /// Returns whether a file is in the group.
+    pub fn has(&self, file: u32) -> bool {
+        self.reference == file || self.members.iter().any(|member| member.file == file)
+    }
+}
+
 /// A file of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimilarFile {

@@ -169,6 +169,48 @@ fn a_text_from_outside_is_looked_up() {
     assert!(row["interval"]["a_in_b"].is_array(), "{row}");
 }
 
+#[test]
+fn only_the_group_of_a_file_is_printed() {
+    let env = collection();
+    let other = paragraphs(3, 200);
+    env.write("docs/other.txt", &other);
+    env.write("docs/other too.txt", other.replacen("river", "brook", 20));
+    // The least name is in the rows.
+    std::fs::hard_link(env.path("docs/other.txt"), env.path("docs/zzz.txt")).unwrap();
+    let all = groups(&env, &["--method", "shingle"]);
+    assert_eq!(all.len(), 2);
+    let of = |place: &str, file: &str| {
+        let args = ["groups", place, "--method", "shingle", "--of", file];
+        env.run(args)
+    };
+    for name in ["docs/other.txt", "docs/zzz.txt"] {
+        let text = of("docs", name).text();
+        assert!(text.contains("docs/other too.txt"), "{name}: {text}");
+        assert!(!text.contains("docs/report.txt"), "{name}: {text}");
+    }
+    assert_eq!(of("docs", "docs/stranger.txt").code, 1);
+    let absent = of("docs", "docs/absent.txt");
+    assert!(
+        absent.code == 2 && absent.err.contains("docs/absent.txt"),
+        "{absent:?}"
+    );
+    // An export knows files that are gone.
+    env.run([
+        "export",
+        "docs",
+        "--method",
+        "shingle",
+        "-o",
+        "docs.sketches",
+    ])
+    .is(0, "", "");
+    let text = of("docs.sketches", "docs.sketches/other.txt").text();
+    assert!(
+        text.contains("other too.txt") && !text.contains("report"),
+        "{text}"
+    );
+}
+
 /// The paper's figure of a small part is below the threshold, and so is that of its whole.
 #[test]
 fn a_text_that_lies_in_another_is_found_by_containment() {
