@@ -197,13 +197,18 @@ pub(crate) struct RowArgs {
 /// `find`
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
-    /// Files to find similar ones for; - is standard input
+    /// Files to find similar ones for; - is standard input; with --features, names of sets
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Look among the files of DIR; may be repeated
-    #[arg(long = "in", value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(required_unless_present = "features")]
     pub(crate) within: Vec<PathBuf>,
+    /// Look among the sets of features in FILE; a line is a name, a tab, features
+    #[arg(long, value_name = "FILE", conflicts_with = "within")]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) features: Option<PathBuf>,
     /// Find files also if SHARE of one is in the other
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub(crate) contained: Option<Fraction>,
@@ -265,9 +270,14 @@ impl From<ScoreArg> for MethodScore {
 #[derive(Debug, Args)]
 pub(crate) struct GroupsArgs {
     /// Where to look
-    #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "ROOT", value_hint = ValueHint::DirPath)]
+    #[arg(required_unless_present = "features")]
     pub(crate) roots: Vec<PathBuf>,
-    /// Only the groups that have FILE
+    /// Group the sets of features in FILE instead of files; a line is a name, a tab, features
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["roots", "memory", "common", "contained", "work"])]
+    pub(crate) features: Option<PathBuf>,
+    /// Only the groups that have FILE; with --features, the set of this name
     #[arg(long, value_name = "FILE", conflicts_with = "interesting")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) of: Option<PathBuf>,

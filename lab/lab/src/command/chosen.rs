@@ -20,6 +20,7 @@ use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_methods::anchors::Anchors;
 use resemble_methods::canonical::Canonical;
+use resemble_methods::lines::NamedFeatures;
 use resemble_methods::shingle::Seed;
 use resemble_methods::vocabulary::{Dictionary, Lemmas};
 use resemble_methods::{Method, MethodParams, Settings, Threshold, lines};
@@ -162,6 +163,15 @@ fn read_file(path: &Path) -> CliResult<Vec<u8>> {
     fs::read(path).map_err(failed)
 }
 
+/// Reads the sets of `--features`.
+pub(super) fn read_sets(path: &Path) -> CliResult<Vec<NamedFeatures>> {
+    lines::parse(&read_file(path)?).map_err(|error| CliError::File {
+        verb: "understand",
+        path: path.to_owned(),
+        source: io::Error::other(error.to_string()),
+    })
+}
+
 /// The `parameters` of an answer in JSON.
 #[derive(Serialize)]
 pub(super) struct Parameters {
@@ -247,12 +257,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
     let mut errors = Vec::new();
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     if let Some(file) = &args.features {
-        let bytes = read_file(file)?;
-        let sets = lines::parse(&bytes).map_err(|error| CliError::File {
-            verb: "understand",
-            path: file.clone(),
-            source: io::Error::other(error.to_string()),
-        })?;
+        let sets = read_sets(file)?;
         let rows = method::features::pairs(&chosen.params, &sets, score, limits);
         let rows = rows?.into_iter().map(FoundPair).collect();
         answer = Answer::fresh(rows, Vec::new()).cut(limits.top);

@@ -7,16 +7,18 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::method::{self, SignedFile, Signing};
-use crate::question::{MethodFind, MethodQuestion, MethodRow, MethodScore};
+use crate::figure::Figure;
+use crate::method::{self, SignedFile, Signing, features};
+use crate::question::{MethodFind, MethodLimits, MethodQuestion, MethodRow, MethodScore};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
 use resemble_cli::names::{self, ShownNames};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
+use resemble_methods::lines::NamedFeatures;
 use resemble_methods::{Method, MethodParams};
-use resemble_proto::message::{Header, SoftError};
+use resemble_proto::message::{Answer, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
@@ -25,7 +27,7 @@ use resemble_report::quote::quoted;
 
 use super::args::{FindArgs, RowArgs};
 use super::backend::{Backend, end, refused};
-use super::chosen::{Parameters, chosen, figure_of};
+use super::chosen::{Parameters, chosen, figure_of, read_sets};
 use super::rows::FoundFile;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
@@ -47,6 +49,26 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let mut found: Vec<FoundFile> = Vec::new();
     let mut params = Params::default();
     let mut backend = None;
+    let mut take = |answer: Answer<MethodRow>, errors: &mut Vec<SoftError>| {
+        let next = answer.header;
+        header = Some(match header.take() {
+            Some(sum) => Header::and(sum, next),
+            None => next,
+        });
+        errors.extend(answer.errors);
+        found.extend(answer.rows.into_iter().filter_map(|row| match row {
+            MethodRow::Find(row) => Some(FoundFile(row)),
+            _ => None,
+        }));
+    };
+    if let Some(sets) = &args.features {
+        let sets = read_sets(sets)?;
+        let least = contained.unwrap_or_default();
+        for name in files {
+            let answer = among_sets(&chosen.params, &sets, name, least, limits);
+            take(answer, &mut errors);
+        }
+    }
     if !within.is_empty() {
         let asked = backend.insert(Backend::open(ui, env, global, *cache, &within)?);
         params = *asked.params();
@@ -70,16 +92,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
             });
             let request = chosen.request(selection.scope(real.clone()), question);
             let answer = asked.ask(ui, &request, real_file.as_deref())?;
-            let next = answer.header;
-            header = Some(match header.take() {
-                Some(sum) => Header::and(sum, next),
-                None => next,
-            });
-            errors.extend(answer.errors);
-            found.extend(answer.rows.into_iter().filter_map(|row| match row {
-                MethodRow::Find(row) => Some(FoundFile(row)),
-                _ => None,
-            }));
+            take(answer, &mut errors);
         }
     }
     let shown = ShownNames::of(&within);
@@ -89,10 +102,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let mut errors = names::tidy(errors, &shown);
     errors.dedup();
     let threshold = chosen.method.thresholds().find;
+    let among = args
+        .features
+        .as_ref()
+        .map_or(&*args.within, std::slice::from_ref);
     let parameters = Parameters {
         files: Some(names::as_given(files)),
         contained,
-        ..Parameters::new(&chosen, threshold, selection, &args.within, &params)
+        ..Parameters::new(&chosen, threshold, selection, among, &params)
     };
     let header = header.unwrap_or(Header {
         fresh: true,
@@ -110,6 +127,23 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         files.len() > 1,
     )?;
     end(ui, backend, &header, &errors, selection.top)
+}
+
+/// The sets that are similar to the set of this name.
+fn among_sets(
+    params: &MethodParams,
+    sets: &[NamedFeatures],
+    name: &Path,
+    contained: Figure,
+    limits: MethodLimits,
+) -> Answer<MethodRow> {
+    let name = PathText::from(name);
+    let Some(rows) = features::find(params, sets, &name, contained, limits) else {
+        let absent = SoftError::of_io(name, &io::ErrorKind::NotFound.into());
+        return Answer::fresh(Vec::new(), vec![absent]);
+    };
+    let rows = rows.into_iter().map(MethodRow::Find);
+    Answer::fresh(rows.collect(), Vec::new()).cut(limits.top)
 }
 
 fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method) {

@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::figure::Figure;
 use crate::method::check_clusters;
 use crate::method::clusters::{self, SimilarFiles};
 use crate::method::exported::is_export;
+use crate::method::features;
 use crate::method::rules::{FileFacts, PairRules};
 use crate::method::sets::GroupsAnswer;
 use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
@@ -35,7 +37,7 @@ use serde::Serialize;
 
 use super::args::{GroupsArgs, GroupsFormat};
 use super::backend::{Backend, end, refused};
-use super::chosen::{ChosenMethod, Parameters, chosen, figure_of, min_of};
+use super::chosen::{ChosenMethod, Parameters, chosen, figure_of, min_of, read_sets};
 use super::filter::{self, FilePair};
 
 /// A group in JSON.
@@ -77,8 +79,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let limits = chosen.limits(&args.selection)?;
     let question = question(&chosen, args, limits)?;
     let (roots, mut errors) = names::resolve(&args.roots);
-    let of = args.of.as_deref().map(|of| real_of(of, &roots));
-    let of = of.transpose()?;
+    let of = match &args.of {
+        Some(of) if args.features.is_none() => Some(real_of(of, &roots)?),
+        of => of.clone(),
+    };
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     let mut params = Params::default();
     let mut backend = None;
@@ -90,8 +94,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         let request = chosen.request(args.selection.scope(real), question);
         answer = asked.ask(ui, &request, None)?;
     }
-    let mut grouping = GroupsAnswer::of_rows(answer.rows);
-    let of = of.map(|of| place_of(&grouping.files, &of));
+    let mut grouping = match &args.features {
+        Some(file) => features::groups(&chosen.params, read_sets(file)?, limits)?,
+        None => GroupsAnswer::of_rows(answer.rows),
+    };
+    let of = match of {
+        Some(name) if args.features.is_some() => Some(Some(place_of_set(&grouping.files, &name)?)),
+        of => of.map(|of| place_of_file(&grouping.files, &of)),
+    };
     let shown = ShownNames::of(&roots);
     let show = |path: &mut PathText| *path = shown.path(path);
     grouping
@@ -106,9 +116,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     let errors = names::tidy(errors, &shown);
     let threshold = chosen.method.thresholds().groups;
     let parameters = Parameters {
+        files: args
+            .features
+            .as_ref()
+            .map(|file| names::as_given(std::slice::from_ref(file))),
         of: args.of.as_deref().map(PathText::from),
         contained: args.rules.contained.map(figure_of),
-        ignored: is_clustered(&chosen).then(|| grouping.common.clone()),
+        ignored: (is_clustered(&chosen) && args.features.is_none())
+            .then(|| grouping.common.clone()),
         ..Parameters::new(&chosen, threshold, &args.selection, &args.roots, &params)
     };
     ui.redirect(args.output.output.as_deref());
@@ -154,20 +169,31 @@ fn real_of(of: &Path, roots: &[Named]) -> CliResult<PathBuf> {
         .or_else(|source| exported().ok_or_else(|| CliError::file("look at", of)(source)))
 }
 
+/// The place of the set of this name.
+fn place_of_set(sets: &[MethodFileRow], name: &Path) -> CliResult<u32> {
+    let absent = || CliError::file("look at", name)(io::ErrorKind::NotFound.into());
+    place_of(sets, name).ok_or_else(absent)
+}
+
+fn place_of(files: &[MethodFileRow], path: &Path) -> Option<u32> {
+    let mut places = (0..).zip(files);
+    let found = places.find(|(_, file)| file.path.as_path() == path);
+    found.map(|(place, _)| place)
+}
+
 /// The place of the file with this real path.
-fn place_of(files: &[MethodFileRow], real: &Path) -> Option<u32> {
-    let place = files.iter().position(|file| file.path.as_path() == real);
+fn place_of_file(files: &[MethodFileRow], real: &Path) -> Option<u32> {
     let inode = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
     // A row has the least path of several hard links.
-    let place = place.or_else(|| {
+    place_of(files, real).or_else(|| {
         let own = inode(real)?;
-        let mut files = files.iter();
-        files.position(|file| inode(file.path.as_path()) == Some(own))
-    });
-    place.map(|place| place as u32)
+        let mut places = (0..).zip(files);
+        let found = places.find(|(_, file)| inode(file.path.as_path()) == Some(own));
+        found.map(|(place, _)| place)
+    })
 }
 
 /// Returns whether the groups of this method are out-of-core clusters.

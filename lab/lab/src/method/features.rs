@@ -1,17 +1,22 @@
-//! `pairs --features`: sets of features that another program made, compared like the signatures of
+//! `--features` of find, pairs and groups: sets of features that another program made, compared like the signatures of
 //! files.
 //!
 //! [`resemble_methods::lines`] says what a line is and what a feature is.
 
-use crate::question::{MethodLimits, MethodPairRow, MethodScore};
+use crate::figure::Figure;
+use crate::question::{MethodFileRow, MethodFindRow, MethodLimits, MethodPairRow, MethodScore};
+use resemble_methods::Method;
+use resemble_methods::collate::Collator;
 use resemble_methods::lines::NamedFeatures;
 use resemble_methods::select::select;
 use resemble_methods::{MethodParams, MethodSignature};
 use resemble_proto::path::PathText;
 
 use super::all_pairs::all_pairs;
+use super::find::{self, acceptance, interval, sorted_rows};
 use super::pairs::{named, sort};
-use super::{RowThreshold, check_score};
+use super::sets::GroupsAnswer;
+use super::{PairScores, RowThreshold, check_score};
 use crate::error::{LabError, MethodError};
 
 /// The pairs of sets within the limits, best first; `top` is left to the caller. Two sets of the
@@ -40,4 +45,58 @@ pub fn pairs(
         .collect();
     sort(&mut rows, score);
     Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The sets that are similar to the set of this name, best first; `top` is left to the caller.
+/// `None`: no set has this name. `contained` is that of a question about files.
+pub fn find(
+    params: &MethodParams,
+    sets: &[NamedFeatures],
+    name: &PathText,
+    contained: Figure,
+    limits: MethodLimits,
+) -> Option<Vec<MethodFindRow>> {
+    let subject = sets.iter().find(|set| set.name == name.as_bytes())?;
+    let own = select(params, &subject.features);
+    let accepts = acceptance(params, contained, limits);
+    let mut rows = Vec::new();
+    for set in sets.iter().filter(|set| set.name != subject.name) {
+        let other = select(params, &set.features);
+        let scores = PairScores::of(params, &own, &other);
+        if accepts(&scores) {
+            let names = (name.clone(), PathText::from_bytes(set.name.clone()));
+            let scores = (scores, interval(params, &own, &other));
+            rows.push(find::named(names, scores, set.features.0.len() as u64));
+        }
+    }
+    Some(sorted_rows(rows))
+}
+
+/// What groups of sets are made of. The size of a set is the number of its features.
+///
+/// # Errors
+///
+/// As for [`pairs`].
+pub fn groups(
+    params: &MethodParams,
+    mut sets: Vec<NamedFeatures>,
+    limits: MethodLimits,
+) -> Result<GroupsAnswer, LabError> {
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut grouping = GroupsAnswer::default();
+    grouping.files.extend(sets.iter().map(|set| MethodFileRow {
+        path: PathText::from_bytes(set.name.clone()),
+        size: set.features.0.len() as u64,
+        text: false,
+    }));
+    if matches!(params.method(), Method::Sif | Method::SifAnchors) {
+        let mut collator = Collator::default();
+        for set in &sets {
+            collator.add(select(params, &set.features).keys());
+        }
+        grouping.sets = Some(collator.finish());
+    } else {
+        grouping.pairs = pairs(params, &sets, MethodScore::Paper, limits)?;
+    }
+    Ok(grouping)
 }

@@ -25,7 +25,7 @@ pub(super) fn find(
 ) -> Result<Answer<MethodRow>, LabError> {
     let accepts = acceptance(context.params, question.contained, question.limits);
     let (all, errors) = all_scores(context, &question.signature)?;
-    let mut rows: Vec<(PairScores, MethodFindRow)> = Vec::new();
+    let mut rows = Vec::new();
     for ContentScores {
         content,
         scores,
@@ -38,33 +38,50 @@ pub(super) fn find(
         }
         let holders = context.scoped.holders(content.id);
         for file in holders.filter(|file| Some(file.file) != subject) {
-            let row = MethodFindRow {
-                file: question.name.clone(),
-                path: PathText::from(file.path.as_path()),
-                identical,
-                layer: Layer::Bytes,
-                a_in_b: scores.a_in_b,
-                b_in_a: scores.b_in_a,
-                resemblance: scores.resemblance,
-                shared_bytes: scores.shared_bytes,
-                interval: *interval,
-                score: scores.figure,
-                size: content.size.0,
-            };
-            rows.push((*scores, row));
+            let names = (question.name.clone(), PathText::from(file.path.as_path()));
+            let mut row = named(names, (*scores, *interval), content.size.0);
+            row.1.identical = identical;
+            rows.push(row);
         }
     }
-    rows.sort_by(|a, b| {
-        let paths = || a.1.path.as_bytes().cmp(b.1.path.as_bytes());
-        a.0.compare(&b.0, MethodScore::Paper).then_with(paths)
-    });
-    let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
+    let rows = sorted_rows(rows).into_iter().map(MethodRow::Find);
     let errors = context.errors(errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
+/// The row of the subject and another name, which are not known to have equal bytes.
+pub(super) fn named(
+    (file, path): (PathText, PathText),
+    (scores, interval): (PairScores, Option<MethodInterval>),
+    size: u64,
+) -> (PairScores, MethodFindRow) {
+    let row = MethodFindRow {
+        file,
+        path,
+        identical: false,
+        layer: Layer::Bytes,
+        a_in_b: scores.a_in_b,
+        b_in_a: scores.b_in_a,
+        resemblance: scores.resemblance,
+        shared_bytes: scores.shared_bytes,
+        interval,
+        score: scores.figure,
+        size,
+    };
+    (scores, row)
+}
+
+/// Sorts rows into the order of answers.
+pub(super) fn sorted_rows(mut rows: Vec<(PairScores, MethodFindRow)>) -> Vec<MethodFindRow> {
+    rows.sort_by(|a, b| {
+        let paths = || a.1.path.as_bytes().cmp(b.1.path.as_bytes());
+        a.0.compare(&b.0, MethodScore::Paper).then_with(paths)
+    });
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
 /// Decides which scores make a row: by the paper's figure, or by containment if that is asked for.
-fn acceptance(
+pub(super) fn acceptance(
     params: &MethodParams,
     contained: Figure,
     limits: MethodLimits,
@@ -82,7 +99,7 @@ fn acceptance(
 }
 
 /// The interval of an estimate from sketches. `None` for other methods, or if nothing was sampled.
-fn interval(
+pub(super) fn interval(
     params: &MethodParams,
     own: &MethodSignature,
     other: &MethodSignature,

@@ -6,7 +6,7 @@
 //!                                   ├─► phases  shingle, super-shingle: out of core ─► groups
 //!                                   ├─► sets    sif's collated sets ─► groups
 //!                                   └─► dump
-//! sets of another program ─► features ─► signatures ─► pairs
+//! sets of another program ─► features ─► signatures ─► find, pairs, groups
 //! ```
 //!
 //! 1. **A signature is made of the bytes that a file has now**, with their digest in the same pass.

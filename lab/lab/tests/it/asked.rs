@@ -336,6 +336,41 @@ fn sets_of_other_programs() {
         };
         assert!((score - expected).abs() < 0.17, "{method} {score}");
     }
+    for method in Method::ALL.map(Method::name) {
+        let ask = |question: &[&str]| {
+            let usual = ["--features", "sets.tsv", "--method", method];
+            let limits = ["--min", "10%", "--format", "json"];
+            env.run(question.iter().chain(&usual).chain(&limits)).json()
+        };
+        let found = ask(&["find", "a"]);
+        let [row] = &found["results"].as_array().unwrap()[..] else {
+            panic!("{method}: {found}");
+        };
+        assert_eq!((&row["path"], &row["size"]), (&"b".into(), &4000.into()));
+        let grouped = ask(&["groups", "--of", "b"]);
+        let [group] = &grouped["groups"].as_array().unwrap()[..] else {
+            panic!("{method}: {grouped}");
+        };
+        let members = &group["members"];
+        assert_eq!(
+            (&group["path"], &members[0]["path"]),
+            (&"a".into(), &"b".into())
+        );
+        assert_eq!(
+            ask(&["groups", "--of", "c"])["groups"]
+                .as_array()
+                .map(Vec::len),
+            Some(0)
+        );
+    }
+    for question in [&["find", "absent"][..], &["groups", "--of", "absent"]] {
+        let sets = ["--features", "sets.tsv", "--method", "mod"];
+        let absent = env.run(question.iter().chain(&sets));
+        assert!(
+            absent.code == 2 && absent.err.contains("absent"),
+            "{absent:?}"
+        );
+    }
     env.write("bad.tsv", "a\t1\na\t2\n");
     let bad = env.run(["pairs", "--features", "bad.tsv", "--method", "mod"]);
     assert!(bad.code == 2 && bad.err.contains("line 2"), "{}", bad.err);
