@@ -53,8 +53,11 @@ impl ScoreRule {
         self.least
     }
 
-    /// Returns the score of a pair, if the pair has one and that score is large enough.
+    /// Returns the score of a pair, if the pair is shown: it has one, and that score is large enough.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
+        if figures.is_repetition {
+            return None;
+        }
         let measures = &figures.measures;
         let (judged, read) = if self.is_resemblance {
             (measures.resemblance, figures.read.map(|read| read[2]))
@@ -79,6 +82,8 @@ pub(crate) struct Figures {
     pub(crate) relation: Option<Relation>,
     pub(crate) unit: Unit,
     sizes: (ByteLen, ByteLen),
+    /// True if what they have in common is mostly a few runs that are repeated.
+    is_repetition: bool,
     /// For two texts: both containments and the resemblance, even if the texts are too small to be
     /// judged.
     read: Option<[Score; 3]>,
@@ -96,6 +101,7 @@ impl Figures {
             relation: Some(Relation::Identical),
             unit,
             sizes: (size, size),
+            is_repetition: false,
             read: None,
         }
     }
@@ -127,6 +133,7 @@ impl Figures {
             relation: found.relation,
             unit: found.unit,
             sizes,
+            is_repetition: found.is_repetition && !found.has_passage,
             read: None,
         }
     }
