@@ -53,7 +53,7 @@ impl ScoreRule {
         self.least
     }
 
-    /// Returns the score of a pair, if the pair is shown: it has one, and that score is large enough.
+    /// Returns the score of a pair, if the pair is shown: it has a score that is large enough.
     pub(crate) fn passed(self, figures: &Figures) -> Option<Score> {
         if figures.is_repetition {
             return None;

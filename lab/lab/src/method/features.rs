@@ -1,5 +1,5 @@
-//! `--features` of find, pairs and groups: sets of features that another program made, compared like the signatures of
-//! files.
+//! `--features` of find, pairs and groups: sets of features that another program made, compared
+//! like the signatures of files.
 //!
 //! [`resemble_methods::lines`] says what a line is and what a feature is.
 
