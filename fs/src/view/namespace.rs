@@ -240,7 +240,9 @@ impl Namespace {
     pub fn lookup(&self, parent: u64, name: &OsStr, thread: u32) -> Result<Entry> {
         let parent = self.node(parent)?;
         let found = self.resolve(&parent, name);
-        if let (Err(_), Node::Dir(dir)) = (&found, &*parent) {
+        if let (Err(_), Node::Dir(dir)) = (&found, &*parent)
+            && !self.reopenings.lock().is_empty()
+        {
             self.lookup_failed(&dir.join(name), thread);
         }
         let (node, stat) = found?;

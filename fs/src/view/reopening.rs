@@ -41,6 +41,11 @@ pub(crate) struct Reopening {
 }
 
 impl Reopenings {
+    /// Returns whether no open was refused lately. Then no place needs to be looked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Records that a place must be looked up again.
     pub(crate) fn refuse(&mut self, opener: Opener, at: At) {
         if self.0.len() < MAX_OPENS {
@@ -62,7 +67,7 @@ impl Reopenings {
 
     /// Returns whether a place is looked up because of a refusal.
     pub(crate) fn is_due(&self, opener: Opener, at: &At) -> bool {
-        self.0.contains_key(&(opener, at.clone()))
+        !self.is_empty() && self.0.contains_key(&(opener, at.clone()))
     }
 
     /// Gives the file that the look-up opened to its thread. Returns a handle that nobody will
@@ -77,6 +82,9 @@ impl Reopenings {
 
     /// Ends a reopening.
     pub(crate) fn claim(&mut self, opener: Opener, at: &At) -> Option<Reopening> {
+        if self.is_empty() {
+            return None;
+        }
         self.0.remove(&(opener, at.clone()))
     }
 }
