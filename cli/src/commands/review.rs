@@ -139,11 +139,7 @@ impl Review<'_> {
 
 /// Marks the text that these files share as a template.
 fn mark(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<()> {
-    let request = MarkRequest {
-        files,
-        ..MarkRequest::default()
-    };
-    let marked = backend.ask(ui, "comparing", request)?.body;
+    let marked = marked(ui, backend, files)?;
     templates::print(ui, &RowOutput::default(), &marked)?;
     if let Some(template) = marked.first() {
         ui.note(&undo(template));
@@ -166,13 +162,17 @@ pub(super) fn mark_shared(
     let files: Vec<Named> = files.collect::<CliResult<_>>()?;
     let (asked, verb) = question(global, args)?;
     let mut backend = asked.open(ui, env, global, &verb.answering())?;
-    let request = MarkRequest {
-        files: names::real_paths(&files),
-        ..MarkRequest::default()
-    };
-    let marked = backend.ask(ui, "comparing", request)?.body;
+    let marked = marked(ui, &mut backend, names::real_paths(&files))?;
     backend.close(ui);
     Ok(marked.first().map(undo).unwrap_or_default())
+}
+
+fn marked(ui: &mut Ui, backend: &mut Backend, files: Vec<PathText>) -> CliResult<Vec<TemplateRow>> {
+    let request = MarkRequest {
+        files,
+        ..MarkRequest::default()
+    };
+    Ok(backend.ask(ui, "comparing", request)?.body)
 }
 
 fn undo(template: &TemplateRow) -> String {

@@ -85,11 +85,13 @@ mod with_screen {
         move |template| {
             let ui = &mut Ui::of_screen(board.clone());
             if let Some(path) = &args.from {
-                let again = "a saved report is not asked again; `resemble templates mark` marks";
+                if template.is_some() {
+                    let again =
+                        "a saved report is not asked again; `resemble templates mark` marks";
+                    return Err(CliError::Usage(again.to_owned()));
+                }
                 let collection = read(path, &picked(&args.selection))?;
-                return template.map_or(Ok((collection, String::new())), |_| {
-                    Err(CliError::Usage(again.to_owned()))
-                });
+                return Ok((collection, String::new()));
             }
             if args.compare {
                 let args = compare_args(&args);

@@ -22,7 +22,9 @@ fn screen_of_another_package() {
 mod with_screen {
     use std::fs::File;
     use std::io::{Read as _, Write as _};
-    use std::process::Stdio;
+    use std::process::{Child, Stdio};
+
+    use resemble_testutil::Environment;
 
     use super::{environment, refused};
     use crate::review::{clusters, pages};
@@ -39,6 +41,21 @@ mod with_screen {
         }
     }
 
+    /// Starts the screen for a folder, on a terminal without colors.
+    fn shown(env: &Environment, folder: &str) -> (File, Child) {
+        let (master, terminal) = terminal_of(24, 80);
+        let plain = [("TERM", "xterm"), ("LC_ALL", "C"), ("NO_COLOR", "1")];
+        let child = env
+            .command(["ui", "--local", folder])
+            .envs(plain)
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(terminal)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        (master, child)
+    }
+
     #[test]
     fn screen_needs_a_terminal_and_two_trees_to_compare() {
         refused(&["ui"], "`ui` needs a terminal");
@@ -51,18 +68,7 @@ mod with_screen {
         let bytes = [7; 5000];
         let files = ["tree/first.bin", "tree/second.bin"];
         let files = files.map(|name| env.write(name, bytes));
-        let (mut master, terminal) = terminal_of(24, 80);
-        let mut command = env.command(["ui", "--local", "tree"]);
-        command
-            .env("TERM", "xterm")
-            .env("LC_ALL", "C")
-            .env("NO_COLOR", "1");
-        let mut child = command
-            .stdin(terminal.try_clone().unwrap())
-            .stdout(terminal)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let (mut master, mut child) = shown(&env, "tree");
         until(&mut master, "tree/first.bin");
         master.write_all(b"\r").unwrap();
         until(&mut master, "tree/second.bin");
@@ -84,16 +90,7 @@ mod with_screen {
     #[test]
     fn screen_marks_a_template_and_asks_again() {
         let env = pages();
-        let (mut master, terminal) = terminal_of(24, 80);
-        let mut command = env.command(["ui", "--local", "docs"]);
-        let plain = [("TERM", "xterm"), ("LC_ALL", "C"), ("NO_COLOR", "1")];
-        let mut child = command
-            .envs(plain)
-            .stdin(terminal.try_clone().unwrap())
-            .stdout(terminal)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let (mut master, mut child) = shown(&env, "docs");
         until(&mut master, "docs/page-");
         master.write_all(b"T").unwrap();
         until(&mut master, "template");
