@@ -7,6 +7,7 @@ use resemble_core::similarity::proof::{CommonText, Provable, Proven};
 use resemble_core::{ByteLen, ContentKind, Measures, Relation, Score, rank};
 use resemble_proto::number::Fraction;
 use resemble_relate::judge::estimate::enough_shared;
+use resemble_relate::judge::matched::CommonPart;
 use resemble_relate::prove::exact::judged;
 
 /// A row's figures: score, `a_in_b`, `b_in_a`, resemblance, shared bytes, relation, unit.
@@ -133,7 +134,7 @@ impl Figures {
             relation: found.relation,
             unit: found.unit,
             sizes,
-            is_repetition: found.is_repetition && !found.has_passage,
+            is_repetition: found.common() == CommonPart::Repetition,
             read: None,
         }
     }

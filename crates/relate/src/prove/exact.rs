@@ -29,6 +29,15 @@ pub struct Proven {
 }
 
 impl Proven {
+    /// Returns the form of the common part.
+    pub fn common(&self) -> CommonPart {
+        match (self.has_passage, self.is_repetition) {
+            (true, _) => CommonPart::Passage,
+            (false, true) => CommonPart::Repetition,
+            (false, false) => CommonPart::Runs,
+        }
+    }
+
     /// Returns the pair as a match of renditions in this layer.
     pub fn matched(&self, layer: Layer) -> Match {
         let layer = match self.relation {
@@ -38,11 +47,7 @@ impl Proven {
         Match {
             is_estimate: false,
             unit: self.unit,
-            common: match (self.has_passage, self.is_repetition) {
-                (true, _) => CommonPart::Passage,
-                (false, true) => CommonPart::Repetition,
-                (false, false) => CommonPart::Runs,
-            },
+            common: self.common(),
             ..Match::new(self.relation, layer, self.measures, self.sizes)
         }
     }
