@@ -19,10 +19,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use resemble_lab::eval::broder::{self, Meters};
-use resemble_lab::eval::kasprzak::{self, Costs};
 use resemble_lab::eval::made::MadeTexts;
-use resemble_lab::eval::{Collection, page};
+use resemble_lab::eval::{Collection, Meters, broder, kasprzak, page};
 
 /// The seed of all texts.
 const SEED: u64 = 1997;
@@ -53,14 +51,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             broder::of_made_texts(&made(words)?, texts.parse()?, work, MEMORY, &meters)?
         }
         ["kasprzak", words, texts, folder] => {
-            let costs = Costs {
+            let meters = Meters {
                 wall: &wall,
                 cpu: &|| cpu(4),
-                peak: &|| peak("VmHWM:").saturating_sub(peak("RssFile:")),
+                peak: &|| Some(peak("VmHWM:").saturating_sub(peak("RssFile:"))),
             };
             let processes = std::thread::available_parallelism()?.get() as u32;
             let work = made_folder(folder)?;
-            kasprzak::of_made_texts(&made(words)?, texts.parse()?, work, processes, &costs)?
+            kasprzak::of_made_texts(&made(words)?, texts.parse()?, work, processes, &meters)?
         }
         ["theses", words, texts] => {
             let (texts, mut out) = (texts.parse()?, BufWriter::new(std::io::stdout().lock()));

@@ -165,11 +165,8 @@ fn read_file(path: &Path) -> CliResult<Vec<u8>> {
 
 /// Reads the sets of `--features`.
 pub(super) fn read_sets(path: &Path) -> CliResult<Vec<NamedFeatures>> {
-    lines::parse(&read_file(path)?).map_err(|error| CliError::File {
-        verb: "understand",
-        path: path.to_owned(),
-        source: io::Error::other(error.to_string()),
-    })
+    let parsed = lines::parse(&read_file(path)?);
+    parsed.map_err(|error| CliError::file("understand", path)(io::Error::other(error.to_string())))
 }
 
 /// The `parameters` of an answer in JSON.

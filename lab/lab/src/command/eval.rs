@@ -11,11 +11,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::error::{LabError, MethodError};
-use crate::eval::broder::{self, Meters};
+use crate::eval::broder;
 use crate::eval::kasprzak::InflectedTexts;
 use crate::eval::page::{results_of, with_results};
 use crate::eval::sweeps::Sweep;
-use crate::eval::{self, Collection, Page};
+use crate::eval::{self, Collection, Meters, Page};
 use resemble_cli::commands::write_files;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::names;
@@ -64,9 +64,9 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
         let _ = write!(pages, "\n{page}");
     }
     let page = args.output.join("index.md");
-    fs::write(&page, contents + &pages).map_err(failed(&page))?;
+    fs::write(&page, contents + &pages).map_err(CliError::file("write", &page))?;
     let tables = args.output.join("results.tsv");
-    fs::write(&tables, results).map_err(failed(&tables))?;
+    fs::write(&tables, results).map_err(CliError::file("write", &tables))?;
     ui.note(&format!(
         "{} files; the page is {}",
         files + 2,
@@ -129,7 +129,7 @@ fn report(
 fn inflected(args: &EvalArgs, folder: &Path) -> CliResult<Page> {
     let table = |name: &str| -> Result<Lemmas, CliError> {
         let path = folder.join(name);
-        let bytes = fs::read(&path).map_err(unreadable(&path))?;
+        let bytes = fs::read(&path).map_err(CliError::file("read", &path))?;
         Ok(Lemmas::parse(&bytes).map_err(|error| LabError::from(MethodError::from(error)))?)
     };
     let collection = Collection::read(&folder.join("texts"), args.max_bytes)?;
@@ -149,9 +149,13 @@ fn inflected(args: &EvalArgs, folder: &Path) -> CliResult<Page> {
 /// Reads the folders in a folder, in the order of their names; those without texts are left out.
 fn sweeps(folder: &Path, most_bytes: u64) -> Result<Vec<Sweep>, CliError> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
-        let entry = entry.map_err(unreadable(folder))?;
-        if entry.file_type().map_err(unreadable(folder))?.is_dir() {
+    for entry in fs::read_dir(folder).map_err(CliError::file("read", folder))? {
+        let entry = entry.map_err(CliError::file("read", folder))?;
+        if entry
+            .file_type()
+            .map_err(CliError::file("read", folder))?
+            .is_dir()
+        {
             names.push(entry.file_name());
         }
     }
@@ -184,8 +188,10 @@ fn streamed(
     let work = output.join(".work");
     let mut private = fs::DirBuilder::new();
     private.recursive(true).mode(0o700);
-    fs::create_dir_all(output).map_err(failed(output))?;
-    private.create(&work).map_err(failed(&work))?;
+    fs::create_dir_all(output).map_err(CliError::file("write", output))?;
+    private
+        .create(&work)
+        .map_err(CliError::file("write", &work))?;
     let meters = Meters {
         wall,
         cpu: &processor_seconds,
@@ -199,13 +205,13 @@ fn streamed(
         args.seeds,
         &meters,
     );
-    let gone = fs::remove_dir(&work).map_err(failed(&work));
+    let gone = fs::remove_dir(&work).map_err(CliError::file("write", &work));
     if let Some(report) = report? {
         return gone.map(|()| report);
     }
     gone?;
     if is_new {
-        fs::remove_dir(output).map_err(failed(output))?;
+        fs::remove_dir(output).map_err(CliError::file("write", output))?;
     }
     Err(no_text(args))
 }
@@ -231,17 +237,4 @@ fn peak() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
-    in_file("read", path)
-}
-
-fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
-    in_file("write", path)
-}
-
-fn in_file(verb: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
-    let path = path.to_owned();
-    move |source| CliError::File { verb, path, source }
 }

@@ -20,29 +20,13 @@ use std::path::{Path, PathBuf};
 
 use resemble_methods::{Method, MethodParams};
 
-use super::{Clock, Collection, Page};
+use super::{Collection, Meters, Page};
 use crate::error::{LabError, PhaseError};
 use crate::phases::{
     ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy, SketchedDocument,
 };
 
 pub use scale::report as of_made_texts;
-
-/// Clocks and meters for time and memory.
-pub struct Meters<'a> {
-    /// Returns the seconds since some fixed moment.
-    pub wall: Clock<'a>,
-    /// Returns the processor time of this process, in seconds.
-    pub cpu: Clock<'a>,
-    /// Returns the most memory that the process has used, in bytes; `None` if it is unknown.
-    pub peak: &'a dyn Fn() -> Option<u64>,
-}
-
-impl std::fmt::Debug for Meters<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Meters")
-    }
-}
 
 /// The costs of one phase: processor and wall seconds, bytes sorted on disk, bytes of its file.
 #[derive(Clone, Copy, Debug, Default)]

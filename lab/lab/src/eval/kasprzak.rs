@@ -25,7 +25,7 @@ use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
 pub use inflected::{InflectedTexts, report as of_inflected_texts};
-pub use scale::{Costs, report as of_made_texts};
+pub use scale::report as of_made_texts;
 
 /// The distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;

@@ -48,6 +48,22 @@ pub const SEEDS: u64 = 20;
 /// Returns the seconds since some fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
 
+/// Clocks and meters for time and memory.
+pub struct Meters<'a> {
+    /// Returns the seconds since some fixed moment.
+    pub wall: Clock<'a>,
+    /// Returns the processor time, in seconds.
+    pub cpu: Clock<'a>,
+    /// Returns the most memory that was used, in bytes; `None` if it is unknown.
+    pub peak: &'a dyn Fn() -> Option<u64>,
+}
+
+impl std::fmt::Debug for Meters<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meters")
+    }
+}
+
 /// A method with this window and this n.
 fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabError> {
     let settings = Settings {

@@ -9,9 +9,9 @@ use resemble_methods::shingle::wording;
 use resemble_methods::{Scheme, sign};
 use resemble_relate::bytes_of;
 
-use super::super::{Collection, Section, Table, percent};
+use super::super::{Collection, Meters, Section, Table, percent};
 use super::status::{counted, megabytes};
-use super::{ClusteredFolder, Meters, Stage, supers, timed};
+use super::{ClusteredFolder, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 

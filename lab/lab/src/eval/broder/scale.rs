@@ -5,8 +5,8 @@ use std::path::Path;
 use resemble_methods::{Method, MethodParams};
 
 use super::super::made::{FAMILY, MadeTexts};
-use super::super::{Page, Section, Table, percent};
-use super::{ClusteredFolder, Meters, Stage, TakeDocument, clear, phases, status, stream};
+use super::super::{Meters, Page, Section, Table, percent};
+use super::{ClusteredFolder, Stage, TakeDocument, clear, phases, status, stream};
 use crate::error::LabError;
 use crate::phases::ClusterPlan;
 

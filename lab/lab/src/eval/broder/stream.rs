@@ -12,8 +12,9 @@ use resemble_methods::{MethodParams, Scheme, Selector};
 use resemble_relate::parallel::{in_parallel, ordered};
 use resemble_relate::{AskError, bytes_of};
 
+use super::super::Meters;
 use super::super::made::MadeTexts;
-use super::{Meters, Stage, TakeDocument, timed};
+use super::{Stage, TakeDocument, timed};
 use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::SketchedDocument;

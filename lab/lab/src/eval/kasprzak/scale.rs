@@ -8,7 +8,7 @@ use resemble_methods::{Features, MethodSignature};
 use resemble_relate::parallel::ordered;
 
 use super::super::made::MadeTexts;
-use super::super::{Clock, Page, Section, Table, percent};
+use super::super::{Meters, Page, Section, Table, percent};
 use super::{THRESHOLD, bytes_of, merge, params, seconds};
 use crate::arrays::{ArraysFolder, MappedParts, pairs_in_shards};
 use crate::error::LabError;
@@ -26,22 +26,6 @@ const SAMPLED: u64 = 64;
 /// The number of last documents whose pairs are counted, to be compared with other programs.
 const LAST: u32 = 1000;
 
-/// Clocks for the time of a run, and a meter for its memory.
-pub struct Costs<'a> {
-    /// Returns the seconds since some fixed moment.
-    pub wall: Clock<'a>,
-    /// Returns the processor time of this process and of those that it started, in seconds.
-    pub cpu: Clock<'a>,
-    /// Returns the most memory of this process, files of its own left out, in bytes.
-    pub peak: &'a dyn Fn() -> u64,
-}
-
-impl std::fmt::Debug for Costs<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Costs")
-    }
-}
-
 /// The wall time and the processor time of a step.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
@@ -51,11 +35,11 @@ struct Spent {
 
 impl Spent {
     /// Runs something and adds what it takes.
-    fn on<T>(&mut self, costs: &Costs<'_>, run: impl FnOnce() -> T) -> T {
-        let (wall, cpu) = ((costs.wall)(), (costs.cpu)());
+    fn on<T>(&mut self, meters: &Meters<'_>, run: impl FnOnce() -> T) -> T {
+        let (wall, cpu) = ((meters.wall)(), (meters.cpu)());
         let done = run();
-        self.wall += (costs.wall)() - wall;
-        self.cpu += (costs.cpu)() - cpu;
+        self.wall += (meters.wall)() - wall;
+        self.cpu += (meters.cpu)() - cpu;
         done
     }
 }
@@ -82,7 +66,7 @@ pub fn report(
     documents: u32,
     scratch: &Path,
     processes: u32,
-    costs: &Costs<'_>,
+    meters: &Meters<'_>,
 ) -> Result<Page, LabError> {
     let mut totals = ThesesTotals::default();
     let [mut chunking, mut building, mut last, mut searching] = [Spent::default(); 4];
@@ -90,9 +74,9 @@ pub fn report(
     let mut set: Option<MappedParts> = None;
     for from in (0..documents).step_by(BATCH as usize) {
         let to = documents.min(from + BATCH);
-        let signatures = signed(texts, from..to, &mut totals, (costs, &mut chunking))?;
+        let signatures = signed(texts, from..to, &mut totals, (meters, &mut chunking))?;
         last = Spent::default();
-        let merged = last.on(costs, || {
+        let merged = last.on(meters, || {
             merge(&folder, 24, (from..).zip(&signatures), processes, &|_| true)
         });
         set = Some(merged?);
@@ -103,7 +87,7 @@ pub fn report(
     let (mut bytes, mut found) = (0, Vec::new());
     if let Some(set) = &set {
         bytes = bytes_of(set);
-        found = searching.on(costs, || {
+        found = searching.on(meters, || {
             pairs_in_shards(&folder, set, &numbers, THRESHOLD, processes)
         })?;
     }
@@ -130,7 +114,10 @@ pub fn report(
     row("bytes of the arrays", bytes.to_string());
     let pairs = totals.postings.max(1) as f64;
     row("bytes of a pair", format!("{:.2}", bytes as f64 / pairs));
-    row("most memory", format!("{} MiB", (costs.peak)() >> 20));
+    row(
+        "most memory",
+        format!("{} MiB", (meters.peak)().unwrap_or_default() >> 20),
+    );
     let mut all = Spent::default();
     for (step, spent) in [
         ("chunks", chunking),
@@ -166,7 +153,7 @@ fn signed(
     texts: &MadeTexts,
     theses: std::ops::Range<u32>,
     totals: &mut ThesesTotals,
-    (costs, chunking): (&Costs<'_>, &mut Spent),
+    (meters, chunking): (&Meters<'_>, &mut Spent),
 ) -> Result<Vec<MethodSignature>, LabError> {
     let params = params(24, ChunkHashing::Md5)?;
     let mut signatures = Vec::with_capacity(theses.len());
@@ -184,7 +171,7 @@ fn signed(
             let signature = select(&params, &Features::of_values(chunks));
             Ok((signature, sample))
         };
-        let block = chunking.on(costs, || ordered::<_, _, LabError>(count, || (), sign))?;
+        let block = chunking.on(meters, || ordered::<_, _, LabError>(count, || (), sign))?;
         totals.bytes += made.iter().map(|text| text.len() as u64).sum::<u64>();
         for (signature, sample) in block {
             totals.postings += signature.occurrences();
@@ -204,13 +191,13 @@ mod tests {
     #[test]
     fn the_pairs_are_those_that_are_counted_in_memory() {
         let made = MadeTexts::of_letters(1);
-        let costs = Costs {
+        let meters = Meters {
             wall: &|| 0.0,
             cpu: &|| 0.0,
-            peak: &|| 0,
+            peak: &|| None,
         };
         let scratch = tempfile::tempdir().expect("a folder");
-        let page = report(&made, 40, scratch.path(), 1, &costs).expect("a page");
+        let page = report(&made, 40, scratch.path(), 1, &meters).expect("a page");
         let here = |what: &str| -> usize {
             let rows = &page.sections[0].tables[0].rows;
             let row = rows.iter().find(|row| row[0] == what).expect(what);
