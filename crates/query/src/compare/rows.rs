@@ -73,7 +73,11 @@ pub(super) fn answer(
     };
     let mut errors = sides.errors.clone();
     errors.extend(partners.errors.iter().cloned());
-    errors.extend(sides.unread_documents());
+    // Documents of equal sides are not taken apart.
+    let [a, b] = question.holders;
+    if (0..sides.contents.len() as u32).any(|content| a.has(content) != b.has(content)) {
+        errors.extend(sides.unread_documents());
+    }
     errors.sort();
     errors.dedup();
     Ok(Whole {

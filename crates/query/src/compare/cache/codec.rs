@@ -15,14 +15,12 @@ use resemble_index::{FsId, SkippedPart, Timestamp};
 use resemble_relate::renditions::Rendition;
 use serde::{Deserialize, Serialize};
 
-use super::known::{
-    Inventory, KnownApart, KnownFile, KnownSkipped, Names, PackedPlace, Stamp, Where,
-};
+use super::known::{Inventory, KnownFile, KnownParts, Names, PackedPlace, Stamp, Where};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::Content;
 
 /// A head of another version is treated as missing.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 
 /// The head of an inventory: its tree, and the pools that it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +79,8 @@ struct PackedContent {
     stand_ins: Vec<(u8, u32)>,
     /// The parts that were skipped when the file was taken apart: the place and the reason of each.
     skipped: Vec<(Vec<u8>, String)>,
+    /// True for a document that no scan has taken apart yet.
+    pending: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -101,7 +101,8 @@ struct PackedFile<'a> {
 /// of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
-    (contents, apart, skipped): (&[(Content, u32, PackedPlace)], &KnownApart, &KnownSkipped),
+    contents: &[(Content, u32, PackedPlace)],
+    parts: &KnownParts,
     files: impl Iterator<Item = (&'a [u8], Stamp, u32)>,
 ) -> Vec<u8> {
     let mut last: &[u8] = &[];
@@ -124,8 +125,8 @@ pub(super) fn encode_files<'a>(
     });
     let contents = (0..).zip(contents);
     let contents = contents.map(|(number, (content, pool, place))| {
-        let stand_ins = apart.get(&number).into_iter().flatten();
-        let skipped = skipped.get(&number).into_iter().flatten();
+        let stand_ins = parts.apart.get(&number).into_iter().flatten();
+        let skipped = parts.skipped.get(&number).into_iter().flatten();
         PackedContent {
             digest: content.digest.0,
             size: content.size.0,
@@ -139,6 +140,7 @@ pub(super) fn encode_files<'a>(
             skipped: skipped
                 .map(|part| (part.path.clone(), part.reason.clone()))
                 .collect(),
+            pending: parts.pending.contains(&number),
         }
     });
     encode(&FilesRecord {
@@ -176,13 +178,15 @@ pub(super) fn decode_files(
         Some((content, place))
     });
     let contents = contents.collect::<Option<Vec<_>>>()?;
-    let mut apart = KnownApart::new();
-    let mut skipped = KnownSkipped::new();
+    let mut parts = KnownParts::default();
     for (number, packed) in (0..).zip(&record.contents) {
+        if packed.pending {
+            parts.pending.insert(number);
+        }
         if !packed.skipped.is_empty() {
-            let parts = packed.skipped.iter().cloned();
-            let parts = parts.map(|(path, reason)| SkippedPart { path, reason });
-            skipped.insert(number, parts.collect());
+            let skipped = packed.skipped.iter().cloned();
+            let skipped = skipped.map(|(path, reason)| SkippedPart { path, reason });
+            parts.skipped.insert(number, skipped.collect());
         }
         let stand_ins = packed.stand_ins.iter().map(|&(rendition, content)| {
             let is_content = (content as usize) < contents.len();
@@ -190,7 +194,7 @@ pub(super) fn decode_files(
         });
         let stand_ins = stand_ins.collect::<Option<Vec<_>>>()?;
         if !stand_ins.is_empty() {
-            apart.insert(number, stand_ins);
+            parts.apart.insert(number, stand_ins);
         }
     }
     let mut files = HashMap::with_capacity(record.files.len());
@@ -219,7 +223,6 @@ pub(super) fn decode_files(
     Some(Inventory {
         files,
         contents,
-        apart,
-        skipped,
+        parts,
     })
 }

@@ -1,6 +1,6 @@
 //! The state of a tree from an earlier scan.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use resemble_core::ByteLen;
 use resemble_index::{FsId, SkippedPart, Timestamp};
@@ -79,11 +79,16 @@ pub(super) struct KnownFile {
     pub(super) content: u32,
 }
 
-/// The representations of each extracted content, by their indices.
-pub(super) type KnownApart = HashMap<u32, Vec<(Rendition, u32)>>;
-
-/// The skipped parts of each extracted content, by its index.
-pub(super) type KnownSkipped = HashMap<u32, Vec<SkippedPart>>;
+/// What the contents of an inventory hold, by their indices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct KnownParts {
+    /// The representations of each extracted content.
+    pub(super) apart: HashMap<u32, Vec<(Rendition, u32)>>,
+    /// The skipped parts of each extracted content that has any.
+    pub(super) skipped: HashMap<u32, Vec<SkippedPart>>,
+    /// The documents that no scan has taken apart yet.
+    pub(super) pending: BTreeSet<u32>,
+}
 
 /// A tree as found by an earlier scan.
 #[derive(Debug, Default)]
@@ -91,9 +96,7 @@ pub(super) struct Inventory {
     /// The files by their raw relative paths.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
-    pub(super) apart: KnownApart,
-    /// The skipped parts of each content that has any, by its index.
-    pub(super) skipped: KnownSkipped,
+    pub(super) parts: KnownParts,
 }
 
 impl Inventory {

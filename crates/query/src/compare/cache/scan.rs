@@ -6,16 +6,18 @@
 //!    [`resemble_scan::read`].
 //! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
 //!    afterwards. So the result does not depend on the schedule.
-//! 4. A path that cannot be listed or read adds an error. A file that is gone when it is opened
+//! 4. **Documents and archives are taken apart afterwards**, and only if a side has a content that
+//!    the other lacks. Two equal trees need no texts.
+//! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened
 //!    counts as never there. A file that keeps changing is used as it was read and counted as
 //!    moving.
-//! 5. Our own cache, and mounts of processes or of kernel file systems, are left out before any
+//! 6. Our own cache, and mounts of processes or of kernel file systems, are left out before any
 //!    `stat`.
 
 mod apart;
 mod worker;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -59,6 +61,8 @@ pub(super) struct Scanned {
     /// The stamp of each entry of each side, if an inventory may trust it.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
+    /// The documents that were not taken apart.
+    pub(super) pending: BTreeSet<u32>,
     /// True if something must be taken apart again.
     pub(super) again: bool,
 }
@@ -78,6 +82,26 @@ pub(super) fn scan(
         |number| Worker::new(&shared, params, number).work(),
         || observer.progress(&shared.progress()),
     );
+    let mut documents: Vec<Document> = Vec::new();
+    for notes in &mut notes {
+        documents.append(&mut notes.documents);
+    }
+    let numbers = documents.iter().map(|document| document.number);
+    let mut pending: BTreeSet<u32> = numbers.collect();
+    if !pending.is_empty() && has_lone_contents(&notes) {
+        pending.clear();
+        // The content of several files is taken apart at the first of them.
+        documents.sort_unstable_by(|x, y| x.place().cmp(&y.place()));
+        documents.dedup_by_key(|document| document.number);
+        // The last task is taken first, and the largest takes longest.
+        documents.sort_by_key(|document| document.stat.size);
+        shared.tasks.give(documents.into_iter().map(Task::Document));
+        let first = notes.len() as u32;
+        notes.extend(shared.tasks.work(
+            |number| Worker::new(&shared, params, first + number).work(),
+            || observer.progress(&shared.progress()),
+        ));
+    }
     let mut sides = Sides {
         skipped: notes.iter().map(|notes| notes.skipped).sum(),
         moving: notes.iter().map(|notes| notes.moving).sum(),
@@ -122,8 +146,11 @@ pub(super) fn scan(
     sides.skipped_parts = skipped;
     sides.apart.retain(|_, stand_ins| !stand_ins.is_empty());
     let old = sides.put_in_order();
+    let numbered = (0..).zip(&old);
+    let still = numbered.filter(|(_, old)| pending.contains(old));
     Ok(Scanned {
         sides,
+        pending: still.map(|(new, _)| new).collect(),
         again: notes.iter().any(|notes| notes.again),
         places: old.iter().map(|&old| places[old as usize]).collect(),
         arenas: notes.into_iter().map(|notes| notes.arena).collect(),
@@ -146,7 +173,33 @@ struct Notes {
     skipped: u64,
     moving: u64,
     arena: Vec<u8>,
+    documents: Vec<Document>,
     again: bool,
+}
+
+/// A file that was read and can be taken apart.
+struct Document {
+    number: u32,
+    side: usize,
+    path: Box<[u8]>,
+    /// The file was read in this state.
+    stat: Stat,
+}
+
+impl Document {
+    fn place(&self) -> (u32, usize, &[u8]) {
+        (self.number, self.side, &self.path)
+    }
+}
+
+/// Returns whether a side has a content that the other lacks.
+fn has_lone_contents(notes: &[Notes]) -> bool {
+    let [a, b] = [0, 1].map(|side| {
+        let items = notes.iter().flat_map(|notes| &notes.items[side]);
+        let contents = items.filter_map(|item| item.entry.what.content());
+        contents.collect::<HashSet<u32>>()
+    });
+    a != b
 }
 
 /// The content of an inode with several names, and when it was read.
@@ -180,13 +233,13 @@ impl ContentTable {
             Some(self.number(content, || place))
         };
         let owner = number(at)?;
-        if let Some(stand_ins) = inventory.apart.get(&at) {
+        if let Some(stand_ins) = inventory.parts.apart.get(&at) {
             let stand_ins = stand_ins.iter();
             let stand_ins = stand_ins.map(|&(rendition, of)| Some((rendition, number(of)?)));
             let stand_ins = stand_ins.collect::<Option<_>>()?;
             self.apart.insert(owner, stand_ins);
         }
-        if let Some(skipped) = inventory.skipped.get(&at) {
+        if let Some(skipped) = inventory.parts.skipped.get(&at) {
             self.skipped.insert(owner, skipped.clone());
         }
         Some(owner)
@@ -239,6 +292,8 @@ enum Task {
     },
     /// A root that is not a directory.
     Single(usize),
+    /// A document to take apart.
+    Document(Document),
 }
 
 /// A directory, open on the sides that have it.

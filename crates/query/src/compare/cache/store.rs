@@ -25,7 +25,7 @@ use resemble_relate::scope::Rules;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{InventoryHead, decode_files, encode_files};
-use super::known::{Inventory, KnownApart, KnownSkipped, Names, PackedPlace, Where};
+use super::known::{Inventory, KnownParts, Names, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
 use crate::compare::record::{decode, encode};
@@ -210,12 +210,16 @@ impl NewInventories<'_> {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Returns whether the tree's inventory lacks a scanned file or has a surplus one.
+    /// Returns whether the tree's inventory lacks a scanned file, has a surplus one, or lacks the
+    /// parts of documents.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {
             return stamps.iter().any(Option::is_some);
         };
+        if self.scanned.pending.is_empty() && !known.parts.pending.is_empty() {
+            return true;
+        }
         let entries = self.side(side).entries.iter().zip(stamps);
         let mut still = 0;
         for (entry, stamp) in entries {
@@ -242,8 +246,11 @@ impl NewInventories<'_> {
         };
         let (known, place) = of_scan(content);
         let number = list.number(known, place);
+        if self.scanned.pending.contains(&content) {
+            list.parts.pending.insert(number);
+        }
         if let Some(skipped) = self.scanned.sides.skipped_parts.get(&content) {
-            list.skipped.insert(number, skipped.clone());
+            list.parts.skipped.insert(number, skipped.clone());
         }
         let stand_ins = self.scanned.sides.apart.get(&content).into_iter().flatten();
         for &(rendition, of) in stand_ins {
@@ -279,10 +286,13 @@ impl NewInventories<'_> {
                 let small = content.size.0 < self.request.options.scope.min_size;
                 if !seen.contains(&**path) && (small || !rules.admit(&absolute)) {
                     let number = list.number(*content, *place);
-                    if let Some(skipped) = known.skipped.get(&file.content) {
-                        list.skipped.insert(number, skipped.clone());
+                    if known.parts.pending.contains(&file.content) {
+                        list.parts.pending.insert(number);
                     }
-                    let stand_ins = known.apart.get(&file.content).into_iter().flatten();
+                    if let Some(skipped) = known.parts.skipped.get(&file.content) {
+                        list.parts.skipped.insert(number, skipped.clone());
+                    }
+                    let stand_ins = known.parts.apart.get(&file.content).into_iter().flatten();
                     for &(rendition, of) in stand_ins {
                         let &(content, place) = known.contents.get(of as usize)?;
                         let of = list.number(content, place);
@@ -324,7 +334,7 @@ impl NewInventories<'_> {
         let file_systems = &self.scanned.names.file_systems;
         let files = files.into_iter();
         let files = files.map(|(path, stamp, content)| (&**path, stamp, content));
-        let files = encode_files(file_systems, (&contents, &list.apart, &list.skipped), files);
+        let files = encode_files(file_systems, &contents, &list.parts, files);
         let params = self.tree_cache.index.params();
         let formats = self.tree_cache.formats_for(self.request);
         Some(Written {
@@ -341,8 +351,7 @@ impl NewInventories<'_> {
 struct List {
     contents: Vec<(Content, PackedPlace)>,
     numbers: HashMap<resemble_core::ContentDigest, u32>,
-    apart: KnownApart,
-    skipped: KnownSkipped,
+    parts: KnownParts,
 }
 
 impl List {
@@ -357,7 +366,7 @@ impl List {
 
     /// Adds a rendition of a content, once.
     fn add(&mut self, of: u32, stand_in: (Rendition, u32)) {
-        let stand_ins = self.apart.entry(of).or_default();
+        let stand_ins = self.parts.apart.entry(of).or_default();
         if !stand_ins.contains(&stand_in) {
             stand_ins.push(stand_in);
         }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
+use resemble_extract::{Sink, Skipped};
 use resemble_index::{FsId, Options, SkippedPart, Timestamp};
 use resemble_proto::path::PathText;
 use resemble_relate::renditions::Rendition;
@@ -24,6 +27,32 @@ struct Scene {
     temp: TempTree,
     index: Arc<Index>,
     cache_bytes: u64,
+    part_reader: Option<EmptyDocuments>,
+}
+
+/// Takes files apart whose names end in `.doc`, finds nothing in them, and counts them.
+#[derive(Debug, Default)]
+struct EmptyDocuments(AtomicU64);
+
+impl PartReader for EmptyDocuments {
+    fn applies(&self, name: &[u8], _: &[u8], _: Option<BorrowedFd<'_>>) -> bool {
+        name.ends_with(b".doc")
+    }
+
+    fn read_parts(
+        &self,
+        _: &[u8],
+        _: &[u8],
+        _: BorrowedFd<'_>,
+        _: &mut dyn Sink,
+    ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Vec::new())
+    }
+
+    fn id(&self) -> String {
+        "empty".to_owned()
+    }
 }
 
 /// Counts the bytes that are read.
@@ -46,6 +75,7 @@ impl Scene {
             temp,
             index: Arc::new(index),
             cache_bytes: 1 << 30,
+            part_reader: None,
         };
         for tree in ["a", "b", "c"] {
             for n in 0..20u8 {
@@ -79,7 +109,7 @@ impl Scene {
             cache_bytes: self.cache_bytes,
             exclude: &[],
             settle_window: Duration::ZERO,
-            part_reader: None,
+            part_reader: self.part_reader.as_ref().map(|reader| reader as _),
         };
         let mut reads = Reads::default();
         let answer = tree_cache
@@ -295,6 +325,34 @@ fn a_look_at_some_files_forgets_none_of_the_others() {
 }
 
 #[test]
+fn documents_are_taken_apart_once_and_only_if_a_side_lacks_something() {
+    let mut scene = Scene::new();
+    scene.part_reader = Some(EmptyDocuments::default());
+    for tree in ["b", "c"] {
+        scene.write(&format!("{tree}/one.doc"), &letters(200, 3000));
+        scene.write(&format!("{tree}/two.doc"), &letters(201, 3000));
+    }
+    let mut request = scene.request("b", "c");
+    request.options.text = true;
+    let taken_apart = |scene: &Scene| {
+        let (answer, read) = scene.ask(&request);
+        let reader = scene.part_reader.as_ref().expect("a reader");
+        (
+            answer.body.summary.is_same(),
+            read,
+            reader.0.load(Ordering::Relaxed),
+        )
+    };
+    assert_eq!(taken_apart(&scene), (true, 44, 0));
+    assert_eq!(taken_apart(&scene), (true, 0, 0));
+    scene.write("c/new", &letters(202, 3000));
+    assert_eq!(taken_apart(&scene), (false, 1, 2));
+    assert_eq!(taken_apart(&scene), (false, 0, 2));
+    scene.write("c/one.doc", &letters(203, 3000));
+    assert_eq!(taken_apart(&scene), (false, 1, 3));
+}
+
+#[test]
 fn what_changed_a_moment_ago_is_not_trusted() {
     let scene = Scene::new();
     let tree_cache = TreeCache {
@@ -345,18 +403,23 @@ proptest! {
                 (content, u32::from(n % 2), place)
             })
             .collect();
-        let apart = known::KnownApart::from([(1, vec![(Rendition::Text, 2)])]);
-        let skipped = known::KnownSkipped::from([(
-            1,
-            vec![SkippedPart {
-                path: b"a\xff".to_vec(),
-                reason: "damaged: no end".to_owned(),
-            }],
-        )]);
+        let parts = known::KnownParts {
+            apart: [(1, vec![(Rendition::Text, 2)])].into(),
+            skipped: [(
+                1,
+                vec![SkippedPart {
+                    path: b"a\xff".to_vec(),
+                    reason: "damaged: no end".to_owned(),
+                }],
+            )]
+            .into(),
+            pending: [0].into(),
+        };
         let systems = ["x", "y"].map(|name| FsId(name.into()));
         let bytes = encode_files(
             &systems,
-            (&contents, &apart, &skipped),
+            &contents,
+            &parts,
             files.iter().map(|(path, &(fs, ino, mtime, ctime, content))| {
                 (path.as_slice(), Stamp { fs, ino, mtime, ctime }, content)
             }),
@@ -371,8 +434,7 @@ proptest! {
         }
         let expected: Vec<_> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
         prop_assert_eq!(back.contents, expected);
-        prop_assert_eq!(back.apart, apart);
-        prop_assert_eq!(back.skipped, skipped);
+        prop_assert_eq!(back.parts, parts);
         for cut in 0..bytes.len() {
             prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());
         }

@@ -19,7 +19,7 @@ use resemble_scan::read::{
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
 use super::apart::stand_ins;
-use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
+use super::{BYTES, Dirs, Document, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
@@ -43,9 +43,6 @@ pub(super) struct Worker<'s, 'a> {
     notes: Notes,
 }
 
-/// The first bytes and the descriptor of a file that can be taken apart.
-type TakenApart = (Vec<u8>, OwnedFd);
-
 impl<'s, 'a> Worker<'s, 'a> {
     pub(super) fn new(shared: &'s ScanShared<'a>, params: &Params, number: u32) -> Self {
         Self {
@@ -65,6 +62,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 Some(Task::Dir { below, sides }) => self.dir(&below, sides),
                 Some(Task::Files { dirs, files }) => self.files(&dirs, &files),
                 Some(Task::Single(side)) => self.single(side),
+                Some(Task::Document(document)) => self.take_apart(&document),
                 None => {}
             }
         }
@@ -308,6 +306,9 @@ impl<'s, 'a> Worker<'s, 'a> {
             && let Some(known) = inventory.content_of(at.path, stat, fs)
             && let Some(number) = self.shared.table.lock().known(inventory, known)
         {
+            if inventory.parts.pending.contains(&known) {
+                self.put_off(at, number, stat);
+            }
             self.file(at, stat, What::File(number), Some(Stamp::of(stat, fs)));
             return true;
         }
@@ -365,13 +366,13 @@ impl<'s, 'a> Worker<'s, 'a> {
         let numbers = match pair {
             Ok(PairLook::Equal { digest, at }) => {
                 let number = self.keep(&digest);
-                self.look_into(number, files[0].0.path, &a);
+                self.look_into(files[0].0, number, &a);
                 [(number, at); 2]
             }
             Ok(PairLook::Unequal { digests, at }) => [(0, &a), (1, &b)].map(|(side, opened)| {
                 let digest = &digests[side];
                 let number = self.keep(digest);
-                self.look_into(number, files[side].0.path, opened);
+                self.look_into(files[side].0, number, opened);
                 (number, at)
             }),
             // One of the two files failed. If they are read one by one, each reports its own
@@ -396,12 +397,9 @@ impl<'s, 'a> Worker<'s, 'a> {
         seen: &Stat,
         opened: Result<Opened, ReadFailure>,
     ) -> Option<(u32, Option<Stamp>)> {
-        let mut apart = None;
+        let mut is_document = false;
         let read = opened.and_then(|opened| {
-            let fd = || opened.0.try_clone().ok();
-            apart = self
-                .head_of(at.path, &opened.0)
-                .and_then(|head| Some((head, fd()?)));
+            is_document = self.head_of(at.path, &opened.0).is_some();
             let size = Some(ByteLen(opened.1.size));
             self.reader.read_open(opened, size, self.shared)
         });
@@ -446,8 +444,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 table.numbers.get(&edited.digest.content)?
             }
         };
-        if let Some(apart) = apart.filter(|_| !moving) {
-            self.take_apart(number, at.path, &apart, &stat);
+        if is_document && !moving {
+            self.put_off(at, number, &stat);
         }
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
@@ -461,40 +459,58 @@ impl<'s, 'a> Worker<'s, 'a> {
             .then_some(head)
     }
 
-    /// Takes a file apart that was read, if that is possible.
-    fn look_into(&mut self, number: u32, path: &[u8], (file, stat): &Opened) {
-        if let Some(head) = self.head_of(path, file)
-            && let Ok(file) = file.try_clone()
-        {
-            self.take_apart(number, path, &(head, file), stat);
+    /// Notes a file that was read, if it can be taken apart.
+    fn look_into(&mut self, at: At<'_>, number: u32, (file, stat): &Opened) {
+        if self.head_of(at.path, file).is_some() {
+            self.put_off(at, number, stat);
         }
     }
 
-    /// Takes a file of this content apart, unless that was already done.
-    fn take_apart(&mut self, number: u32, path: &[u8], (head, file): &TakenApart, stat: &Stat) {
+    /// Notes a document that may be taken apart when all files have been read.
+    fn put_off(&mut self, at: At<'_>, number: u32, stat: &Stat) {
+        self.notes.documents.push(Document {
+            number,
+            side: at.side,
+            path: at.path.into(),
+            stat: *stat,
+        });
+    }
+
+    /// Takes a document apart.
+    fn take_apart(&mut self, document: &Document) {
         let Some(part_reader) = self.shared.part_reader else {
             return;
         };
-        if self.shared.table.lock().apart.contains_key(&number) {
-            return;
-        }
-        let (digester, params) = (&mut self.digester, self.params);
-        let (name, fd) = (name_of(path), file.as_fd());
-        let parts = DigestedParts::of(part_reader, name, head, fd, digester, &params);
-        // If the file has changed meanwhile, the parts are not those of this content.
-        if !Stat::of(fd).is_ok_and(|now| now.unchanged_since(stat)) {
+        let root = &self.shared.roots[document.side];
+        let path = if root.single {
+            root.path.clone()
+        } else {
+            self.shared.path(document.side, &document.path)
+        };
+        let parts = open_regular(&root.anchor, &path)
+            .ok()
+            .and_then(|(file, _)| {
+                let (digester, params) = (&mut self.digester, self.params);
+                let (name, fd) = (name_of(&document.path), file.as_fd());
+                let head = read_prefix(&file, HEAD).ok()?;
+                let parts = DigestedParts::of(part_reader, name, &head, fd, digester, &params);
+                // If the file has changed meanwhile, the parts are not those of this content.
+                let now = Stat::of(fd).ok()?;
+                now.unchanged_since(&document.stat).then_some(parts)
+            });
+        let Some(parts) = parts else {
             self.notes.again = true;
             return;
-        }
+        };
         self.notes.again |= parts.again;
         let stand_ins = stand_ins(&parts).into_iter();
         let stand_ins = stand_ins
             .map(|(rendition, digest)| (rendition, self.keep(digest)))
             .collect();
         let mut table = self.shared.table.lock();
-        table.apart.insert(number, stand_ins);
+        table.apart.insert(document.number, stand_ins);
         if !parts.skipped.is_empty() {
-            table.skipped.insert(number, parts.skipped);
+            table.skipped.insert(document.number, parts.skipped);
         }
     }
 
