@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DumpForm, Groups, GroupsRequest,
     Header, Parts, Request, SoftError, Whole,
@@ -22,7 +23,6 @@ use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{AnyRow, Question};
 use resemble_query::Snapshot;
 use resemble_query::answer::{self, Context, Reply};
-use resemble_query::covered::Verdicts;
 use resemble_query::gaps::{self, AskedPlaces};
 use resemble_query::groups::{KnownPairs, groups_with_parts};
 use resemble_query::local::{LocalIndex, LocalOptions};
@@ -235,9 +235,7 @@ impl Local {
             self.look(&trees, &mut shown)?;
             return Ok(None);
         }
-        let templates = self.templates.as_ref();
-        let templates = templates.map(|store| store.current().0.templates);
-        let templates = templates.unwrap_or_default();
+        let templates = self.current_templates();
         let steps = shown.0.steps();
         let compared = watched(&steps, || {
             self.on_sound(|this| Ok(this.index.compare(request, &templates, &mut shown)?))
@@ -245,56 +243,32 @@ impl Local {
         Ok(Some(compared?))
     }
 
-    /// Checks whether a directory can be removed, and indexes only its uncovered files. `None` if
-    /// the index has the directory: then it has scanned everything again and must be used.
+    /// Checks whether a directory can be removed, without the index. `None` if there are several
+    /// roots, or the index has both trees: then it has scanned them again and must be used.
     pub(super) fn covered(
         &mut self,
         ui: &Ui,
         request: &CoveredRequest,
     ) -> CliResult<Option<Whole<Coverage>>> {
-        let paths = |texts: &[PathText]| -> Vec<PathBuf> {
-            texts.iter().map(|text| text.as_path().to_owned()).collect()
-        };
-        let (dir, by) = (
-            paths(std::slice::from_ref(&request.dir)),
-            paths(&request.by),
-        );
-        let mut shown = Shown(ui.progress_through("looking at the files", by.clone()));
-        if self.index.knows(&dir) || request.by.is_empty() {
-            self.look(&[dir, by].concat(), &mut shown)?;
-            return Ok(None);
+        let paths = std::iter::once(&request.dir).chain(&request.by);
+        let paths: Vec<PathBuf> = paths.map(|path| path.as_path().to_owned()).collect();
+        let mut shown = Shown(ui.progress_through("looking at the files", paths.clone()));
+        match <[PathBuf; 2]>::try_from(paths) {
+            Ok(trees) if !self.index.prefers_index(&trees) => {}
+            Ok(trees) => {
+                self.look(&trees, &mut shown)?;
+                return Ok(None);
+            }
+            Err(paths) => {
+                self.look(&paths, &mut shown)?;
+                return Ok(None);
+            }
         }
-        self.look(&by, &mut shown)?;
-        drop(shown);
-        let progress = ui.progress("comparing");
-        let covered = watched(&progress.steps(), || {
-            self.on_sound(|this| {
-                let verdicts = Verdicts::of(&this.snapshot(false)?, request)?;
-                let lost: Vec<PathBuf> = verdicts.lost().map(Path::to_owned).collect();
-                let (mut errors, moving) = (std::mem::take(&mut this.errors), this.moving);
-                if !lost.is_empty() {
-                    this.look(&lost, &mut Unobserved)?;
-                }
-                errors.append(&mut this.errors);
-                (this.errors, this.moving) = (errors, this.moving + moving);
-                let context = this.context(true)?;
-                let part_reader = context.part_reader.as_deref();
-                let mut whole = verdicts.with_near(&context.snapshot, part_reader)?;
-                let mut own = Vec::new();
-                this.add_own(
-                    &context.snapshot,
-                    (&mut whole.header, &mut own),
-                    gaps::is_kept,
-                );
-                whole.errors.append(&mut own);
-                let places = AskedPlaces::of(&request.clone().into_request(), &by);
-                whole.errors.extend(places.errors(&context.snapshot)?);
-                whole.errors.sort();
-                whole.errors.dedup();
-                Ok(whole)
-            })
-        });
-        Ok(Some(covered?))
+        let templates = self.current_templates();
+        let steps = shown.0.steps();
+        watched(&steps, || {
+            self.on_sound(|this| Ok(this.index.covered(request, &templates, &mut shown)?))
+        })
     }
 
     /// Returns the sets of identical files, without the index. `None` if the index has the paths of
@@ -312,6 +286,12 @@ impl Local {
             return Ok(None);
         }
         Ok(Some(self.index.identical(request, &mut shown)?))
+    }
+
+    fn current_templates(&self) -> Arc<Templates> {
+        let templates = self.templates.as_ref();
+        let templates = templates.map(|store| store.current().0.templates);
+        templates.unwrap_or_default()
     }
 
     fn context(&self, with_lists: bool) -> CliResult<Context<'_>> {

@@ -30,7 +30,9 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{Index, MergeWork, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued;
-use resemble_proto::message::{CompareRequest, Comparison, Groups, GroupsRequest, Whole, reason};
+use resemble_proto::message::{
+    CompareRequest, Comparison, Coverage, CoveredRequest, Groups, GroupsRequest, Whole, reason,
+};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::{
     IndexUse, Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
@@ -39,6 +41,7 @@ use resemble_scan::parts::PartReader;
 
 use crate::compare::FindingsCache;
 use crate::compare::cache::TreeCache;
+use crate::covered::covered_by_scan;
 use crate::groups;
 
 use opened::{OpenedIndex, begun_anew};
@@ -348,6 +351,24 @@ impl LocalIndex {
     ) -> Result<Whole<Comparison>, LocalError> {
         are_there([request.a.as_path(), request.b.as_path()])?;
         Ok(self.tree_cache().compare(request, templates, observer)?)
+    }
+
+    /// Finds out whether every file of a directory has an equal one under the only root of the
+    /// request, without an index. `None` if the request has several roots.
+    pub fn covered(
+        &mut self,
+        request: &CoveredRequest,
+        templates: &Templates,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Whole<Coverage>>, LocalError> {
+        let [by] = &request.by[..] else {
+            return Ok(None);
+        };
+        let by = by.as_path();
+        are_there([request.dir.as_path(), by])?;
+        let tree_cache = self.tree_cache();
+        let covered = covered_by_scan(&tree_cache, request, by, templates, observer)?;
+        Ok(Some(covered))
     }
 
     /// Returns the sets of identical files as they are now, without an index. Nothing is cached.

@@ -5,7 +5,8 @@
 //!
 //! 1. A part that should have been read is an error: the answer may lack matches.
 //! 2. A part that is left out on purpose (hidden text) is named in the same list, but is no error.
-//! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) report neither.
+//! 3. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) report neither. Nor
+//!    does a comparison of two trees with the same contents.
 //! 4. Few contents have skipped parts, so all of them are checked, whatever the scope.
 //! 5. The list is bounded: `REASONS` for a document, `DOCUMENTS` for an answer, then a count of the
 //!    rest.

@@ -21,14 +21,14 @@ use rustix::io::Errno;
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 
 /// Reads the sketch of a content from the index, by its number in the comparison.
-pub(super) struct Indexed<'a> {
+pub(crate) struct Indexed<'a> {
     snapshot: &'a Snapshot,
     ids: Vec<ContentId>,
 }
 
 impl Indexed<'_> {
     /// Returns the contents of both sides, by number.
-    pub(super) fn ids(&self) -> &[ContentId] {
+    pub(crate) fn ids(&self) -> &[ContentId] {
         &self.ids
     }
 }
@@ -49,7 +49,7 @@ impl Pieces for Indexed<'_> {
 }
 
 /// Reads both sides of a question, and returns the source of their pieces.
-pub(super) fn sides<'a>(
+pub(crate) fn sides<'a>(
     snapshot: &'a Snapshot,
     request: &CompareRequest,
 ) -> Result<(Sides, Indexed<'a>), AskError> {
@@ -66,7 +66,7 @@ pub(super) fn sides<'a>(
 
 /// Reads both sides and numbers their contents together. With `text`, also reads the renditions of
 /// the files.
-pub(super) fn joined(
+pub(crate) fn joined(
     snapshot: &Snapshot,
     mut of_a: ListedSide,
     of_b: ListedSide,
@@ -162,7 +162,7 @@ fn take_apart(
 
 /// One side, whose contents have their own numbers.
 #[derive(Default)]
-pub(super) struct ListedSide {
+pub(crate) struct ListedSide {
     side: Side,
     contents: Vec<(ContentId, Content)>,
     errors: Vec<SoftError>,
@@ -252,7 +252,7 @@ fn listed(
 
 impl ListedSide {
     /// Creates a side of these files, each with its path below the root.
-    pub(super) fn of_files<'p>(
+    pub(crate) fn of_files<'p>(
         snapshot: &Snapshot,
         root: &Path,
         files: impl Iterator<Item = (&'p [u8], FileId, ContentId)>,

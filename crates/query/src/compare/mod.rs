@@ -38,11 +38,12 @@ mod common;
 mod discounts;
 mod files;
 mod findings;
-mod indexed;
+pub(crate) mod indexed;
 mod nearest;
 mod partners;
 mod record;
 mod rows;
+mod samples;
 pub(crate) mod sides;
 mod trees;
 pub(crate) mod wanted;
@@ -60,11 +61,13 @@ use resemble_scan::parts::PartReader;
 use self::classes::{Classes, Joined, Known};
 use self::discounts::Discounts;
 use self::files::ComparedFiles;
-use self::partners::{Better, PartnerQuestion, Partners};
+use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Sides};
 
 pub use self::findings::{FindingsCache, MemoryCache};
 pub(crate) use self::nearest::{NearestFile, NearestQuestion};
+pub(crate) use self::partners::Better;
+pub(crate) use self::samples::SideSamples;
 
 /// Compares two directories (or files) that the index knows. `cache` stores the findings for the
 /// next time. `part_reader` extracts documents and archives again to measure them. Without one they

@@ -4,40 +4,38 @@
 //! so all files are in one join. If a file has its best known partner at its own path, only a
 //! better one replaces that.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use resemble_core::{ContentId, FileId, Measures};
-use resemble_index::{PostingKind, Snapshot};
+use resemble_core::similarity::Templates;
+use resemble_core::{ContentId, Measures};
 use resemble_proto::message::{CompareOptions, PairFigures, SoftError};
 use resemble_relate::AskError;
 use resemble_relate::judge::listing::is_listed;
 use resemble_relate::nominate::evidence::StoredSketch;
-use resemble_relate::nominate::frames::{Frames, ListedHolders, less_of};
+use resemble_relate::nominate::frames::{Frames, less_of};
 use resemble_relate::parallel::ordered;
 use resemble_relate::prove::cost::MOST_WORK;
-use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
 use super::classes::{Joined, file_name};
 use super::files::{ComparedFiles, FilesMeet};
-use super::indexed::{self, ListedSide};
 use super::partners::{Better, Link, PartnerQuestion, Partners};
-use super::sides::{Holders, Sides};
-
-/// A file with its absolute path, or the path below the root of its side.
-pub(crate) type PlacedFile<'p> = (&'p [u8], FileId, ContentId);
+use super::sides::{Holders, Pieces, Sides};
 
 /// The files in question, and the tree in which they are searched for.
 pub(crate) struct NearestQuestion<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    /// The roots of both sides.
-    pub(crate) roots: [&'a Path; 2],
-    /// The files that are searched.
-    pub(crate) scoped: &'a ScopedFiles,
+    /// The files in question are side A.
+    pub(crate) sides: &'a Sides,
+    pub(crate) pieces: &'a dyn Pieces,
+    pub(crate) templates: &'a Templates,
+    /// The number of contents above which a common piece is boilerplate.
+    pub(crate) limit: u32,
+    /// The frames of all contents, by the ids that `id_of` returns.
+    pub(crate) frames: &'a Frames<'a>,
+    pub(crate) id_of: &'a (dyn Fn(u32) -> ContentId + Sync),
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
     /// The bound of [`CompareOptions::memory`].
@@ -54,19 +52,12 @@ pub(crate) struct NearestFile {
 
 impl NearestQuestion<'_> {
     /// Returns for each file of A the listed partner that contains most of it, by path.
-    pub(crate) fn ask<'p>(
-        &self,
-        a: impl Iterator<Item = PlacedFile<'p>>,
-        b: impl Iterator<Item = PlacedFile<'p>>,
-    ) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
-        let snapshot = self.snapshot;
-        let a = ListedSide::of_files(snapshot, self.roots[0], a)?;
-        let b = ListedSide::of_files(snapshot, self.roots[1], b)?;
-        let (sides, pieces) = indexed::joined(snapshot, a, b, true)?;
+    pub(crate) fn ask(&self) -> Result<(Vec<NearestFile>, Vec<SoftError>), AskError> {
+        let sides = self.sides;
         let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
-        let joined = Joined::of(&sides);
-        let twins = joined.twins(&sides);
-        let alone = joined.lone_contents(&sides);
+        let joined = Joined::of(sides);
+        let twins = joined.twins(sides);
+        let alone = joined.lone_contents(sides);
         let asked = (0..sides.contents.len() as u32)
             .filter(|&content| holders[0].has(content) && !holders[1].has(content));
         let asked: Vec<u32> = asked.collect();
@@ -76,30 +67,20 @@ impl NearestQuestion<'_> {
             ..CompareOptions::default()
         };
         let question = PartnerQuestion {
-            sides: &sides,
-            files: &ComparedFiles::of(&sides),
+            sides,
+            files: &ComparedFiles::of(sides),
             part_reader: self.part_reader,
-            pieces: &pieces,
-            templates: snapshot.templates(),
+            pieces: self.pieces,
+            templates: self.templates,
             options: &options,
             better: Better::OfA,
             holders: [&holders[0], &holders[1]],
-            limit: snapshot.boilerplate_limit(),
+            limit: self.limit,
             work: MOST_WORK,
             has_unread: AtomicBool::new(false),
         };
         let alone = [&alone[0][..], &alone[1][..]];
         let (partners, counts) = question.ask([&asked, &[]], alone, &twins)?;
-        let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
-        let is_here = |content, key| {
-            let piece = (PostingKind::Fingerprint, key);
-            Ok(here.contains(&content) && self.scoped.knows(snapshot, content, piece)?)
-        };
-        let holders = ListedHolders {
-            snapshot,
-            is_here: Some(&is_here),
-        };
-        let frames = Frames::among(snapshot, &holders);
         let is_listed_of = |link: &Link| {
             let is_listed = |rarity| is_listed(link.told.relation, &link.measures, rarity);
             let (x, y) = match question.files.meeting(link.a, link.b) {
@@ -107,9 +88,8 @@ impl NearestQuestion<'_> {
                 _ => return Ok::<_, AskError>(is_listed(None)),
             };
             let load = |number: u32| {
-                let id = pieces.ids()[number as usize];
                 Ok::<_, AskError>(StoredSketch {
-                    id,
+                    id: (self.id_of)(number),
                     ..question.load(number)?
                 })
             };
@@ -119,7 +99,10 @@ impl NearestQuestion<'_> {
             if !is_listed(rarity) {
                 return Ok(false);
             }
-            let framed = frames.of_both(&x, &y)?.rarity(&x.signature, &y.signature);
+            let framed = self
+                .frames
+                .of_both(&x, &y)?
+                .rarity(&x.signature, &y.signature);
             Ok(is_listed(less_of(rarity, framed)))
         };
         let nearest = ordered(

@@ -1,19 +1,20 @@
-//! Files outside of the directory that are equal according to the index.
+//! Files outside of the directory that are equal as far as known.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_core::{ContentId, FileId};
-use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use resemble_proto::places::is_in_trash;
+use resemble_relate::AskError;
 use resemble_scan::walk::{Anchor, Stat};
 use rustix::fs::OFlags;
 
 use super::entries::{Listed, Listing};
+use super::known::{KnownFiles, KnownPlace};
 
 /// The maximum number of candidates that are tried for a file, not counting hard links. A candidate
 /// is tried only if all earlier ones have other bytes by now.
@@ -84,17 +85,10 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// A path at which the index has a content.
-#[derive(Debug)]
-struct IndexedPlace {
-    path: PathBuf,
-    file: FileId,
-}
-
 /// The places of one content, by raw path.
 #[derive(Debug, Default)]
 struct ContentPlaces {
-    places: Vec<IndexedPlace>,
+    places: Vec<KnownPlace>,
     by_name: HashMap<OsString, Vec<usize>>,
 }
 
@@ -106,21 +100,17 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn of(
-        snapshot: &Snapshot,
+        known: &dyn KnownFiles,
         outside: &Outside<'_>,
         contents: impl Iterator<Item = ContentId>,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self, AskError> {
         let mut by_content: HashMap<ContentId, ContentPlaces> = HashMap::new();
         for content in contents {
             if by_content.contains_key(&content) {
                 continue;
             }
-            let mut places = Vec::new();
-            for file in snapshot.files_of(content)? {
-                let paths = snapshot.paths(file)?.into_iter();
-                let outside = paths.filter(|path| outside.root_of(path).is_some());
-                places.extend(outside.map(|path| IndexedPlace { path, file }));
-            }
+            let mut places = known.places(content)?;
+            places.retain(|place| outside.root_of(&place.path).is_some());
             places.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
             let mut by_name: HashMap<OsString, Vec<usize>> = HashMap::new();
             for (at, place) in places.iter().enumerate() {

@@ -7,10 +7,9 @@
 //!    Every path must be covered. Anything that is not a regular file, or cannot be read or
 //!    entered, never is. No ignore rule applies, and mount points below are reported instead of
 //!    skipped.
-//! 2. **The index nominates** (`equals`) files with the same content, under a root and outside the
-//!    directory. The content comes from the index if the file still has the indexed `stat`.
-//!    Otherwise it is that of the same path under a root, if the bytes agree. Failing that, it is
-//!    digested now. A stale index costs time and no accuracy.
+//! 2. **An index or a scan nominates** (`known`, `equals`) files with the same content, under a root
+//!    and outside the directory. A command without an index scans both trees as `compare` does
+//!    (`scanned`). Nominations that are out of date cost time and no accuracy.
 //! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere and compared
 //!    to the last byte. Then they are checked again: neither may have changed meanwhile.
 //! 4. **Outside means outside.** A root may contain the directory. A root inside it does not count,
@@ -28,17 +27,19 @@
 mod bytes;
 mod entries;
 mod equals;
+mod known;
 mod near;
+mod scanned;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId, StopFlag, Stopped};
-use resemble_index::{FileState, ReadError, Snapshot};
+use resemble_core::{ByteLen, ContentId, StopFlag};
+use resemble_index::Snapshot;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
-    CoverPair, Coverage, CoveredRequest, Header, Looked, MissingRow, SoftError, Whole,
+    CoverPair, Coverage, CoveredRequest, Header, Looked, MissingRow, NearRow, SoftError, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
@@ -46,8 +47,10 @@ use resemble_scan::parts::PartReader;
 use bytes::Verifier;
 use entries::{Listed, Listing};
 use equals::{Outside, Places};
+use known::KnownFiles;
 use resemble_relate::AskError;
 use resemble_relate::parallel::ordered;
+use resemble_relate::scope::ScopedFiles;
 
 /// The cover of a file, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +75,36 @@ pub fn covered(
     request: &CoveredRequest,
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Whole<Coverage>, AskError> {
-    Verdicts::of(snapshot, request)?.with_near(snapshot, part_reader)
+    let least_run = u64::from(snapshot.params().chunk.max) * 2;
+    let verdicts = Verdicts::of(snapshot, request, (snapshot.stop(), least_run))?;
+    let mut whole =
+        verdicts.with_near(|lost| near::rows(snapshot, part_reader, lost, request.memory))?;
+    if snapshot.totals()?.unreadable_files > 0 {
+        // A file that cannot be read may be an equal one.
+        let scoped = ScopedFiles::of(snapshot, &near::scope_of(&request.by))?;
+        let is_outside =
+            |error: &SoftError| !error.path.as_path().starts_with(request.dir.as_path());
+        whole
+            .errors
+            .extend(scoped.errors.into_iter().filter(is_outside));
+        whole.errors.sort();
+        whole.errors.dedup();
+    }
+    Ok(whole)
+}
+
+pub(crate) use scanned::covered as covered_by_scan;
+
+/// The files without an equal one, and the places in which near copies are searched for.
+struct LostFiles<'a> {
+    listing: &'a Listing,
+    by: &'a [PathText],
+    files: Vec<&'a Listed>,
 }
 
 /// The covered files and the others, before the search for near copies.
 #[derive(Debug)]
-pub struct Verdicts {
+struct Verdicts {
     listing: Listing,
     /// The roots that count, without catalogues.
     live: Vec<PathText>,
@@ -88,18 +115,16 @@ pub struct Verdicts {
     errors: Vec<SoftError>,
     /// The uncovered files, as indices into the listing.
     lost: Vec<usize>,
-    /// The maximum memory for the search for their near copies.
-    memory: Option<u64>,
 }
 
 impl Verdicts {
-    /// Checks the files that exist now. The index need not know the directory.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`covered`].
-    pub fn of(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Self, AskError> {
-        let listing = Listing::of(request.dir.as_path(), snapshot.stop())?;
+    /// Checks the files that exist now. The known files need not include those of the directory.
+    fn of(
+        known: &dyn KnownFiles,
+        request: &CoveredRequest,
+        (stop, least_run): (&StopFlag, u64),
+    ) -> Result<Self, AskError> {
+        let listing = Listing::of(request.dir.as_path(), stop)?;
         let mut errors = listing.errors.clone();
         let (recorded, live): (Vec<PathText>, Vec<PathText>) = request
             .by
@@ -107,7 +132,7 @@ impl Verdicts {
             .cloned()
             .partition(|by| catalogued::is_catalogued(by.as_path()));
         let outside = Outside::of(&listing, &live, &mut errors);
-        let (contents, verdicts) = verdicts(snapshot, &outside)?;
+        let (contents, verdicts) = verdicts(known, &outside, stop)?;
         let mut body = Coverage {
             files: listing.missing.len() as u64,
             missing: listing.missing.clone(),
@@ -117,7 +142,7 @@ impl Verdicts {
         let mut looked = Looked {
             unreadable: errors.len() as u64,
             // Limits the search for near copies. An equal file is found whatever its size.
-            least_run: u64::from(snapshot.params().chunk.max) * 2,
+            least_run,
             ..Looked::default()
         };
         let mut lost = Vec::new();
@@ -145,7 +170,7 @@ impl Verdicts {
                     continue;
                 }
                 Verdict::Missing(reason) => {
-                    if let Some(by) = recorded_at(snapshot, &recorded, contents[at])? {
+                    if let Some(by) = recorded_at(known, &recorded, contents[at])? {
                         body.recorded.push(pair(by));
                         if request.by_digest {
                             continue;
@@ -177,42 +202,26 @@ impl Verdicts {
             looked,
             errors,
             lost,
-            memory: request.memory,
         })
     }
 
-    /// Returns the uncovered files. Near copies are listed for those that the index knows.
-    pub fn lost(&self) -> impl Iterator<Item = &Path> {
-        let files = self.lost.iter().map(|&at| &self.listing.files[at]);
-        files.map(|file| &*file.path)
-    }
-
-    /// Returns the answer, with near copies.
-    ///
-    /// # Errors
-    ///
-    /// If the index cannot be read.
-    pub fn with_near(
+    /// Returns the answer, with the near copies that `near` finds.
+    fn with_near(
         self,
-        snapshot: &Snapshot,
-        part_reader: Option<&dyn PartReader>,
+        near: impl FnOnce(&LostFiles<'_>) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError>,
     ) -> Result<Whole<Coverage>, AskError> {
         let (mut body, mut errors) = (self.body, self.errors);
         // Errors of opening were already reported.
         let outside = Outside::of(&self.listing, &self.live, &mut Vec::new());
-        let lost: Vec<&Listed> = (self.lost.iter())
-            .map(|&at| &self.listing.files[at])
-            .collect();
+        let lost = self.lost.iter().map(|&at| &self.listing.files[at]);
         let live = outside.roots.iter();
         let mut by: Vec<PathText> = live.map(|root| PathText::from(root.path())).collect();
         by.extend(self.recorded);
-        let (near, unread) = near::rows(
-            snapshot,
-            part_reader,
-            (&self.listing, &by),
-            &lost,
-            self.memory,
-        )?;
+        let (near, unread) = near(&LostFiles {
+            listing: &self.listing,
+            by: &by,
+            files: lost.collect(),
+        })?;
         body.near = near;
         errors.extend(unread);
         errors.sort();
@@ -241,55 +250,43 @@ impl Verdicts {
 /// Returns the least path at which a catalogue has a content. A catalogue is no proof, so it covers
 /// nothing unless that was requested.
 fn recorded_at(
-    snapshot: &Snapshot,
+    known: &dyn KnownFiles,
     recorded: &[PathText],
     content: Option<ContentId>,
-) -> Result<Option<PathBuf>, ReadError> {
+) -> Result<Option<PathBuf>, AskError> {
     let (false, Some(content)) = (recorded.is_empty(), content) else {
         return Ok(None);
     };
-    let mut least: Option<PathBuf> = None;
-    for file in snapshot.files_of(content)? {
-        for path in snapshot.paths(file)? {
-            let is_there = recorded.iter().any(|root| path.starts_with(root.as_path()));
-            if is_there && least.as_ref().is_none_or(|least| path < *least) {
-                least = Some(path);
-            }
-        }
-    }
-    Ok(least)
+    let places = known.places(content)?.into_iter().map(|place| place.path);
+    let is_there = |path: &PathBuf| recorded.iter().any(|root| path.starts_with(root.as_path()));
+    Ok(places.filter(is_there).min())
 }
 
-/// Returns the content of each file of the listing, if the index has it, and its cover.
+/// Returns the content of each file of the listing, if it is known, and its cover.
 ///
-/// A file that the index does not know is first compared with its counterpart of equal size under a
+/// A file whose content is not known is first compared with its counterpart of equal size under a
 /// root. Most are equal, and need no digest.
 fn verdicts(
-    snapshot: &Snapshot,
+    known: &dyn KnownFiles,
     outside: &Outside<'_>,
+    stop: &StopFlag,
 ) -> Result<(Vec<Option<ContentId>>, Vec<Verdict>), AskError> {
-    let (listing, stop) = (outside.listing, snapshot.stop());
+    let listing = outside.listing;
     let files = &listing.files;
     let all: Vec<usize> = (0..files.len()).collect();
     let nominated = each(&all, stop, |at, _| {
-        let row = snapshot.file_at(&files[at].path)?;
-        let known = row.and_then(|row| match row.state {
-            // An unsettled file may have changed with the same `stat`.
-            FileState::Settled(content) => files[at].is_as(&row.stat).then_some(content),
-            _ => None,
-        });
-        Ok::<_, ReadError>(match known {
+        Ok(match known.content_of(&files[at])? {
             Some(content) => (Some(content), true),
-            None => (at_its_path(snapshot, outside, &files[at])?, false),
+            None => (at_its_path(known, outside, &files[at])?, false),
         })
     })?;
     let mut contents: Vec<Option<ContentId>> = nominated.iter().map(|it| it.0).collect();
-    let mut verdicts = judged(snapshot, outside, &all, &contents)?;
+    let mut verdicts = judged(known, outside, (&all, &contents), stop)?;
     let is_open = |at: &usize| !nominated[*at].1 && matches!(verdicts[*at], Verdict::Missing(_));
     let open: Vec<usize> = all.into_iter().filter(is_open).collect();
     let digested = each(&open, stop, |at, verifier| {
         match verifier.digest(listing, &files[at]) {
-            Some(digest) => snapshot.content_by_digest(&digest),
+            Some(digest) => known.content_by_digest(&digest),
             // The verdict will have the reason.
             None => Ok(None),
         }
@@ -297,30 +294,27 @@ fn verdicts(
     for (&at, content) in open.iter().zip(digested) {
         contents[at] = content;
     }
-    let again = judged(snapshot, outside, &open, &contents)?;
+    let again = judged(known, outside, (&open, &contents), stop)?;
     for (&at, verdict) in open.iter().zip(again) {
         verdicts[at] = verdict;
     }
     Ok((contents, verdicts))
 }
 
-/// Returns the indexed file at the corresponding path under one of the roots.
+/// Returns the content of the file at the corresponding path under one of the roots, if it has the
+/// same size.
 fn at_its_path(
-    snapshot: &Snapshot,
+    known: &dyn KnownFiles,
     outside: &Outside<'_>,
     file: &Listed,
-) -> Result<Option<ContentId>, ReadError> {
-    let below = file.path.strip_prefix(&outside.listing.dir);
+) -> Result<Option<ContentId>, AskError> {
+    let Ok(below) = file.path.strip_prefix(&outside.listing.dir) else {
+        return Ok(None);
+    };
     for root in &outside.roots {
-        let row = match &below {
-            Ok(below) => snapshot.file_at(&root.path().join(below))?,
-            Err(_) => None,
-        };
-        if let Some(row) = row
-            && row.stat.size.0 == file.stat.size
-            && let Some(content) = row.state.content()
-        {
-            return Ok(Some(content));
+        let content = known.content_at(&root.path().join(below), file.stat.size)?;
+        if content.is_some() {
+            return Ok(content);
         }
     }
     Ok(None)
@@ -328,29 +322,28 @@ fn at_its_path(
 
 /// Returns the covers of these files, by their possible contents.
 fn judged(
-    snapshot: &Snapshot,
+    known: &dyn KnownFiles,
     outside: &Outside<'_>,
-    files: &[usize],
-    contents: &[Option<ContentId>],
+    (files, contents): (&[usize], &[Option<ContentId>]),
+    stop: &StopFlag,
 ) -> Result<Vec<Verdict>, AskError> {
     let listing = outside.listing;
     let in_question = files.iter().filter_map(|&at| contents[at]);
-    let places = Places::of(snapshot, outside, in_question)?;
-    let verdicts = each(files, snapshot.stop(), |at, verifier| {
+    let places = Places::of(known, outside, in_question)?;
+    each(files, stop, |at, verifier| {
         let file = &listing.files[at];
-        let own = snapshot.file_at(&file.path)?.map(|row| row.id);
+        let own = known.file_of(&file.path)?;
         let places = places.in_order(outside, contents[at], file, own);
-        Ok::<_, ReadError>(verifier.verdict(listing, file, outside, &places))
-    })?;
-    Ok(verdicts)
+        Ok(verifier.verdict(listing, file, outside, &places))
+    })
 }
 
 /// Calls `work` with every number on several threads. Returns the results in their order.
-fn each<T: Send, E: Send + From<Stopped>>(
+fn each<T: Send>(
     numbers: &[usize],
     stop: &StopFlag,
-    work: impl Fn(usize, &mut Verifier) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
+    work: impl Fn(usize, &mut Verifier) -> Result<T, AskError> + Sync,
+) -> Result<Vec<T>, AskError> {
     let verifier = || Verifier::new(stop);
     ordered(numbers.len(), verifier, |at, verifier| {
         let result = work(numbers[at], verifier)?;

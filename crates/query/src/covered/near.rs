@@ -1,22 +1,25 @@
 //! Near copies of missing files.
 //!
-//! They come from the index, so a file that it has not read since its last change has none. No near
-//! copy makes a file safe.
+//! With an index, a file that it has not read since its last change has none. No near copy makes a
+//! file safe.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
-use resemble_index::{FileState, Snapshot};
+use resemble_index::{FileState, PostingKind, Snapshot};
 use resemble_proto::message::{NearRow, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
+use resemble_relate::nominate::frames::{Frames, ListedHolders};
 use resemble_relate::scope::ScopedFiles;
 use resemble_scan::parts::PartReader;
 
-use super::entries::{Listed, Listing};
+use super::LostFiles;
+use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
 /// Returns a row for each file with a listed partner under a root, one of `by`. The partner is the
@@ -24,12 +27,12 @@ use crate::compare::{NearestFile, NearestQuestion};
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,
-    (listing, by): (&Listing, &[PathText]),
-    lost: &[&Listed],
+    lost: &LostFiles<'_>,
     memory: Option<u64>,
 ) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError> {
+    let &LostFiles { listing, by, .. } = lost;
     let mut known: Vec<(&Path, FileId, ContentId)> = Vec::new();
-    for file in lost {
+    for file in &lost.files {
         let row = snapshot
             .file_at(&file.path)?
             .filter(|row| file.is_as(&row.stat));
@@ -44,32 +47,56 @@ pub(super) fn rows(
     let (Some(root), false) = (by.first(), known.is_empty()) else {
         return Ok(Default::default());
     };
-    let scope = Scope {
-        within: by.to_vec(),
-        ..Scope::default()
-    };
-    let mut scoped = ScopedFiles::of(snapshot, &scope)?;
+    let mut scoped = ScopedFiles::of(snapshot, &scope_of(by))?;
     scoped.retain(|path| !path.starts_with(&listing.dir));
     let roots = [&*listing.dir, root.as_path()];
-    let question = NearestQuestion {
+    let known = known.iter();
+    let a = known.map(|&(path, id, content)| (below(roots[0], path), id, content));
+    let a = ListedSide::of_files(snapshot, roots[0], a)?;
+    let b = scoped.files.iter();
+    let b = b.map(|file| (below(roots[1], &file.path), file.file, file.content));
+    let b = ListedSide::of_files(snapshot, roots[1], b)?;
+    let (sides, pieces) = joined(snapshot, a, b, true)?;
+    let here: HashSet<ContentId> = pieces.ids().iter().copied().collect();
+    let is_here = |content, key| {
+        let piece = (PostingKind::Fingerprint, key);
+        Ok(here.contains(&content) && scoped.knows(snapshot, content, piece)?)
+    };
+    let holders = ListedHolders {
         snapshot,
-        roots,
-        scoped: &scoped,
+        is_here: Some(&is_here),
+    };
+    let question = NearestQuestion {
+        sides: &sides,
+        pieces: &pieces,
+        templates: snapshot.templates(),
+        limit: snapshot.boilerplate_limit(),
+        frames: &Frames::among(snapshot, &holders),
+        id_of: &|number| pieces.ids()[number as usize],
         part_reader,
         memory,
     };
-    let looked_in = scoped.files.iter();
-    let (nearest, errors) = question.ask(
-        known
-            .iter()
-            .map(|&(path, id, content)| (below(roots[0], path), id, content)),
-        looked_in.map(|file| (below(roots[1], &file.path), file.file, file.content)),
-    )?;
+    near_rows(&question)
+}
+
+/// Returns the scope of everything under these roots.
+pub(super) fn scope_of(by: &[PathText]) -> Scope {
+    Scope {
+        within: by.to_vec(),
+        ..Scope::default()
+    }
+}
+
+/// Returns the row of each file that has a partner.
+pub(super) fn near_rows(
+    question: &NearestQuestion<'_>,
+) -> Result<(Vec<NearRow>, Vec<SoftError>), AskError> {
+    let (nearest, errors) = question.ask()?;
     Ok((nearest.iter().map(row).collect(), errors))
 }
 
 /// Returns the path below a root, or the whole path if it is elsewhere or the root itself.
-fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
+pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
     let below = path.strip_prefix(root).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty());
     below.unwrap_or(path).as_os_str().as_bytes()

@@ -6,25 +6,52 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 
+use resemble_core::similarity::Templates;
 use resemble_proto::message::{CoverPair, Coverage, CoveredRequest, SoftError, Whole};
 use resemble_query::covered::covered;
+use resemble_scan::ingest::Unobserved;
 
+use crate::identical::index;
 use crate::scene::Scene;
 use resemble_testutil::random::{letters as text, noise};
 use resemble_testutil::{Mounted, in_a_process_of_its_own, skipped};
 
-fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
-    let snapshot = scene.index.snapshot().expect("a snapshot");
-    let request = CoveredRequest {
+fn request(dir: &Path, by: &[PathBuf]) -> CoveredRequest {
+    CoveredRequest {
         dir: dir.into(),
         by: by.iter().map(|root| root.as_path().into()).collect(),
         by_digest: false,
         memory: None,
-    };
-    covered(&snapshot, &request, None).expect("an answer")
+    }
+}
+
+/// Returns the answer by the index, which may be out of date.
+fn by_index(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    covered(&snapshot, &request(dir, by), None).expect("an answer")
+}
+
+/// Returns the answer by the index, which a scan must give as well.
+fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
+    let answer = by_index(scene, dir, by);
+    let request = request(dir, by);
+    let scanned = index(None).covered(&request, &Templates::default(), &mut Unobserved);
+    if let Some(scanned) = scanned.expect("an answer") {
+        assert_eq!(scanned, answer);
+    }
+    answer
 }
 
 fn coverage(scene: &Scene, dir: &str, by: &[&str]) -> Coverage {
+    coverage_by(ask, scene, dir, by)
+}
+
+fn coverage_by(
+    ask: impl Fn(&Scene, &Path, &[PathBuf]) -> Whole<Coverage>,
+    scene: &Scene,
+    dir: &str,
+    by: &[&str],
+) -> Coverage {
     let by: Vec<PathBuf> = by.iter().map(|root| scene.path(root)).collect();
     let answer = ask(scene, &scene.path(dir), &by);
     assert_eq!(answer.errors, [], "nothing is amiss");
@@ -170,7 +197,7 @@ fn the_bytes_decide_whatever_the_index_says() {
     later
         .reconcile(
             &[resemble_scan::ingest::Target::subtree(root)],
-            &mut resemble_scan::ingest::Unobserved,
+            &mut Unobserved,
         )
         .expect("looked at again");
     assert!(coverage(&scene, "old", &["new"]).covered);
@@ -188,7 +215,7 @@ fn the_bytes_decide_whatever_the_index_says() {
     change("old/b");
     scene.write("old/d", text(99, 700));
     fs::remove_file(scene.path("new/c")).expect("gone");
-    let body = coverage(&scene, "old", &["new"]);
+    let body = coverage_by(by_index, &scene, "old", &["new"]);
     assert_eq!(
         scene.missing(&body),
         [
@@ -201,7 +228,7 @@ fn the_bytes_decide_whatever_the_index_says() {
     // A stale index does no harm if the bytes agree.
     fs::copy(scene.path("new/b"), scene.path("old/b")).expect("copied");
     fs::copy(scene.path("new/b"), scene.path("old/d")).expect("copied");
-    let body = coverage(&scene, "old", &["new"]);
+    let body = coverage_by(by_index, &scene, "old", &["new"]);
     assert_eq!(
         scene.pairs(&body.copies),
         [two("old/b", "new/b"), two("old/d", "new/b")]
@@ -323,13 +350,15 @@ fn what_cannot_be_read_is_not_covered() {
     scene.write("new/file", "small");
     fs::hard_link(scene.path("old/linked"), scene.path("new/linked")).expect("a link");
     scene.scan();
+    let root = scene.root();
     let lock = |name: &str, mode| {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        fs::set_permissions(scene.path(name), permissions).expect("set");
+        fs::set_permissions(root.join(name), permissions).expect("set");
     };
     for name in ["old/secret", "old/locked", "old/linked"] {
         lock(name, 0);
     }
+    scene.scan();
     let answer = ask(&scene, &scene.path("old"), &[scene.path("new")]);
     lock("old/locked", 0o700);
     check(&answer.body);
@@ -338,12 +367,14 @@ fn what_cannot_be_read_is_not_covered() {
         scene.missing(&answer.body),
         ["old/linked", "old/locked", "old/secret"].map(|name| two(name, reason))
     );
-    assert_eq!(answer.errors.len(), 3);
+    // The hard link cannot be read either, so it is an error of the root.
+    assert_eq!(answer.errors.len(), 4);
     assert_eq!(answer.header.looked.expect("looked").unreadable, 3);
     // An equal file that cannot be read proves nothing.
     lock("old/secret", 0o600);
+    scene.scan();
     lock("new/file", 0);
-    let answer = ask(&scene, &scene.path("old/secret"), &[scene.path("new")]);
+    let answer = by_index(&scene, &scene.path("old/secret"), &[scene.path("new")]);
     let reason = "its equal changed";
     assert_eq!(scene.missing(&answer.body), [two("old/secret", reason)]);
 }
@@ -420,7 +451,7 @@ fn hostile_names_and_sizes() {
     assert!(body.covered, "{:?}", body.missing);
     assert_eq!(body.copies.len(), 6);
     sparse("new/spot", Some(1 << 38));
-    let body = coverage(&scene, "old", &["new"]);
+    let body = coverage_by(by_index, &scene, "old", &["new"]);
     assert_eq!(scene.missing(&body), [two("old/spot", "its equal changed")]);
 }
 

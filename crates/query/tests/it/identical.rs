@@ -20,7 +20,7 @@ use resemble_scan::ingest::{Observer, Progress, Report, Unobserved};
 use resemble_testutil::random::{Random, noise};
 use resemble_testutil::{TempTree, in_a_process_of_its_own};
 
-fn index(cache: Option<PathBuf>) -> LocalIndex {
+pub(crate) fn index(cache: Option<PathBuf>) -> LocalIndex {
     let options = LocalOptions {
         cache,
         cache_bytes: LocalOptions::CACHE_BYTES,

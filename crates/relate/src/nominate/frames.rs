@@ -9,9 +9,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::frame::{Frame, HeldSample};
-use resemble_core::{ContentId, ContentKind, Fingerprint, Signature};
+use resemble_core::{ContentDigest, ContentId, ContentKind, Fingerprint, Signature};
 use resemble_index::{PostingKind, ReadError, Snapshot};
 
+use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 
 /// The number of holders of a frame that are checked for having it as their frame as well.
@@ -20,6 +21,25 @@ const ASKED: usize = 8;
 /// The maximum number of holders of a sample that is considered. With more holders, the sample
 /// counts next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
+
+/// Reads contents for which frames are searched.
+pub trait SampledContents: Sync {
+    /// Returns the digest of a content, if it is known.
+    fn digest(&self, content: ContentId) -> Result<Option<ContentDigest>, AskError>;
+
+    /// Returns the samples of a content.
+    fn samples(&self, content: ContentId) -> Result<Signature, AskError>;
+}
+
+impl SampledContents for Snapshot {
+    fn digest(&self, content: ContentId) -> Result<Option<ContentDigest>, AskError> {
+        Ok(self.content(content)?.map(|row| row.digest))
+    }
+
+    fn samples(&self, content: ContentId) -> Result<Signature, AskError> {
+        Ok(self.signature(content)?)
+    }
+}
 
 /// Finds the contents of a question that have a sample.
 pub trait SampleHolders: Sync {
@@ -83,7 +103,7 @@ impl SampleHolders for ListedHolders<'_> {
 
 /// Frames of the contents of a question; each is computed once.
 pub struct Frames<'a> {
-    snapshot: &'a Snapshot,
+    contents: &'a dyn SampledContents,
     holders: &'a dyn SampleHolders,
     /// Frames by content, before the check of other holders.
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
@@ -106,9 +126,9 @@ impl fmt::Debug for Frames<'_> {
 
 impl<'a> Frames<'a> {
     /// Looks for frames among the contents that `holders` knows.
-    pub fn among(snapshot: &'a Snapshot, holders: &'a dyn SampleHolders) -> Self {
+    pub fn among(contents: &'a dyn SampledContents, holders: &'a dyn SampleHolders) -> Self {
         Self {
-            snapshot,
+            contents,
             holders,
             alone: Mutex::default(),
             agreed: Mutex::default(),
@@ -116,7 +136,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns the frame that two texts share.
-    pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, ReadError> {
+    pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, AskError> {
         if (a.kind, b.kind) != (ContentKind::Text, ContentKind::Text) {
             return Ok(Frame::default());
         }
@@ -127,8 +147,8 @@ impl<'a> Frames<'a> {
         Ok(of_a.and(&*self.of(b.id, &b.signature)?))
     }
 
-    /// Returns the frame of an indexed content.
-    pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, ReadError> {
+    /// Returns the frame of a content.
+    pub fn of(&self, content: ContentId, samples: &Signature) -> Result<Arc<Frame>, AskError> {
         known(&self.agreed, content, || {
             let own = known(&self.alone, content, || self.alone(samples))?;
             self.agreed(&own)
@@ -137,22 +157,22 @@ impl<'a> Frames<'a> {
 
     /// Returns the frame of these samples, if most of its holders have a frame as well. A document
     /// that two texts quote is not a frame: its versions share more than the quoted text.
-    pub fn of_samples(&self, samples: &Signature) -> Result<Frame, ReadError> {
+    pub fn of_samples(&self, samples: &Signature) -> Result<Frame, AskError> {
         self.agreed(&self.alone(samples)?)
     }
 
-    fn agreed(&self, own: &OwnFrame) -> Result<Frame, ReadError> {
+    fn agreed(&self, own: &OwnFrame) -> Result<Frame, AskError> {
         let mut with_digests = Vec::with_capacity(own.holders.len());
         for &holder in &own.holders {
-            let row = self.snapshot.content(holder)?;
-            with_digests.extend(row.map(|row| (row.digest, holder)));
+            let digest = self.contents.digest(holder)?;
+            with_digests.extend(digest.map(|digest| (digest, holder)));
         }
         with_digests.sort_unstable_by_key(|holder| holder.0.0);
         let step = with_digests.len().div_ceil(ASKED).max(1);
         let (mut asked, mut agree) = (0, 0);
         for &(_, holder) in with_digests.iter().step_by(step) {
             let of_it = known(&self.alone, holder, || {
-                self.alone(&self.snapshot.signature(holder)?)
+                self.alone(&self.contents.samples(holder)?)
             })?;
             asked += 1;
             agree += usize::from(!of_it.frame.is_empty());
@@ -164,7 +184,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    fn alone(&self, signature: &Signature) -> Result<OwnFrame, ReadError> {
+    fn alone(&self, signature: &Signature) -> Result<OwnFrame, AskError> {
         let samples = self.holders.held(signature)?;
         let frame = Frame::of(&samples);
         let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
@@ -177,8 +197,8 @@ impl<'a> Frames<'a> {
 fn known<T>(
     all: &Mutex<HashMap<ContentId, Arc<T>>>,
     content: ContentId,
-    find: impl FnOnce() -> Result<T, ReadError>,
-) -> Result<Arc<T>, ReadError> {
+    find: impl FnOnce() -> Result<T, AskError>,
+) -> Result<Arc<T>, AskError> {
     if let Some(known) = all.lock().get(&content) {
         return Ok(Arc::clone(known));
     }

@@ -44,7 +44,8 @@ use resemble_scan::parts::PartReader;
 
 use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
-use crate::compare::sides::Pieces;
+use crate::compare::partners::Better;
+use crate::compare::sides::{Pieces, Sides};
 use crate::compare::{Terms, of_sides};
 
 /// The place of the inventories and their size limit.
@@ -72,7 +73,7 @@ impl<'a> TreeCache<'a> {
     }
 
     /// Returns the part reader for a request, if the request needs one.
-    fn part_reader_for(&self, request: &CompareRequest) -> Option<&'a dyn PartReader> {
+    pub(crate) fn part_reader_for(&self, request: &CompareRequest) -> Option<&'a dyn PartReader> {
         self.part_reader.filter(|_| request.options.text)
     }
 
@@ -89,6 +90,30 @@ impl<'a> TreeCache<'a> {
         templates: &Templates,
         observer: &mut dyn Observer,
     ) -> Result<Whole<Comparison>, AskError> {
+        self.scanned(request, Better::OfBoth, observer, |trees| {
+            let terms = Terms {
+                options: &request.options,
+                templates,
+                params: self.index.params(),
+                limit: Terms::default_limit(),
+                part_reader: self.part_reader_for(request),
+                work: MOST_WORK,
+            };
+            let keeps = (self.cache_bytes > 0).then_some(self as _);
+            of_sides(&trees.scanned.sides, trees, &terms, keeps)
+        })
+    }
+
+    /// Scans two trees, and asks a question about them while they are stored. The question is asked
+    /// again if the stored trees are damaged. If only files of A are in question (`better`), no
+    /// document is taken apart while B has all contents of A.
+    pub(crate) fn scanned<T>(
+        &self,
+        request: &CompareRequest,
+        better: Better,
+        observer: &mut dyn Observer,
+        ask: impl Fn(&ScannedTrees<'_>) -> Result<T, AskError>,
+    ) -> Result<T, AskError> {
         let roots = [request.a.as_path(), request.b.as_path()];
         let snapshot = self.index.snapshot()?;
         let names = Mutex::new(Names::default());
@@ -100,50 +125,36 @@ impl<'a> TreeCache<'a> {
         );
         let names = names.into_inner();
         drop(snapshot);
-        let answer = self.look(request, templates, &known.into(), names, observer);
-        match answer {
+        let wanted = (request, better);
+        let answer = self.look(wanted, (&known.into(), names), observer, &ask);
+        let answer = match answer {
             // A pool is missing or damaged, so the inventories cannot be used.
-            Err(Failure::Pool) => self
-                .look(
-                    request,
-                    templates,
-                    &[None, None],
-                    Names::default(),
-                    observer,
-                )
-                .map_err(Failure::into_ask),
-            other => other.map_err(Failure::into_ask),
-        }
+            Err(Failure::Pool) => {
+                let unknown = (&[None, None], Names::default());
+                self.look(wanted, unknown, observer, &ask)
+            }
+            other => other,
+        };
+        answer.map_err(Failure::into_ask)
     }
 
-    fn look(
+    fn look<T>(
         &self,
-        request: &CompareRequest,
-        templates: &Templates,
-        known: &[Option<Inventory>; 2],
-        names: Names,
+        (request, better): (&CompareRequest, Better),
+        (known, names): (&[Option<Inventory>; 2], Names),
         observer: &mut dyn Observer,
-    ) -> Result<Whole<Comparison>, Failure> {
-        let params = self.index.params();
-        let scanned = scan::scan(request, self, known, names, observer)?;
-        let pieces = Packed {
+        ask: &impl Fn(&ScannedTrees<'_>) -> Result<T, AskError>,
+    ) -> Result<T, Failure> {
+        let scanned = scan::scan((request, better), self, (known, names), observer)?;
+        let pieces = ScannedTrees {
             index: self.index,
             measured: self.index.snapshot().map_err(AskError::from)?,
             scanned: &scanned,
             pools: scanned.names.pools.iter().cloned().map(Pool::new).collect(),
             damaged: AtomicBool::new(false),
         };
-        let terms = Terms {
-            options: &request.options,
-            templates,
-            params,
-            limit: Terms::default_limit(),
-            part_reader: self.part_reader_for(request),
-            work: MOST_WORK,
-        };
-        let keeps = self.cache_bytes > 0;
         std::thread::scope(|threads| {
-            let writing = keeps.then(|| {
+            let writing = (self.cache_bytes > 0).then(|| {
                 let keep = store::NewInventories {
                     tree_cache: self,
                     request,
@@ -153,7 +164,7 @@ impl<'a> TreeCache<'a> {
                 };
                 threads.spawn(move || keep.store())
             });
-            let answer = of_sides(&scanned.sides, &pieces, &terms, keeps.then_some(self));
+            let answer = ask(&pieces);
             if let Some(Ok(Err(error))) = writing.map(std::thread::ScopedJoinHandle::join) {
                 tracing::debug!("the catalogues were not kept: {error}");
             }
@@ -206,8 +217,8 @@ impl Pool {
     }
 }
 
-/// The pieces of all scanned contents, in memory or in pools.
-struct Packed<'a> {
+/// Two scanned trees. The pieces of their contents are in memory or in pools.
+pub(crate) struct ScannedTrees<'a> {
     index: &'a Index,
     /// The snapshot that stores the measures.
     measured: Snapshot,
@@ -216,7 +227,11 @@ struct Packed<'a> {
     damaged: AtomicBool,
 }
 
-impl Packed<'_> {
+impl ScannedTrees<'_> {
+    pub(crate) const fn sides(&self) -> &Sides {
+        &self.scanned.sides
+    }
+
     fn bytes(&self, place: &PackedPlace) -> Option<&[u8]> {
         let all = match place.pool {
             known::Where::Arena(number) => &self.scanned.arenas.get(number as usize)?[..],
@@ -239,7 +254,7 @@ impl Packed<'_> {
     }
 }
 
-impl Pieces for Packed<'_> {
+impl Pieces for ScannedTrees<'_> {
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
         let place = &self.scanned.places[content as usize];
         let unpacked = self.bytes(place).and_then(packed::unpack);

@@ -6,8 +6,8 @@
 //!    [`resemble_scan::read`].
 //! 3. **Nothing is decided here.** Threads note the entry at each path, and the notes are sorted
 //!    afterwards. So the result does not depend on the schedule.
-//! 4. **Documents and archives are taken apart afterwards**, and only if a side has a content that
-//!    the other lacks. Two equal trees need no texts.
+//! 4. **Documents and archives are taken apart afterwards**, and only if a side in question has a
+//!    content that the other lacks. Two equal trees need no texts.
 //! 5. A path that cannot be listed or read adds an error. A file that is gone when it is opened
 //!    counts as never there. A file that keeps changing is used as it was read and counted as
 //!    moving.
@@ -41,6 +41,7 @@ use rustix::io::Errno;
 use self::worker::Worker;
 use super::TreeCache;
 use super::known::{Inventory, Names, PackedPlace, Stamp};
+use crate::compare::partners::Better;
 use crate::compare::sides::{Apart, Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::gaps::AskedPlaces;
 use crate::unindexed::{DirChain, Unindexed};
@@ -69,10 +70,9 @@ pub(super) struct Scanned {
 
 /// Scans both trees.
 pub(super) fn scan(
-    request: &CompareRequest,
+    (request, better): (&CompareRequest, Better),
     tree_cache: &TreeCache<'_>,
-    known: &[Option<Inventory>; 2],
-    names: Names,
+    (known, names): (&[Option<Inventory>; 2], Names),
     observer: &mut dyn Observer,
 ) -> Result<Scanned, AskError> {
     let roots = [request.a.as_path(), request.b.as_path()];
@@ -88,7 +88,7 @@ pub(super) fn scan(
     }
     let numbers = documents.iter().map(|document| document.number);
     let mut pending: BTreeSet<u32> = numbers.collect();
-    if !pending.is_empty() && has_lone_contents(&notes) {
+    if !pending.is_empty() && has_lone_contents(&notes, better) {
         pending.clear();
         // The content of several files is taken apart at the first of them.
         documents.sort_unstable_by(|x, y| x.place().cmp(&y.place()));
@@ -192,14 +192,17 @@ impl Document {
     }
 }
 
-/// Returns whether a side has a content that the other lacks.
-fn has_lone_contents(notes: &[Notes]) -> bool {
+/// Returns whether a side in question has a content that the other lacks.
+fn has_lone_contents(notes: &[Notes], better: Better) -> bool {
     let [a, b] = [0, 1].map(|side| {
         let items = notes.iter().flat_map(|notes| &notes.items[side]);
         let contents = items.filter_map(|item| item.entry.what.content());
         contents.collect::<HashSet<u32>>()
     });
-    a != b
+    match better {
+        Better::OfA => !a.is_subset(&b),
+        Better::OfBoth => a != b,
+    }
 }
 
 /// The content of an inode with several names, and when it was read.

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::codec::{InventoryHead, decode_files, encode_files};
 use super::known::{Inventory, KnownParts, Names, PackedPlace, Where};
 use super::scan::Scanned;
-use super::{Packed, TreeCache};
+use super::{ScannedTrees, TreeCache};
 use crate::compare::record::{decode, encode};
 use crate::compare::sides::{Content, Side};
 
@@ -133,7 +133,7 @@ pub(super) struct NewInventories<'a> {
     pub(super) request: &'a CompareRequest,
     pub(super) scanned: &'a Scanned,
     pub(super) known: &'a [Option<Inventory>; 2],
-    pub(super) pieces: &'a Packed<'a>,
+    pub(super) pieces: &'a ScannedTrees<'a>,
 }
 
 /// An inventory that is to be written.

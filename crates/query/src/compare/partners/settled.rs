@@ -22,7 +22,7 @@ use crate::compare::common::CommonKeys;
 
 /// The criterion for the better of two partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compare) enum Better {
+pub(crate) enum Better {
     /// The larger common share of both files, so the smaller containment decides.
     OfBoth,
     /// The larger share of the file of A.

@@ -1,0 +1,66 @@
+//! Files that may be equal, by their contents.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::{ContentDigest, ContentId, FileId};
+use resemble_index::{FileState, Snapshot};
+use resemble_relate::AskError;
+
+use super::entries::Listed;
+
+/// A path that has a content.
+#[derive(Debug)]
+pub(super) struct KnownPlace {
+    pub(super) path: PathBuf,
+    pub(super) file: FileId,
+}
+
+/// Nominates equal files. What it knows may be out of date.
+pub(super) trait KnownFiles: Sync {
+    /// Returns the content of a file, if the file was read in its present state.
+    fn content_of(&self, file: &Listed) -> Result<Option<ContentId>, AskError>;
+
+    /// Returns the content at a path, if it has this size.
+    fn content_at(&self, path: &Path, size: u64) -> Result<Option<ContentId>, AskError>;
+
+    fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError>;
+
+    /// Returns the file at a path. Hard links are one file.
+    fn file_of(&self, path: &Path) -> Result<Option<FileId>, AskError>;
+
+    /// Returns the places of a content; those in the directory itself may be among them.
+    fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError>;
+}
+
+impl KnownFiles for Snapshot {
+    fn content_of(&self, file: &Listed) -> Result<Option<ContentId>, AskError> {
+        let row = self.file_at(&file.path)?;
+        Ok(row.and_then(|row| match row.state {
+            // An unsettled file may have changed with the same `stat`.
+            FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
+            _ => None,
+        }))
+    }
+
+    fn content_at(&self, path: &Path, size: u64) -> Result<Option<ContentId>, AskError> {
+        let row = self.file_at(path)?.filter(|row| row.stat.size.0 == size);
+        Ok(row.and_then(|row| row.state.content()))
+    }
+
+    fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError> {
+        Ok(Self::content_by_digest(self, digest)?)
+    }
+
+    fn file_of(&self, path: &Path) -> Result<Option<FileId>, AskError> {
+        Ok(self.file_at(path)?.map(|row| row.id))
+    }
+
+    fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError> {
+        let mut places = Vec::new();
+        for file in self.files_of(content)? {
+            let paths = self.paths(file)?.into_iter();
+            places.extend(paths.map(|path| KnownPlace { path, file }));
+        }
+        Ok(places)
+    }
+}
