@@ -1,15 +1,60 @@
-//! Returns the renditions of a file that was just taken apart, by the rule of the index
+//! Takes documents and archives apart after a scan. Their renditions follow the rule of the index
 //! (`renditions::owners`).
 
 use std::collections::HashSet;
+use std::os::fd::AsFd;
 
 use resemble_core::Digest;
 use resemble_core::similarity::too_small;
 use resemble_relate::renditions::{MOST_MEMBERS, Rendition, held_among, renditions_among};
-use resemble_scan::parts::DigestedParts;
+use resemble_scan::parts::{DigestedParts, HEAD};
+use resemble_scan::read::{open_regular, read_prefix};
+use resemble_scan::walk::Stat;
+
+use super::Document;
+use super::worker::{Worker, name_of};
+
+impl Worker<'_, '_> {
+    /// Takes a document apart.
+    pub(super) fn take_apart(&mut self, document: &Document) {
+        let Some(part_reader) = self.shared.part_reader else {
+            return;
+        };
+        let root = &self.shared.roots[document.side];
+        let path = if root.single {
+            root.path.clone()
+        } else {
+            self.shared.path(document.side, &document.path)
+        };
+        let opened = open_regular(&root.anchor, &path).ok();
+        let parts = opened.and_then(|(file, _)| {
+            let (digester, params) = (&mut self.digester, self.params);
+            let (name, fd) = (name_of(&document.path), file.as_fd());
+            let head = read_prefix(&file, HEAD).ok()?;
+            let parts = DigestedParts::of(part_reader, name, &head, fd, digester, &params);
+            // If the file has changed meanwhile, the parts are not those of this content.
+            let now = Stat::of(fd).ok()?;
+            now.unchanged_since(&document.stat).then_some(parts)
+        });
+        let Some(parts) = parts else {
+            self.notes.again = true;
+            return;
+        };
+        self.notes.again |= parts.again;
+        let stand_ins = stand_ins(&parts).into_iter();
+        let stand_ins = stand_ins
+            .map(|(rendition, digest)| (rendition, self.keep(digest)))
+            .collect();
+        let mut table = self.shared.table.lock();
+        table.apart.insert(document.number, stand_ins);
+        if !parts.skipped.is_empty() {
+            table.skipped.insert(document.number, parts.skipped);
+        }
+    }
+}
 
 /// Returns the contents that represent a file, each with its rendition.
-pub(super) fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {
+fn stand_ins(parts: &DigestedParts) -> Vec<(Rendition, &Digest)> {
     let roles = parts.pieces.iter().map(|piece| (piece.role, piece.parent));
     let digest = |at: usize| parts.pieces[at].digest.as_deref();
     let renditions = renditions_among(roles.clone(), None).into_iter();

@@ -12,13 +12,12 @@ use resemble_core::{ByteLen, Digest, Digester, Params, StopFlag};
 use resemble_index::packed;
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
-use resemble_scan::parts::{DigestedParts, HEAD};
+use resemble_scan::parts::HEAD;
 use resemble_scan::read::{
     self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in, read_prefix,
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
-use super::apart::stand_ins;
 use super::{BYTES, Dirs, Document, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
@@ -34,13 +33,13 @@ struct At<'a> {
 }
 
 pub(super) struct Worker<'s, 'a> {
-    shared: &'s ScanShared<'a>,
+    pub(super) shared: &'s ScanShared<'a>,
     reader: Reader,
-    digester: Digester,
-    params: Params,
+    pub(super) digester: Digester,
+    pub(super) params: Params,
     pairs: PairReader,
     number: u32,
-    notes: Notes,
+    pub(super) notes: Notes,
 }
 
 impl<'s, 'a> Worker<'s, 'a> {
@@ -476,44 +475,6 @@ impl<'s, 'a> Worker<'s, 'a> {
         });
     }
 
-    /// Takes a document apart.
-    fn take_apart(&mut self, document: &Document) {
-        let Some(part_reader) = self.shared.part_reader else {
-            return;
-        };
-        let root = &self.shared.roots[document.side];
-        let path = if root.single {
-            root.path.clone()
-        } else {
-            self.shared.path(document.side, &document.path)
-        };
-        let parts = open_regular(&root.anchor, &path)
-            .ok()
-            .and_then(|(file, _)| {
-                let (digester, params) = (&mut self.digester, self.params);
-                let (name, fd) = (name_of(&document.path), file.as_fd());
-                let head = read_prefix(&file, HEAD).ok()?;
-                let parts = DigestedParts::of(part_reader, name, &head, fd, digester, &params);
-                // If the file has changed meanwhile, the parts are not those of this content.
-                let now = Stat::of(fd).ok()?;
-                now.unchanged_since(&document.stat).then_some(parts)
-            });
-        let Some(parts) = parts else {
-            self.notes.again = true;
-            return;
-        };
-        self.notes.again |= parts.again;
-        let stand_ins = stand_ins(&parts).into_iter();
-        let stand_ins = stand_ins
-            .map(|(rendition, digest)| (rendition, self.keep(digest)))
-            .collect();
-        let mut table = self.shared.table.lock();
-        table.apart.insert(document.number, stand_ins);
-        if !parts.skipped.is_empty() {
-            table.skipped.insert(document.number, parts.skipped);
-        }
-    }
-
     /// Records a file that was read.
     fn settle(
         &mut self,
@@ -538,7 +499,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// Packs a content with its indexed sample, unless it is known.
-    fn keep(&mut self, digest: &Digest) -> u32 {
+    pub(super) fn keep(&mut self, digest: &Digest) -> u32 {
         let content = Content {
             digest: digest.content,
             size: digest.size,
@@ -569,7 +530,7 @@ impl<'s, 'a> Worker<'s, 'a> {
 }
 
 /// Returns the last component of a path.
-fn name_of(path: &[u8]) -> &[u8] {
+pub(super) fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
