@@ -48,9 +48,15 @@ fn recurring(counts: &[u32]) -> f32 {
 
 impl CollectedWords {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let mut words = Self::default();
-        words.collect(bytes);
-        words
+        // Most words have fewer letters, so the lists grow once at most.
+        let words = bytes.len() / 8;
+        let mut collected = Self {
+            shingles: Vec::with_capacity(words),
+            ends: Vec::with_capacity(words),
+            ..Self::default()
+        };
+        collected.collect(bytes);
+        collected
     }
 
     /// Collects the words of a text, replacing those of another.

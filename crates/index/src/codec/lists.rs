@@ -59,6 +59,9 @@ pub(crate) fn encode_chunks<E>(
 /// Appends the runs of one part.
 pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Malformed> {
     let mut reader = Reader(part);
+    // A run has at least a hash and one byte. The list takes its memory at once, since threads that
+    // read many lists share the heap.
+    list.0.reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
     while !reader.0.is_empty() {
         list.0
             .push(run(&mut reader).ok_or(Malformed("chunk_lists"))?);
@@ -134,6 +137,9 @@ pub(crate) fn encode_signature<E>(
 /// Appends the fingerprints of one part and sets the level.
 pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
     let fingerprints = &mut signature.fingerprints;
+    // As in `decode_chunks`.
+    let head = PartHead::read(&mut Reader(part)).ok_or(Malformed("signatures"))?;
+    fingerprints.reserve_exact(head.count.into());
     let head = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
     (signature.level, signature.repeats) = (head.level, head.repeats);
     Ok(())
