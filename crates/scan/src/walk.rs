@@ -215,7 +215,16 @@ impl Anchor {
 
     /// Opens a directory to list it.
     pub fn dir(&self, path: &Path) -> rustix::io::Result<OpenDir> {
-        let fd = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?;
+        self.open_dir(path, OFlags::RDONLY | OFlags::NONBLOCK)
+    }
+
+    /// Opens a directory for its names alone, even one that may not be listed.
+    pub fn names_of(&self, path: &Path) -> rustix::io::Result<OpenDir> {
+        self.open_dir(path, OFlags::PATH)
+    }
+
+    fn open_dir(&self, path: &Path, flags: OFlags) -> rustix::io::Result<OpenDir> {
+        let fd = self.open_at(path, flags | OFlags::DIRECTORY)?;
         let stat = Stat::of(fd.as_fd())?;
         Ok(OpenDir { fd, stat })
     }
@@ -287,7 +296,7 @@ impl AsFd for Anchor {
     }
 }
 
-/// A directory open for listing.
+/// An open directory.
 #[derive(Debug)]
 pub struct OpenDir {
     fd: OwnedFd,

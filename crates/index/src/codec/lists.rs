@@ -61,7 +61,8 @@ pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Mal
     let mut reader = Reader(part);
     // A run has at least a hash and one byte. The list takes its memory at once, since threads that
     // read many lists share the heap.
-    list.0.reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
+    list.0
+        .reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
     while !reader.0.is_empty() {
         list.0
             .push(run(&mut reader).ok_or(Malformed("chunk_lists"))?);

@@ -1,15 +1,15 @@
 //! Compares the present bytes of files.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ContentDigest, StopFlag};
 use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
-use resemble_scan::read::{ReadFailure, data_at, fill, open_regular};
-use resemble_scan::walk::{Anchor, Stat};
+use resemble_scan::read::{ReadFailure, data_at, fill, open_regular, open_regular_in};
+use resemble_scan::walk::{Anchor, OpenDir, Stat};
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
@@ -27,6 +27,25 @@ pub(super) struct Verifier {
     stop: StopFlag,
     ours: Vec<u8>,
     theirs: Vec<u8>,
+    our_folder: LastFolder,
+    their_folder: LastFolder,
+}
+
+/// The folder of the last opened file, by its path. The next file is usually in the same one.
+#[derive(Debug, Default)]
+struct LastFolder(Option<(PathBuf, OpenDir)>);
+
+impl LastFolder {
+    /// Opens the folder of a path below the anchor.
+    fn of(&mut self, anchor: &Anchor, path: &Path) -> rustix::io::Result<&OpenDir> {
+        let folder = path.parent().ok_or(Errno::XDEV)?;
+        let last = self.0.take().filter(|last| last.0 == folder);
+        let last = match last {
+            Some(last) => last,
+            None => (folder.to_owned(), anchor.names_of(folder)?),
+        };
+        Ok(&self.0.insert(last).1)
+    }
 }
 
 /// An open file and its stat.
@@ -51,6 +70,8 @@ impl Verifier {
             stop: stop.clone(),
             ours: Vec::new(),
             theirs: Vec::new(),
+            our_folder: LastFolder::default(),
+            their_folder: LastFolder::default(),
         }
     }
 
@@ -86,16 +107,13 @@ impl Verifier {
         outside: &Outside<'_>,
         candidates: &[&Path],
     ) -> Verdict {
-        let ours = match open_regular(&listing.anchor, &file.path) {
+        let folder = self.our_folder.of(&listing.anchor, &file.path);
+        let name = file.path.file_name().unwrap_or_default();
+        let ours = folder.map_err(ReadFailure::from);
+        let ours = match ours.and_then(|folder| open_regular_in(folder, name)) {
             Ok(ours) => ours,
             Err(failure) => return unreadable(&file.path, failure),
         };
-        // Some file systems allow opening a file but not reading it.
-        if ours.1.size > 0
-            && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
-        {
-            return unreadable(&file.path, ReadFailure::Errno(errno.raw_os_error()));
-        }
         let (mut linked, mut changed) = (None, false);
         for &path in candidates {
             let Some(root) = outside.root_of(path) else {
@@ -116,6 +134,12 @@ impl Verifier {
                 }
             }
         }
+        // Some file systems allow opening a file but not reading it.
+        if ours.1.size > 0
+            && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
+        {
+            return unreadable(&file.path, ReadFailure::Errno(errno.raw_os_error()));
+        }
         match (linked, changed) {
             (Some(path), _) => Verdict::Linked(path.to_owned()),
             (None, true) => Verdict::Missing("its equal changed".to_owned()),
@@ -132,10 +156,13 @@ impl Verifier {
         root: &Anchor,
         candidate: &Path,
     ) -> rustix::io::Result<Tried> {
-        let (Ok(inside), Ok(theirs)) = (
-            outside.is_really_inside(root, candidate),
-            open_regular(root, candidate),
-        ) else {
+        let (Ok(folder), Some(name)) =
+            (self.their_folder.of(root, candidate), candidate.file_name())
+        else {
+            return Ok(Tried::Changed);
+        };
+        let inside = outside.is_really_inside(folder, name);
+        let Ok(theirs) = open_regular_in(folder, name) else {
             return Ok(Tried::Changed);
         };
         // On one of our own mounts, a file is the watched file itself.

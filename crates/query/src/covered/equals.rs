@@ -1,8 +1,7 @@
 //! Files outside of the directory that are equal as far as known.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
-use std::os::fd::AsFd;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use resemble_core::{ContentId, FileId};
@@ -10,8 +9,7 @@ use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use resemble_proto::places::is_in_trash;
 use resemble_relate::AskError;
-use resemble_scan::walk::{Anchor, Stat};
-use rustix::fs::OFlags;
+use resemble_scan::walk::{Anchor, OpenDir};
 
 use super::entries::{Listed, Listing};
 use super::known::{KnownFiles, KnownPlace};
@@ -71,17 +69,12 @@ impl<'a> Outside<'a> {
             .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
-    /// Returns whether the folder of a path is one of the directory's own, under any name.
-    pub(super) fn is_really_inside(&self, root: &Anchor, path: &Path) -> rustix::io::Result<bool> {
-        let folder = path.parent().unwrap_or(path);
-        let folder = root.open_at(folder, OFlags::PATH | OFlags::DIRECTORY)?;
-        let stat = Stat::of(folder.as_fd())?;
-        let identity = (stat.dev, stat.ino);
-        let is_it = |(above, name): &(_, OsString)| {
-            *above == identity && Some(name.as_os_str()) == path.file_name()
-        };
-        Ok(self.listing.inside.contains(&identity)
-            || self.listing.single.as_ref().is_some_and(is_it))
+    /// Returns whether a folder is one of the directory's own, under any name, or has the single
+    /// file under this name.
+    pub(super) fn is_really_inside(&self, folder: &OpenDir, name: &OsStr) -> bool {
+        let identity = (folder.stat.dev, folder.stat.ino);
+        let is_it = |(above, single): &(_, OsString)| *above == identity && *single == *name;
+        self.listing.inside.contains(&identity) || self.listing.single.as_ref().is_some_and(is_it)
     }
 }
 

@@ -15,30 +15,34 @@ pub(super) struct KnownPlace {
     pub(super) file: FileId,
 }
 
+/// A file, and its content if that is known.
+pub(super) type KnownFile = (FileId, Option<ContentId>);
+
 /// Nominates equal files. What it knows may be out of date.
 pub(super) trait KnownFiles: Sync {
-    /// Returns the content of a file, if the file was read in its present state.
-    fn content_of(&self, file: &Listed) -> Result<Option<ContentId>, AskError>;
+    /// Returns a file, and its content if the file was read in its present state. Hard links are
+    /// one file.
+    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError>;
 
     /// Returns the content at a path, if it has this size.
     fn content_at(&self, path: &Path, size: u64) -> Result<Option<ContentId>, AskError>;
 
     fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError>;
 
-    /// Returns the file at a path. Hard links are one file.
-    fn file_of(&self, path: &Path) -> Result<Option<FileId>, AskError>;
-
     /// Returns the places of a content; those in the directory itself may be among them.
     fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError>;
 }
 
 impl KnownFiles for Snapshot {
-    fn content_of(&self, file: &Listed) -> Result<Option<ContentId>, AskError> {
+    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError> {
         let row = self.file_at(&file.path)?;
-        Ok(row.and_then(|row| match row.state {
-            // An unsettled file may have changed with the same `stat`.
-            FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
-            _ => None,
+        Ok(row.map(|row| {
+            let content = match row.state {
+                // An unsettled file may have changed with the same `stat`.
+                FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
+                _ => None,
+            };
+            (row.id, content)
         }))
     }
 
@@ -49,10 +53,6 @@ impl KnownFiles for Snapshot {
 
     fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError> {
         Ok(Self::content_by_digest(self, digest)?)
-    }
-
-    fn file_of(&self, path: &Path) -> Result<Option<FileId>, AskError> {
-        Ok(self.file_at(path)?.map(|row| row.id))
     }
 
     fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError> {

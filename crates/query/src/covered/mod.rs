@@ -35,7 +35,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId, StopFlag};
+use resemble_core::{ByteLen, ContentId, FileId, StopFlag};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
@@ -275,14 +275,16 @@ fn verdicts(
     let files = &listing.files;
     let all: Vec<usize> = (0..files.len()).collect();
     let nominated = each(&all, stop, |at, _| {
-        Ok(match known.content_of(&files[at])? {
-            Some(content) => (Some(content), true),
-            None => (at_its_path(known, outside, &files[at])?, false),
+        let (file, content) = known.of(&files[at])?.unzip();
+        Ok(match content.flatten() {
+            Some(content) => (file, Some(content), true),
+            None => (file, at_its_path(known, outside, &files[at])?, false),
         })
     })?;
-    let mut contents: Vec<Option<ContentId>> = nominated.iter().map(|it| it.0).collect();
-    let mut verdicts = judged(known, outside, (&all, &contents), stop)?;
-    let is_open = |at: &usize| !nominated[*at].1 && matches!(verdicts[*at], Verdict::Missing(_));
+    let own: Vec<Option<FileId>> = nominated.iter().map(|it| it.0).collect();
+    let mut contents: Vec<Option<ContentId>> = nominated.iter().map(|it| it.1).collect();
+    let mut verdicts = judged(known, outside, &all, (&own, &contents), stop)?;
+    let is_open = |at: &usize| !nominated[*at].2 && matches!(verdicts[*at], Verdict::Missing(_));
     let open: Vec<usize> = all.into_iter().filter(is_open).collect();
     let digested = each(&open, stop, |at, verifier| {
         match verifier.digest(listing, &files[at]) {
@@ -294,7 +296,7 @@ fn verdicts(
     for (&at, content) in open.iter().zip(digested) {
         contents[at] = content;
     }
-    let again = judged(known, outside, (&open, &contents), stop)?;
+    let again = judged(known, outside, &open, (&own, &contents), stop)?;
     for (&at, verdict) in open.iter().zip(again) {
         verdicts[at] = verdict;
     }
@@ -324,7 +326,8 @@ fn at_its_path(
 fn judged(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,
-    (files, contents): (&[usize], &[Option<ContentId>]),
+    files: &[usize],
+    (own, contents): (&[Option<FileId>], &[Option<ContentId>]),
     stop: &StopFlag,
 ) -> Result<Vec<Verdict>, AskError> {
     let listing = outside.listing;
@@ -332,8 +335,7 @@ fn judged(
     let places = Places::of(known, outside, in_question)?;
     each(files, stop, |at, verifier| {
         let file = &listing.files[at];
-        let own = known.file_of(&file.path)?;
-        let places = places.in_order(outside, contents[at], file, own);
+        let places = places.in_order(outside, contents[at], file, own[at]);
         Ok(verifier.verdict(listing, file, outside, &places))
     })
 }

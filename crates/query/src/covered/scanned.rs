@@ -20,7 +20,7 @@ use resemble_scan::ingest::Observer;
 use resemble_scan::parts::PartReader;
 
 use super::entries::Listed;
-use super::known::{KnownFiles, KnownPlace};
+use super::known::{KnownFile, KnownFiles, KnownPlace};
 use super::near::{below, near_rows};
 use super::{LostFiles, Verdicts};
 use crate::compare::cache::{ScannedTrees, TreeCache};
@@ -108,9 +108,12 @@ impl<'a> ScannedFiles<'a> {
 
 impl KnownFiles for ScannedFiles<'_> {
     /// A file that changed since the scan is found to be so when its bytes are compared.
-    fn content_of(&self, file: &Listed) -> Result<Option<ContentId>, AskError> {
+    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError> {
         let entry = Self::entry(&self.sides.a, &file.path);
-        Ok(entry.and_then(|entry| entry.what.content()).map(ContentId))
+        Ok(entry.and_then(|entry| {
+            let file = *self.files.get(&entry.inode)?;
+            Some((file, entry.what.content().map(ContentId)))
+        }))
     }
 
     fn content_at(&self, path: &Path, size: u64) -> Result<Option<ContentId>, AskError> {
@@ -122,11 +125,6 @@ impl KnownFiles for ScannedFiles<'_> {
 
     fn content_by_digest(&self, digest: &ContentDigest) -> Result<Option<ContentId>, AskError> {
         Ok(self.contents.get(digest).copied())
-    }
-
-    fn file_of(&self, path: &Path) -> Result<Option<FileId>, AskError> {
-        let entry = Self::entry(&self.sides.a, path);
-        Ok(entry.and_then(|entry| self.files.get(&entry.inode).copied()))
     }
 
     fn places(&self, content: ContentId) -> Result<Vec<KnownPlace>, AskError> {
