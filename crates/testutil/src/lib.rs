@@ -43,7 +43,7 @@ pub use itself::{
 pub use mounts::{Hung, Mounted, fill, fuse_works, hung, mount, tmpfs};
 pub use ran::{Ran, finish};
 pub use ready::{PATIENCE, start_ready};
-pub use sandbox::{Daemon, Sandbox};
+pub use sandbox::{Daemon, Sandbox, programs};
 pub use skipped::{is_installed, skipped};
 pub use swaps::Swaps;
 pub use tree::{TempTree, names};

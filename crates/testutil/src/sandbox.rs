@@ -17,9 +17,9 @@ use crate::{Differences, Ran, TempTree, start_ready};
 /// Returns the folder of the freshly built programs.
 ///
 /// A test of one package does not know the paths of another package's binaries. So this builds them
-/// (nothing to do when they are up to date) and looks beside the test's own executable.
-/// `RESEMBLE_PROGRAMS=FOLDER` names programs that are already built.
-fn programs() -> &'static Path {
+/// and looks beside the test's own executable. `RESEMBLE_PROGRAMS=FOLDER` names programs that are
+/// already built.
+pub fn programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         if let Some(built) = std::env::var_os("RESEMBLE_PROGRAMS") {
@@ -31,15 +31,11 @@ fn programs() -> &'static Path {
             .and_then(Path::parent)
             .expect("target/PROFILE/deps/test");
         let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--quiet",
-            "-p",
-            "resemble-daemon",
-            "-p",
-            "resemble-cli",
-            "--bins",
-        ]);
+        // `cargo test` unifies features over the development dependencies of all members. `cargo
+        // build` does so only for a test or an example. With other features it would compile half
+        // of the libraries again.
+        build.args(["build", "--quiet", "--example", "sampling"]);
+        build.args(["--bin", "resemble", "--bin", "resembled"]);
         if profile.file_name() == Some(OsStr::new("release")) {
             build.arg("--release");
         }

@@ -1,40 +1,10 @@
 //! `resemble lab` starts the laboratory and hands over its arguments.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::environment;
 use resemble_testutil::prose::paragraphs;
-use resemble_testutil::{Environment, Ran, finish};
-
-/// The command of the same build. A test does not know the paths of another package's programs. So
-/// this builds the command (which takes no time if it is up to date). It expects the command in the
-/// folder of the laboratory's program.
-fn resemble() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_BIN_EXE_resemble-lab"))
-            .parent()
-            .unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--quiet",
-            "-p",
-            "resemble-cli",
-            "--bin",
-            "resemble",
-        ]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        build.args(["--manifest-path", manifest]);
-        assert!(build.status().unwrap().success(), "resemble does not build");
-        folder.join("resemble")
-    })
-}
+use resemble_testutil::{Environment, Ran, finish, programs};
 
 fn texts() -> Environment {
     let env = environment();
@@ -53,7 +23,7 @@ fn texts() -> Environment {
 fn both(env: &Environment, before: &[&str], args: &[&str]) -> [Ran; 2] {
     let here = env.run(before.iter().chain(args));
     let mut command = env.command([""; 0]);
-    let mut through = Command::new(resemble());
+    let mut through = Command::new(programs().join("resemble"));
     through.args(before).arg("lab").args(args).env_clear();
     through.envs(
         command
@@ -121,7 +91,7 @@ fn every_question_has_the_same_answer_through_the_command() {
 #[test]
 fn a_catalogue_has_no_bytes_for_a_method() {
     let env = texts();
-    let mut export = Command::new(resemble());
+    let mut export = Command::new(programs().join("resemble"));
     let usual = env.command([""; 0]);
     export
         .args(["catalogue", "write", "docs", "-o", "docs.cat"])
