@@ -139,7 +139,11 @@ fn nothing_that_is_sent_is_executed() {
         r#""not_these":[]}"#
     );
     let convert = read.replace(r#"{"Read":"Text"}"#, r#""Convert""#);
-    let long = read.replace("s\":[]", &format!("s\":[\"{}\"]", "x".repeat(1 << 17)));
+    let long = read.replace(
+        r#""not_these":[]"#,
+        &format!(r#""not_these":["{}"]"#, "x".repeat(1 << 17)),
+    );
+    assert_ne!(long, read);
     let length = |order: &str| order.len() as u32;
     for (order, length, descriptors) in [
         (&convert[..], length(&convert), 3),
