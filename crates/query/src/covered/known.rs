@@ -16,13 +16,13 @@ pub(super) struct KnownPlace {
 }
 
 /// A file, and its content if that is known.
-pub(super) type KnownFile = (FileId, Option<ContentId>);
+pub(super) type FileContent = (FileId, Option<ContentId>);
 
 /// Nominates equal files. What it knows may be out of date.
 pub(super) trait KnownFiles: Sync {
     /// Returns a file, and its content if the file was read in its present state. Hard links are
     /// one file.
-    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError>;
+    fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError>;
 
     /// Returns the content at a path, if it has this size.
     fn content_at(&self, path: &Path, size: u64) -> Result<Option<ContentId>, AskError>;
@@ -34,7 +34,7 @@ pub(super) trait KnownFiles: Sync {
 }
 
 impl KnownFiles for Snapshot {
-    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError> {
+    fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError> {
         let row = self.file_at(&file.path)?;
         Ok(row.map(|row| {
             let content = match row.state {

@@ -7,8 +7,8 @@
 //!    Every path must be covered. Anything that is not a regular file, or cannot be read or
 //!    entered, never is. No ignore rule applies, and mount points below are reported instead of
 //!    skipped.
-//! 2. **An index or a scan nominates** (`known`, `equals`) files with the same content, under a root
-//!    and outside the directory. A command without an index scans both trees as `compare` does
+//! 2. **An index or a scan nominates** (`known`, `equals`) files with the same content, under a
+//!    root and outside the directory. A command without an index scans both trees as `compare` does
 //!    (`scanned`). Nominations that are out of date cost time and no accuracy.
 //! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere and compared
 //!    to the last byte. Then they are checked again: neither may have changed meanwhile.

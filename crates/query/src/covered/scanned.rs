@@ -20,7 +20,7 @@ use resemble_scan::ingest::Observer;
 use resemble_scan::parts::PartReader;
 
 use super::entries::Listed;
-use super::known::{KnownFile, KnownFiles, KnownPlace};
+use super::known::{FileContent, KnownFiles, KnownPlace};
 use super::near::{below, near_rows};
 use super::{LostFiles, Verdicts};
 use crate::compare::cache::{ScannedTrees, TreeCache};
@@ -108,7 +108,7 @@ impl<'a> ScannedFiles<'a> {
 
 impl KnownFiles for ScannedFiles<'_> {
     /// A file that changed since the scan is found to be so when its bytes are compared.
-    fn of(&self, file: &Listed) -> Result<Option<KnownFile>, AskError> {
+    fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError> {
         let entry = Self::entry(&self.sides.a, &file.path);
         Ok(entry.and_then(|entry| {
             let file = *self.files.get(&entry.inode)?;

@@ -82,7 +82,7 @@ pub(super) fn scan(
         |number| Worker::new(&shared, params, number).work(),
         || observer.progress(&shared.progress()),
     );
-    let mut documents: Vec<Document> = Vec::new();
+    let mut documents: Vec<ScannedDocument> = Vec::new();
     for notes in &mut notes {
         documents.append(&mut notes.documents);
     }
@@ -173,12 +173,12 @@ struct Notes {
     skipped: u64,
     moving: u64,
     arena: Vec<u8>,
-    documents: Vec<Document>,
+    documents: Vec<ScannedDocument>,
     again: bool,
 }
 
 /// A file that was read and can be taken apart.
-struct Document {
+struct ScannedDocument {
     number: u32,
     side: usize,
     path: Box<[u8]>,
@@ -186,7 +186,7 @@ struct Document {
     stat: Stat,
 }
 
-impl Document {
+impl ScannedDocument {
     fn place(&self) -> (u32, usize, &[u8]) {
         (self.number, self.side, &self.path)
     }
@@ -296,7 +296,7 @@ enum Task {
     /// A root that is not a directory.
     Single(usize),
     /// A document to take apart.
-    Document(Document),
+    Document(ScannedDocument),
 }
 
 /// A directory, open on the sides that have it.

@@ -11,12 +11,12 @@ use resemble_scan::parts::{DigestedParts, HEAD};
 use resemble_scan::read::{open_regular, read_prefix};
 use resemble_scan::walk::Stat;
 
-use super::Document;
+use super::ScannedDocument;
 use super::worker::{Worker, name_of};
 
 impl Worker<'_, '_> {
     /// Takes a document apart.
-    pub(super) fn take_apart(&mut self, document: &Document) {
+    pub(super) fn take_apart(&mut self, document: &ScannedDocument) {
         let Some(part_reader) = self.shared.part_reader else {
             return;
         };

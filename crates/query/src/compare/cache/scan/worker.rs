@@ -18,7 +18,7 @@ use resemble_scan::read::{
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
-use super::{BYTES, Dirs, Document, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
+use super::{BYTES, Dirs, FILES, Notes, ScanItem, ScanShared, ScannedDocument, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
@@ -467,7 +467,7 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// Notes a document that may be taken apart when all files have been read.
     fn put_off(&mut self, at: At<'_>, number: u32, stat: &Stat) {
-        self.notes.documents.push(Document {
+        self.notes.documents.push(ScannedDocument {
             number,
             side: at.side,
             path: at.path.into(),
