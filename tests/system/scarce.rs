@@ -82,7 +82,7 @@ fn a_document_that_no_process_could_be_started_for_is_read_when_there_is_room() 
     daemon.assert_true();
     let unopened = |status: &serde_json::Value| status["roots"][0]["unopened"].as_u64();
     // That is enough to read a file, but not for the pipes to a process.
-    daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 5));
+    daemon.limit_descriptors(Some(descriptors_at_rest(&daemon) + 4));
     for n in 0..4 {
         sandbox.write(format!("minutes{n}.docx"), docx(&sentences(n, 60)));
     }
