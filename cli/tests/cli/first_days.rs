@@ -384,7 +384,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     };
     let path = env.home().join(log);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Half an hour before midnight in UTC, and the line that a crash cut.
+    // The times are half an hour before midnight in UTC. A crash has cut the last line short.
     let rows = [
         row(1, 951_694_200),
         row(2, 951_780_600),

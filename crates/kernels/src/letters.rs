@@ -40,7 +40,7 @@ fn classify_sse2(block: &[u8; BLOCK]) -> Classes {
         _mm_set1_epi8, _mm_sub_epi8,
     };
     let broadcast = |byte: u8| _mm_set1_epi8(byte.cast_signed());
-    // Finds bytes among `count` values from `first` on.
+    // Finds the bytes with one of `count` values, of which `first` is the least.
     let among = |bytes: __m128i, first: u8, count: u8| {
         let from_first = _mm_sub_epi8(bytes, broadcast(first));
         _mm_cmpeq_epi8(_mm_min_epu8(from_first, broadcast(count - 1)), from_first)

@@ -125,7 +125,8 @@ impl Criteria {
         let divisor = u64::from(backup_divisor);
         let shift = divisor.trailing_zeros();
         let odd = divisor >> shift;
-        // Newton's iteration doubles the right bits; o is its own inverse modulo 8.
+        // Each step of Newton's iteration doubles the number of correct low bits. There are three
+        // at first, because an odd number is its own inverse modulo 8.
         let mut inverse = odd;
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));

@@ -1,8 +1,8 @@
 //! Compares two files: their common and their differing ranges.
 //!
-//! Both files are read, at most [`LARGEST_READ`] bytes each, and compared to the byte. For larger
+//! Files of at most [`LARGEST_READ`] bytes each are read and compared byte by byte. For larger
 //! files the common chunks are shown. Their ranges end at cut points, not at the first differing
-//! byte. The answer states which of the two was done.
+//! byte. The answer states which method was used.
 //!
 //! ```text
 //! compare ─► Shared    ranges in the order of a, placed (in order, moved, again), what differs

@@ -1,4 +1,4 @@
-//! Candidate pairs from an external engine: the links of docs/scale.md.
+//! Candidate pairs from an external engine. `docs/scale.md` calls them links.
 //!
 //! An engine has searched for pairs of contents that share something, and counted the common
 //! pieces. It decides nothing: `groups` judges each pair again. `groups` gives no answer unless the

@@ -210,7 +210,7 @@ impl Batching {
         self.wait(path.into(), now + SETTLE, before, history);
     }
 
-    /// Returns a due file that could not be assessed, to be assessed now.
+    /// Puts back a due file whose assessment failed. It is due again at once.
     pub fn put_back(&mut self, due: Due, now: Instant) {
         if self.waiting.contains_key(&due.path) || self.held.contains_key(&due.path) {
             return;

@@ -88,7 +88,7 @@ const POLL_SHARE: u32 = 20;
 const BREATH: Duration = Duration::from_millis(50);
 /// Least pause before another read of a file that changed while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// The pause is also this many times the duration of that read.
+/// The pause is at least this many times as long as the read before it.
 const MOVING_SHARE: u32 = 10;
 /// Time for which a large file is read before others get their turn.
 const TURN: Duration = Duration::from_secs(1);

@@ -24,7 +24,7 @@ pub(crate) enum Made {
     Unreadable(u8),
 }
 
-/// A tree, and the parts of its contents, which are other contents.
+/// A tree, and the parts that its contents have. Each part is a content itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) names: BTreeMap<Vec<Vec<u8>>, Made>,

@@ -75,8 +75,9 @@ impl Grain {
         stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
     }
 
-    /// Returns the maximum share that seams leave covered. If half of the windows are left, that is
-    /// everything. If fewer are left, it is more than chance would leave, in the same ratio.
+    /// Returns the largest share that can stay covered after cuts at seams. If at least half of the
+    /// windows stay, it is everything. If fewer stay, it is the share that chance leaves, divided
+    /// by the share that chance leaves of half of the windows.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));

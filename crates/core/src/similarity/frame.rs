@@ -37,7 +37,7 @@ const NEARLY_ALL: f64 = 0.9;
 /// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] is of no frame.
 const HALF: f64 = 0.5;
 
-/// A sample in more than this share of the first neighbours is in many.
+/// A sample that more than this share of the first neighbours have counts as one of many.
 const MANY: f64 = 0.35;
 
 /// The maximum number of samples that are neither in a frame nor in few contents, for each sample

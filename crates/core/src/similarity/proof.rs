@@ -334,7 +334,7 @@ impl CommonText {
         };
         let longest = of_a.longest.min(of_b.longest);
         let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
-        // The run counts as said once if one of the texts does not repeat it.
+        // The run is no repetition if one of the texts has it only once.
         let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),

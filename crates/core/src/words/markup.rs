@@ -3,10 +3,10 @@
 //! # Which texts
 //!
 //! A text is markup if it declares so, or if its first [`HEAD`] bytes have many *marks* relative to
-//! their text. Marks are entities and unmistakable tags. So a part of a page is markup as the page
-//! is, wherever it begins. A tag is unmistakable if it ends an element, has an attribute with a
-//! value, or is empty (`<br/>`). A tag is also unmistakable if it has a [common name](BARE) and no
-//! letter before it: `vector<int>`, `a<b` and `<me@example.org>` are not tags.
+//! their text. Marks are entities and unmistakable tags. So if a page is markup, each part of it is
+//! as well, wherever the part begins. A tag is unmistakable if it ends an element, has an attribute
+//! with a value, or is empty (`<br/>`). A tag with a [common name](BARE) is also unmistakable if no
+//! letter precedes it. So `vector<int>`, `a<b` and `<me@example.org>` do not count.
 //!
 //! # A part
 //!

@@ -511,7 +511,7 @@ pub(crate) fn tokenize_all(bytes: &[u8], sink: &mut impl Sink) {
     tokens.finish(sink);
 }
 
-/// Returns whether a text is in UTF-8, damaged or not.
+/// Returns whether a text is in UTF-8. Damaged UTF-8 counts as well.
 fn is_utf8(bytes: &[u8]) -> bool {
     if std::str::from_utf8(bytes).is_ok() {
         return true;

@@ -35,7 +35,8 @@ pub(super) fn text_of(html: &str, to: &mut Text<'_>) -> Take {
     to.push("\n")
 }
 
-/// Appends the entity at the start of the text, or `&`; returns the rest.
+/// Resolves the entity that the text begins with, and appends its character. If there is no entity,
+/// appends `&`. Returns the rest of the text.
 fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
     let name = &text.as_bytes()[1..text.len().min(34)];
     let resolved = memchr::memchr(b';', name).and_then(|end| {

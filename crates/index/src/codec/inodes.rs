@@ -1,11 +1,11 @@
 //! Rows of `inodes`: the files with neighbouring inode numbers.
 //!
 //! ```text
-//! ( │ number & 31 u8 │ file - the file before, zigzag │ )*      ascending; 0 is before the first
+//! ( │ number & 31 u8 │ file id - previous file id, zigzag │ )*   ascending; 0 is before the first
 //! ```
 //! File systems assign consecutive numbers, so files that were written together are mostly in one
 //! row of 32. A row for each file would take 14 bytes, in pages that are two thirds full. Here a
-//! file takes three or four, because neighbours also have neighbouring file ids.
+//! file takes three or four bytes, because files with neighbouring inodes have neighbouring ids.
 
 use resemble_core::FileId;
 

@@ -39,7 +39,7 @@ pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// The position of a list is stored for one in this many keys.
+/// The number of keys from one whose list has a stored position to the next.
 const STRIDE: usize = 64;
 
 /// Counts the gaps by their number of bits.

@@ -240,8 +240,8 @@ fn in_one_case(letters: __m512i) -> __m512i {
 }
 
 impl LongWords {
-    /// Replaces the first letters of long words by the whole words; returns the number of letters
-    /// beyond those.
+    /// Replaces the first letters of each long word by the whole word. Returns the number of
+    /// letters that this adds.
     #[inline]
     fn push_again(self, buffer: &mut WordBuffer, block: &[u8; BLOCK]) -> u64 {
         let begins = self.words & !(self.words << 1);

@@ -1,4 +1,4 @@
-//! Discounts the text that pairs of rows share with many other files.
+//! Discounts text that both files of a row share with many other files.
 
 use std::collections::HashMap;
 

@@ -269,8 +269,8 @@ impl Table {
         self.row(place).first
     }
 
-    /// Returns the place of the content of the file at `path`; `None` if the question does not
-    /// include it, or if it is empty.
+    /// Returns the place of the content of the file at `path`. Returns `None` if the question does
+    /// not include the file, or if the file is empty.
     pub(super) fn place_of(
         &self,
         snapshot: &Snapshot,

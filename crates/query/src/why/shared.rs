@@ -68,7 +68,7 @@ pub enum RangesOf {
 /// The common and differing parts of two files, with their measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
-    /// The stretches in the order of a. No byte of a is in two of them.
+    /// The stretches, in the order of file `a`. No byte of file `a` is in two stretches.
     pub ranges: Vec<SharedRange>,
     /// Further stretches of b that a has, too, in the order of b: copies of [`Self::ranges`].
     pub repeats: Vec<SharedRange>,

@@ -74,7 +74,7 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);
     assert_eq!(read(&scene.look(&now)), 1);
-    // After the window it is read once; naming the directory is enough.
+    // After the window the file is read once. It is enough that its directory is named.
     let mut later = scene.later();
     let look = entry(scene.path("sub"), Cause::Unknown, false);
     let report = later.reconcile(&look, &mut Unobserved).expect("reconciled");

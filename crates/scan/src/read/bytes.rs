@@ -39,9 +39,9 @@ impl Bytes {
         })
     }
 
-    /// Passes on the file at a path below the anchor, at most up to its size when it was opened.
-    /// Returns the number of bytes. Concurrent changes are passed on as they are; the caller can
-    /// detect them by the digest.
+    /// Reads the file at a path below the anchor, and gives its bytes to `take`. Nothing beyond its
+    /// size at the time of opening is read. Returns the number of bytes. Concurrent changes are not
+    /// hidden; the caller can detect them by the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

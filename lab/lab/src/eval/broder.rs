@@ -1,5 +1,5 @@
-//! Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of the Web*: "Status", on any
-//! folder.
+//! Repeats the section "Status" of Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of
+//! the Web*, on any folder.
 //!
 //! The folder is streamed: names, sketches and pairs are in files of the work folder. Some 100
 //! bytes of each document are in memory. Sections that need texts take those of a bounded

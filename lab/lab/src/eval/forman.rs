@@ -49,7 +49,7 @@ struct ChunkingResult {
     parts: usize,
 }
 
-/// The findings of both ways to cut at one mean size, one for each seed.
+/// The findings at one mean chunk size, for both ways to cut. Each way has a finding for each seed.
 #[derive(Default)]
 struct RecallDraws {
     tttd: Draws,

@@ -233,7 +233,7 @@ fn edited_files(
     (table, text)
 }
 
-/// Over how many files the right one is found in all runs, and only it.
+/// Counts the files for which all runs find the right file and no other.
 fn found_files(files: &[EditedFile]) -> Table {
     let columns = [
         "files",

@@ -6,9 +6,9 @@
 //! a threshold of 70 %, the many pairs that share a licence header are dropped without being
 //! scored.
 //!
-//! **Cost.** The time is that of walking all lists: quadratic where very many signatures share a
-//! key. In memory are the keys, twice. No list is left out, because the papers' figures count
-//! everything that two files have in common.
+//! **Cost.** All lists are walked, so the time is quadratic where very many signatures share a key.
+//! The keys are in memory twice. No list is left out, because the papers' figures count everything
+//! that two files have in common.
 
 use resemble_index::ContentRow;
 use resemble_methods::{Method, MethodParams, MethodSignature};

@@ -55,7 +55,7 @@ pub struct ClusterBatch {
     sketches: Option<RecordWriter>,
     rows: Option<RecordWriter>,
     documents: u64,
-    /// Digests the documents so far.
+    /// The digest of the names of all documents so far.
     names: ContentHasher,
     /// For each document the one that represents it.
     classes: Vec<u32>,

@@ -10,14 +10,14 @@
 //!
 //! # Choices
 //!
-//! 1. **Which contents**: texts in words, and binaries that are not executables. Table rows,
-//!    encoded data, markup without words and machine code have more state; they are read again.
+//! 1. **Which contents**: texts in words, and binaries that are not executables. Machine code,
+//!    table rows, encoded data, and markup that has no words have more state. They are read again.
 //! 2. **Samples of a stretch are denser** than the content needs: at most twice as many for all
-//!    stretches together, and `SPARE` more. When some are removed, those that replace them at a
-//!    lower level are available. If they are not available, [`Stretches`] gives no digest, and the
-//!    content is digested again.
-//! 3. **Chunks are not kept**: they are in the index. A stretch has the number of its runs, the
-//!    first and the last. These show which of the stored runs stay ([`ChunkEdit`]).
+//!    stretches together, and `SPARE` more. When samples are removed, samples of a lower level
+//!    usually replace them. If too few are stored, [`Stretches`] gives no digest, and the content
+//!    is digested again.
+//! 3. **Chunks are not kept**: they are in the index. A stretch stores how many runs it has, its
+//!    first run and its last one. These show which of the stored runs stay ([`ChunkEdit`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Stretch {
         self.len.is_multiple_of(BLOCK)
     }
 
-    /// Joins this stretch, which is whole blocks, and the next.
+    /// Joins the next stretch to this one, which consists of whole blocks.
     fn and(&self, next: &Self) -> Self {
         let mut blocks = self.blocks.clone();
         next.blocks

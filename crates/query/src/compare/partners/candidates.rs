@@ -552,8 +552,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether a subject and a content judged by its windows share more than unrelated
-    /// contents. Fails if that is unknown.
+    /// Returns whether a subject and a content share more than two unrelated contents do. The
+    /// content is judged by its windows. Fails if the result is unknown.
     fn are_kin(&self, place: u32, other: &Seen, common: Common) -> Result<bool, RareAtMost> {
         let subject = &self.subjects[place as usize];
         if !self.question.is_judged(subject.content) {
