@@ -19,7 +19,7 @@ pub struct ShellInitArgs {
     /// Which shell
     #[arg(value_name = "SHELL", required_unless_present = "view")]
     pub shell: Option<Shell>,
-    /// Print the path that PATH has in the view, where a `.similar` is; exit 1 if there is none
+    /// Print the path that PATH has in the view, where a `.similar` is; exit 1 if it has none
     #[arg(long, value_name = "PATH", conflicts_with = "shell", hide = true)]
     pub view: Option<PathBuf>,
 }

@@ -14,8 +14,11 @@ use resemble_relate::nominate::evidence::CHUNK;
 
 use super::wanted::spread;
 
-/// Bits of a bucket's number: 16 MiB of counters.
+/// The maximum bits of a bucket's number: 16 MiB of counters.
 const BUCKETS: u32 = 22;
+
+/// Buckets for each content. A content of a source tree has 90 keys.
+const BUCKETS_FOR_EACH: usize = 64;
 
 /// Bits of the filter in front of the set.
 const FILTER: u32 = 16;
@@ -24,6 +27,7 @@ const FILTER: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Buckets {
     counts: Vec<AtomicU32>,
+    bits: u32,
     limit: u32,
 }
 
@@ -31,17 +35,23 @@ impl Buckets {
     /// Returns counters for this many contents. If there are no more contents than the limit,
     /// nothing is counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
+        let all = contents.saturating_mul(BUCKETS_FOR_EACH);
+        let bits = all.max(BUCKETS_FOR_EACH).ilog2().min(BUCKETS);
         let buckets = if contents > limit as usize {
-            1 << BUCKETS
+            1 << bits
         } else {
             0
         };
         let counts = (0..buckets).map(|_| AtomicU32::new(0)).collect();
-        Self { counts, limit }
+        Self {
+            counts,
+            bits,
+            limit,
+        }
     }
 
     fn of(&self, key: u64) -> Option<&AtomicU32> {
-        self.counts.get((spread(key) >> (64 - BUCKETS)) as usize)
+        self.counts.get((spread(key) >> (64 - self.bits)) as usize)
     }
 
     /// Counts one more content with the key.
@@ -61,20 +71,23 @@ impl Buckets {
                 any = true;
             }
         }
-        any.then_some(Suspects { buckets })
+        let bits = self.bits;
+        any.then_some(Suspects { buckets, bits })
     }
 }
 
-/// The buckets above the limit, one bit each. They take half a megabyte, which fits the cache.
+/// The buckets above the limit, one bit each. They take half a megabyte at most, which fits the
+/// cache.
 #[derive(Debug)]
 pub(super) struct Suspects {
     buckets: Vec<u64>,
+    bits: u32,
 }
 
 impl Suspects {
     /// Returns whether a key's bucket is one of them.
     pub(super) fn has(&self, key: u64) -> bool {
-        let at = (spread(key) >> (64 - BUCKETS)) as usize;
+        let at = (spread(key) >> (64 - self.bits)) as usize;
         self.buckets[at / 64] >> (at % 64) & 1 == 1
     }
 }
