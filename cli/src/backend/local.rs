@@ -253,16 +253,10 @@ impl Local {
         let paths = std::iter::once(&request.dir).chain(&request.by);
         let paths: Vec<PathBuf> = paths.map(|path| path.as_path().to_owned()).collect();
         let mut shown = Shown(ui.progress_through("looking at the files", paths.clone()));
-        match <[PathBuf; 2]>::try_from(paths) {
-            Ok(trees) if !self.index.prefers_index(&trees) => {}
-            Ok(trees) => {
-                self.look(&trees, &mut shown)?;
-                return Ok(None);
-            }
-            Err(paths) => {
-                self.look(&paths, &mut shown)?;
-                return Ok(None);
-            }
+        let trees = <&[PathBuf; 2]>::try_from(&paths[..]);
+        if trees.map_or(true, |trees| self.index.prefers_index(trees)) {
+            self.look(&paths, &mut shown)?;
+            return Ok(None);
         }
         let templates = self.current_templates();
         let steps = shown.0.steps();

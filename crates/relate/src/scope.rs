@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId, FileId, Fingerprint};
+use resemble_core::{ByteLen, ContentId, FileId, Fingerprint, Params};
 use resemble_index::{Entry, FileRow, FileState, PostingKind, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
@@ -75,14 +75,14 @@ pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
         unreadable,
         skipped,
         small: totals.small_files,
-        least_run: least_run(snapshot),
+        least_run: least_run(snapshot.params()),
     })
 }
 
 /// The shortest run that is certain to be found. A run of twice the largest chunk contains a whole
 /// chunk.
-fn least_run(snapshot: &Snapshot) -> u64 {
-    u64::from(snapshot.params().chunk.max) * 2
+pub fn least_run(params: &Params) -> u64 {
+    u64::from(params.chunk.max) * 2
 }
 
 /// The files of a scope.
@@ -192,7 +192,7 @@ impl ScopedFiles {
             unreadable: self.errors.len() as u64,
             skipped: self.skipped,
             small: files.filter(|scoped| too_small(scoped.size)).count() as u64,
-            least_run: least_run(snapshot),
+            least_run: least_run(snapshot.params()),
         }
     }
 

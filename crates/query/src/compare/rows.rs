@@ -9,6 +9,7 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_relate::AskError;
 use resemble_relate::parallel::ordered;
+use resemble_relate::scope::least_run;
 
 use super::classes::{ClassRow, Joined, Known};
 use super::discounts::Discounts;
@@ -67,7 +68,7 @@ pub(super) fn answer(
             unreadable: sides.unread(),
             skipped: sides.skipped,
             small,
-            least_run: u64::from(params.chunk.max) * 2,
+            least_run: least_run(params),
         }),
         ..Header::default()
     };

@@ -35,7 +35,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId, FileId, StopFlag};
+use resemble_core::{ByteLen, ContentId, FileId, Params, StopFlag};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
@@ -50,7 +50,7 @@ use equals::{Outside, Places};
 use known::KnownFiles;
 use resemble_relate::AskError;
 use resemble_relate::parallel::ordered;
-use resemble_relate::scope::ScopedFiles;
+use resemble_relate::scope::{ScopedFiles, least_run};
 
 /// The cover of a file, or the reason why it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,7 @@ pub fn covered(
     request: &CoveredRequest,
     part_reader: Option<&dyn PartReader>,
 ) -> Result<Whole<Coverage>, AskError> {
-    let least_run = u64::from(snapshot.params().chunk.max) * 2;
-    let verdicts = Verdicts::of(snapshot, request, (snapshot.stop(), least_run))?;
+    let verdicts = Verdicts::of(snapshot, request, (snapshot.stop(), snapshot.params()))?;
     let mut whole =
         verdicts.with_near(|lost| near::rows(snapshot, part_reader, lost, request.memory))?;
     if snapshot.totals()?.unreadable_files > 0 {
@@ -122,7 +121,7 @@ impl Verdicts {
     fn of(
         known: &dyn KnownFiles,
         request: &CoveredRequest,
-        (stop, least_run): (&StopFlag, u64),
+        (stop, params): (&StopFlag, &Params),
     ) -> Result<Self, AskError> {
         let listing = Listing::of(request.dir.as_path(), stop)?;
         let mut errors = listing.errors.clone();
@@ -142,7 +141,7 @@ impl Verdicts {
         let mut looked = Looked {
             unreadable: errors.len() as u64,
             // Limits the search for near copies. An equal file is found whatever its size.
-            least_run,
+            least_run: least_run(params),
             ..Looked::default()
         };
         let mut lost = Vec::new();

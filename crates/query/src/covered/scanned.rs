@@ -45,20 +45,22 @@ pub(crate) fn covered(
             ..CompareOptions::default()
         },
     };
-    let least_run = u64::from(tree_cache.index.params().chunk.max) * 2;
+    let params = tree_cache.index.params();
     let part_reader = tree_cache.part_reader_for(&compared);
     tree_cache.scanned(&compared, Better::OfA, observer, |trees| {
         let sides = trees.sides();
         let known = ScannedFiles::of(sides);
-        let verdicts = Verdicts::of(&known, request, (&StopFlag::default(), least_run))?;
+        let verdicts = Verdicts::of(&known, request, (&StopFlag::default(), params))?;
         let mut whole = verdicts.with_near(|lost| {
             let terms = (templates, part_reader, request.memory);
             near(trees, lost, terms)
         })?;
-        // The answer has the errors of the directory already.
-        let errors = sides.errors.iter();
-        let of_by = errors.filter(|error| error.path.as_path().starts_with(by));
-        whole.errors.extend(of_by.cloned());
+        // The answer has the errors of the directory already, which may lie under the root.
+        let outside = sides.errors.iter().filter(|error| {
+            let path = error.path.as_path();
+            path.starts_with(by) && !path.starts_with(request.dir.as_path())
+        });
+        whole.errors.extend(outside.cloned());
         whole.errors.sort();
         whole.errors.dedup();
         whole.header.fresh = sides.moving == 0;

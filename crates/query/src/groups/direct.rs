@@ -26,6 +26,7 @@ use resemble_core::{ByteLen, ContentDigest, Params};
 use resemble_proto::message::{Groups, GroupsRequest, Looked, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_relate::AskError;
+use resemble_relate::scope::least_run;
 use resemble_scan::ingest::Observer;
 
 use self::read::{Done, EqualSizes, How};
@@ -87,7 +88,7 @@ pub(crate) fn identical(
         unreadable: done.unreadable,
         skipped,
         small: sizes().filter(|&size| too_small(size)).count() as u64,
-        least_run: u64::from(params.chunk.max) * 2,
+        least_run: least_run(params),
     };
     let mut sets = sets(done.contents, |place| file(place).size);
     sets.retain(|set| set.files.iter().any(|&place| is_asked(place)));

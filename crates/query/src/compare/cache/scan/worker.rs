@@ -398,7 +398,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     ) -> Option<(u32, Option<Stamp>)> {
         let mut is_document = false;
         let read = opened.and_then(|opened| {
-            is_document = self.head_of(at.path, &opened.0).is_some();
+            is_document = self.is_document(at.path, &opened.0);
             let size = Some(ByteLen(opened.1.size));
             self.reader.read_open(opened, size, self.shared)
         });
@@ -449,18 +449,17 @@ impl<'s, 'a> Worker<'s, 'a> {
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
 
-    /// Returns the first bytes of a file that can be taken apart.
-    fn head_of(&self, path: &[u8], file: &OwnedFd) -> Option<Vec<u8>> {
-        let part_reader = self.shared.part_reader?;
-        let head = read_prefix(file, HEAD).ok()?;
-        part_reader
-            .applies(name_of(path), &head, Some(file.as_fd()))
-            .then_some(head)
+    /// Returns whether a file can be taken apart.
+    fn is_document(&self, path: &[u8], file: &OwnedFd) -> bool {
+        self.shared.part_reader.is_some_and(|part_reader| {
+            read_prefix(file, HEAD)
+                .is_ok_and(|head| part_reader.applies(name_of(path), &head, Some(file.as_fd())))
+        })
     }
 
     /// Notes a file that was read, if it can be taken apart.
     fn look_into(&mut self, at: At<'_>, number: u32, (file, stat): &Opened) {
-        if self.head_of(at.path, file).is_some() {
+        if self.is_document(at.path, file) {
             self.put_off(at, number, stat);
         }
     }
