@@ -187,8 +187,9 @@ fn rename_copy_touch_and_chmod_add_nothing_to_the_index() {
     let renamed = daemon.status();
     let read =
         |status: &serde_json::Value| status["index"]["bytes_read"].as_u64().expect("a number");
-    // Three changes cause no reading. But a name that is checked between a change and its event has
-    // a new time without a known cause. Then it is read to be sure, here at most once.
+    // The three changes need no reading. But the daemon may look at the file after a change and
+    // before its event. It then sees a new change time without a cause. So it reads the file to be
+    // sure, here at most once.
     assert!(
         read(&renamed) - read(&before) <= text.len() as u64,
         "{renamed}"

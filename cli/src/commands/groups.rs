@@ -249,8 +249,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// Adds the similar directories of the same files, which a page or a workbook shows first. A
-    /// page also gets the best pairs side by side.
+    /// For a page or a workbook, adds the similar directories among the files of the question; they
+    /// are shown first. A page also gets the best pairs side by side.
     fn adorn(
         &self,
         ui: &mut Ui,

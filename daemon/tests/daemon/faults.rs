@@ -352,7 +352,7 @@ fn without_watches_at_the_start_the_tree_is_polled_until_there_are_some() {
         assert_eq!((status.watch.directories, status.fresh), (0, false));
         place.write("polled", 2);
         daemon.assert_converged();
-        // Once this file is indexed, there are watches.
+        // The file was found by polling. Now the limit is raised, and the daemon gets watches.
         let pid = daemon.pid().as_raw_nonzero().to_string();
         let more = format!("echo 1000 > /proc/sys/user/{limit}");
         let raised = Command::new("nsenter")

@@ -162,8 +162,8 @@ fn a_replaced_program_is_mapped_anew() {
     overlay.unmount().unwrap();
 }
 
-/// A file that is open keeps its bytes and its size when another takes its place, and shows at once
-/// what is changed in it.
+/// An open file keeps its bytes and its size when another file is renamed over it. A change in
+/// place shows at once.
 #[test]
 fn an_open_file_stays_what_it_is() {
     if !fuse_works() {

@@ -153,7 +153,7 @@ mod tests {
         of.filter(|&is| is).count() as f64 / all
     }
 
-    /// Marks the pieces in runs of at least `least` that stayed.
+    /// Marks each piece that is in a run of at least `least` unchanged pieces.
     fn in_runs(words: &[bool], least: usize) -> Vec<bool> {
         let runs = words.chunk_by(|a, b| a == b);
         runs.flat_map(|run| vec![run[0] && run.len() >= least; run.len()])

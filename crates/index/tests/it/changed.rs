@@ -105,8 +105,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A reader that knows the edits passes on only these. The range of changed bytes is known as
-    /// long as the former content is.
+    /// The index gets only the edits of a changed content. While it has the former content, it also
+    /// knows the range of changed bytes.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();

@@ -245,7 +245,7 @@ fn complete(
         (Reverse((depth, common.both())), path.to_path_buf())
     });
     let mut counted: HashMap<&Path, Counted> = HashMap::new();
-    // For each directory the best of those below it: its common content, and its bytes.
+    // For each directory: the best match below it, as that match's common content and bytes.
     let mut tightest: HashMap<&Path, (DirCommon, u64)> = HashMap::new();
     let mut room = MOST_ENTRIES;
     for &(path, common) in &order {

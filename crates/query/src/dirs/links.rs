@@ -72,7 +72,7 @@ pub(super) struct EstimatedLink {
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
-/// The contents, the places of their files, and the links that can count.
+/// The contents, on which sides the files of each are, and what decides which links can count.
 type AskedLinks<'a> = (
     &'a [ContentId],
     &'a (dyn Fn(ContentId) -> WhichSide + Sync),

@@ -74,7 +74,8 @@ pub const NEIGHBOURS: usize = 8;
 /// it.
 const TRIALS: u32 = 4;
 
-/// The minimum number of members for each leader; with fewer the contents form no families.
+/// The minimum mean number of contents for each leader. With fewer, the contents of a name form no
+/// families.
 const MEMBERS: usize = 8;
 
 /// The maximum number of larger families of one name that a family is compared with.

@@ -137,7 +137,7 @@ proptest! {
         check_marks(&long, &one)?;
     }
 
-    /// One piece is at any two places of another file, also twice, overlapping or not.
+    /// A piece of one file is copied to any two places of another. They may overlap or be equal.
     #[test]
     fn marks_of_a_piece_at_every_phase(
         from in 0..140usize,

@@ -280,8 +280,8 @@ struct ScanShared<'a> {
     dirs: AtomicU64,
 }
 
-// The outer option is for the side's directory. The inner one is for the chain of directories above
-// it.
+// The outer option is `None` on a side without the directory. The inner one is `None` at the root,
+// which has no directory above it.
 #[allow(clippy::option_option)]
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.

@@ -76,7 +76,7 @@ impl Ready {
         )
     }
 
-    /// Counts the samples of this level that both have, without boilerplate.
+    /// Counts the samples of at least this level that both have, without boilerplate.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> u64 {
         let samples = self.kept.signature.fingerprints.iter();
         let common = samples.filter(|sample| {

@@ -8,7 +8,8 @@ use resemble_testutil::random::{Random, noise};
 
 use crate::scene::fake::{Record, fake, member, packed, part, text_of};
 
-/// Returns words whose letters begin with `first`. In scripts without blanks each letter is a word.
+/// Returns words of a script whose first letter is the code point `first`. In a script without
+/// blanks each letter is a word.
 fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut word = || {
