@@ -88,9 +88,13 @@ wheel-aarch64:
 wheel-check:
     python/wheel check
 
+# One build for all three: `cargo install` of each would build what they share three times, since
+# their dependencies have other features.
+
 # Programs and user units into the home directory.
 install:
-    cargo install --locked --path daemon
-    cargo install --locked --path cli --features ui
-    cargo install --locked --path lab/lab
+    cargo build --release --locked -p resemble-daemon -p resemble-cli -p resemble-lab \
+        --features resemble-cli/ui
+    install -Dm755 -t "${CARGO_HOME:-$HOME/.cargo}/bin" \
+        target/release/resembled target/release/resemble target/release/resemble-lab
     install -Dm644 systemd/resembled.service ~/.config/systemd/user/resembled.service
