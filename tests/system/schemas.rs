@@ -319,7 +319,7 @@ fn asked_daemon(sandbox: &Sandbox) -> resemble_testutil::Daemon<'_> {
     let list = b"tree/a/v0.txt\ntree/a/v1.txt\ntree/a/only.txt\ntree/a/\xff\n";
     fs::write(sandbox.path("list"), list).expect("a list");
     fs::write(sandbox.path("accepted"), "").expect("a baseline");
-    let daemon = sandbox.daemon(["--mount", "view", "--exclude", "*.log"]);
+    let daemon = sandbox.mounted(["--exclude", "*.log"]);
     daemon.sync();
     sandbox.resemble(["catalogue", "add", "disk.cat"]).success();
     let marked = ["templates", "mark", "--name", "a frame", "tree/a/part.txt"];
