@@ -215,3 +215,29 @@ fn relatives_under_a_frame_are_listed() {
     }
     assert_eq!((listed["dirs"], listed["covered"]), (1, 20));
 }
+
+/// One text in ten formats is one text. So what two versions have in common is no frame.
+#[test]
+fn versions_in_ten_formats_are_listed() {
+    let mut random = Random::new(5);
+    let shared = words(&mut random, 200);
+    let own = [(); 2].map(|()| words(&mut random, 220));
+    let mut scene = Scene::new();
+    for number in 0..20 {
+        let text = [&shared[..], &own[number % 2]].concat();
+        let lines = text.chunks(8 + number / 2).map(|line| line.join(" "));
+        let folder = ["even", "odd"][number % 2];
+        let lines: Vec<String> = lines.collect();
+        scene.write(&format!("{folder}/{number:03}"), lines.join("\n"));
+    }
+    scene.scan();
+    let listed = listed(&scene, 20);
+    for verb in ["find", "find --in", ".similar"] {
+        assert_eq!(listed[verb], 20 * 19, "{listed:?}");
+    }
+    assert_eq!(
+        (listed["groups"], listed["covered"]),
+        (20, 10),
+        "{listed:?}"
+    );
+}

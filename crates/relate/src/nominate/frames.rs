@@ -1,9 +1,12 @@
 //! Finds the frames of contents among those of a question ([`Frame`]), by their posting lists.
 //!
 //! Every verb that lists relatives checks its pairs here, so all of them leave out the same pairs.
+//!
+//! One text in ten formats is one holder of its samples: what two versions of it share is no frame.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -21,6 +24,10 @@ const ASKED: usize = 8;
 /// The maximum number of holders of a sample that is considered. With more holders, the sample
 /// counts next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
+
+/// Contents with equal samples are one text if this number of the samples are outside of a frame.
+/// Equal letters under one letterhead, which have few, are as many holders of it.
+const TELLING: usize = 6;
 
 /// Reads contents for which frames are searched.
 pub trait SampledContents: Sync {
@@ -109,6 +116,8 @@ pub struct Frames<'a> {
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
     /// Frames by content, after the check of other holders.
     agreed: Mutex<HashMap<ContentId, Arc<Frame>>>,
+    /// A hash of all samples of a content, and their number.
+    texts: Mutex<HashMap<ContentId, Arc<(u64, usize)>>>,
 }
 
 /// The frame of a content by its own samples only, and the contents that have it.
@@ -132,6 +141,7 @@ impl<'a> Frames<'a> {
             holders,
             alone: Mutex::default(),
             agreed: Mutex::default(),
+            texts: Mutex::default(),
         }
     }
 
@@ -185,12 +195,45 @@ impl<'a> Frames<'a> {
     }
 
     fn alone(&self, signature: &Signature) -> Result<OwnFrame, AskError> {
-        let samples = self.holders.held(signature)?;
-        let frame = Frame::of(&samples);
+        let mut samples = self.holders.held(signature)?;
+        let mut frame = Frame::of(&samples);
+        if !frame.is_empty() && self.leave_one_of_each_text(&mut samples, &frame)? {
+            frame = Frame::of(&samples);
+        }
         let in_frame = samples.into_iter().filter(|held| frame.has(held.sample));
         let most = in_frame.max_by_key(|held| held.holders.len());
         let holders = most.map_or_else(Vec::new, |held| held.holders);
         Ok(OwnFrame { frame, holders })
+    }
+
+    /// Leaves one holder of each text. Returns whether there were others.
+    fn leave_one_of_each_text(
+        &self,
+        samples: &mut [HeldSample],
+        frame: &Frame,
+    ) -> Result<bool, AskError> {
+        let in_frame = samples.iter().filter(|held| frame.has(held.sample));
+        let holders = in_frame.clone().flat_map(|held| &held.holders);
+        let mut holders: Vec<ContentId> = holders.copied().collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let least = in_frame.count() + TELLING;
+        let (mut texts, mut others) = (HashSet::new(), HashSet::new());
+        for holder in holders {
+            let text = known(&self.texts, holder, || {
+                let samples = self.contents.samples(holder)?.fingerprints;
+                let mut hash = DefaultHasher::new();
+                samples.hash(&mut hash);
+                Ok((hash.finish(), samples.len()))
+            })?;
+            if text.1 >= least && !texts.insert(text.0) {
+                others.insert(holder);
+            }
+        }
+        for held in samples {
+            held.holders.retain(|holder| !others.contains(holder));
+        }
+        Ok(!others.is_empty())
     }
 }
 
