@@ -52,7 +52,6 @@ class Asked:
     def __init__(self, binary, top, text):
         self.binary, self.top, self.text = Path(binary).resolve(), Path(top).resolve(), text
         self.answers, self.seconds, self.notes = {}, {}, []
-        self.all_copies = False  # a row for each two identical files, not one for all
 
     def run(self, *arguments, said=None, cwd=None):
         with tempfile.TemporaryDirectory() as cache:
@@ -77,7 +76,7 @@ class Asked:
         self.seconds[verb] = time.monotonic() - begin
 
     def pairs(self):
-        options = ["--text"] * self.text + ["--all"] * self.all_copies
+        options = ["--all"] + ["--text"] * self.text
         answer = json.loads(
             self.run("--local", "pairs", ".", "--format", "json", "--no-cache", *options)
         )
@@ -268,6 +267,8 @@ class Daemon:
             if self.process.poll() is not None:
                 raise SystemExit("resembled ended")
             time.sleep(0.05)
+        # Documents are taken apart after the scan.
+        subprocess.run([binary, "--socket", self.socket, "sync"], check=True, capture_output=True)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)

@@ -103,7 +103,6 @@ def table(tools, corpus, binary, most=ASKED, log=sys.stderr, faults=None):
         text = False
     one, other = sides(names, truth)
     questions = asking.Asked(binary, top, text)
-    questions.all_copies = natural
     say = lambda what: print(f"{corpus.name}: {what}", file=log, flush=True)
     say("pairs")
     questions.timed("pairs", questions.pairs)
@@ -318,15 +317,15 @@ def report(tools, corpora, binary, only=None, most=ASKED):
         for part in parts:
             title = folder.name if part == folder else f"{folder.name}, {part.name}"
             if (part / "queries.tsv").exists():
-                out += [f"## {title}", "", *quotations(part, binary), ""]
+                out += [f"### {title}", "", *quotations(part, binary), ""]
             elif re.fullmatch(r"f\d+", part.name):
                 print(title, file=sys.stderr, flush=True)
                 families.append((int(part.name[1:]), folder.name, family(part, binary)))
             elif (part / "truth.tsv").exists():
-                out += [f"## {title}", "", *table(tools, part, binary, most), ""]
+                out += [f"### {title}", "", *table(tools, part, binary, most), ""]
     if families:
         out += [
-            "## T10, families of near-copies",
+            "### T10, families of near-copies",
             "",
             *FAMILY_HEAD,
             *[line for _, _, line in sorted(families)],
