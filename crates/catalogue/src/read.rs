@@ -143,8 +143,9 @@ impl Catalogue {
         }
     }
 
-    /// Returns the digest of the next content, or the number of the content of the next look. Skips
-    /// other records; `None` at the end. The rest of the record is not checked here.
+    /// Reads on to the next record of a content or of a look (what was found when a content was
+    /// taken apart). Returns the digest of that content, or its number; `None` at the end. The rest
+    /// of the record is not checked here.
     pub(super) fn next_name(&mut self) -> Result<Option<RecordName>, CatalogueError> {
         loop {
             let Some((kind, body)) = self.records.next()? else {

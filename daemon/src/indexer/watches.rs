@@ -540,7 +540,7 @@ mod tests {
         assert!(watches.misplaced().is_empty());
         fs::rename(&a, dir.path().join("c")).unwrap();
         fs::rename(&b, &a).unwrap();
-        // A vanished directory is found by listing.
+        // `b/x` is not returned: a later listing finds that it is gone.
         assert_eq!(watches.misplaced(), [a.join("x")]);
     }
 

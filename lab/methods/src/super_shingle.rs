@@ -34,9 +34,9 @@ pub struct SuperParams {
     pub length: u32,
 }
 
-/// The distinct super shingles, ascending, of a sketch, which ascends. They have 64 bits, because a
-/// single one decides: among the 20 million of a million documents, hundreds of pairs would share
-/// one of 40 bits by accident.
+/// Returns the distinct super shingles of an ascending sketch, also ascending. A single common one
+/// decides, so they have 64 bits. A million documents have 20 million super shingles. With 40 bits,
+/// hundreds of pairs of them would be equal by accident.
 pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     let mut all: Vec<u64> = sketch
         .windows(length.max(1))

@@ -47,7 +47,7 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // The replaced entry may have been the last other name of this file.
+            // The replaced entry may be a directory with the last known name of this file below.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {

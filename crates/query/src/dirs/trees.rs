@@ -124,8 +124,8 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns for each of the two directories how many bytes fewer, and how many more, may be in
-    /// the other, according to the estimates. `None`: unknown.
+    /// Returns how far the shared bytes of each directory may be off because of estimates: by how
+    /// many bytes the true number may be less, and by how many more. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;

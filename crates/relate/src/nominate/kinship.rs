@@ -87,8 +87,9 @@ impl WindowCounts {
         }
     }
 
-    /// Returns whether two contents share more than unrelated contents do. `is_at_most` returns
-    /// whether the rare windows of one of the two weigh at most its argument.
+    /// Returns whether two contents share more than unrelated contents do. `is_at_most(most)` says
+    /// whether the rare windows of at least one of them weigh no more than `most`. It is called
+    /// only if nothing else decides.
     pub fn are_kin<E>(
         self,
         common: Common,
@@ -163,7 +164,7 @@ impl Kinships {
             .map(|window| window.1)
     }
 
-    /// Returns whether the windows of one of two contents weigh at most `most`.
+    /// Returns whether the windows of at least one of two contents weigh no more than `most`.
     pub fn is_at_most(&self, pair: (usize, usize), level: u8, most: f64) -> bool {
         let is_at_most = |place| sum_is_at_most(self.at_level(place, level), most);
         is_at_most(pair.0) || is_at_most(pair.1)

@@ -350,7 +350,7 @@ fn changed_reports_are_read_or_refused_in_one_line() {
         block("extra", b"{}"),
     ];
     let samples = vec![json, page.concat()];
-    // Gives each a correct digest.
+    // `read` does not check the digest, so a changed sample is parsed as if its digest were right.
     let mut takes = |bytes: &[u8]| match Saved::<Groups>::read(bytes) {
         Ok((mut saved, _)) => {
             let everything = Picked::default();

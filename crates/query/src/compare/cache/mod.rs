@@ -187,7 +187,7 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only inventories name pools, so a scan without inventories never fails this way.
+            // Only an inventory refers to pools. The last attempt has none, so it never fails so.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),

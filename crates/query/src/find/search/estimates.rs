@@ -149,7 +149,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the result for a pair at each place of the nominee.
+    /// Returns the results for a pair: at most one for each file or archive member that holds the
+    /// nominee. A place where the pair cannot become a row has none.
     fn pair(
         &self,
         pair: &ContentPair<'_>,
