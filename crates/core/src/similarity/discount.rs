@@ -53,7 +53,7 @@
 use crate::Relation;
 use crate::ids::{ByteLen, Fingerprint, Score};
 use crate::similarity::chunks::Common;
-use crate::similarity::{NoBoilerplate, Sketch};
+use crate::similarity::{NoBoilerplate, Sketch, passages};
 
 /// The maximum number of contents that may have a piece of full weight.
 pub const FREE: u32 = 64;
@@ -96,7 +96,7 @@ pub struct Rarity {
 /// Computes the rarity of what two contents share by an estimate. Pieces of more contents than
 /// `limit` are boilerplate: they are not in the raw score either, and are ignored.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
-    let mut pieces = shared_pieces(a, b, frequency);
+    let (mut pieces, _) = shared_pieces(a, b, frequency);
     pieces.retain(|&(contents, _)| contents <= limit);
     rarity_of(pieces, limit)
 }
@@ -109,7 +109,9 @@ pub fn rarity_of_all(
     frequency: &dyn Frequency,
     limit: u32,
 ) -> Rarity {
-    rarity_of(shared_pieces(a, b, frequency), limit)
+    let (mut all, samples) = shared_pieces(a, b, frequency);
+    leave_out_unseen(&mut all, samples, a, limit);
+    rarity_of(all, limit)
 }
 
 /// Computes [`rarity`] and [`rarity_of_all`] of two contents with one search for the shared pieces.
@@ -119,15 +121,43 @@ pub fn rarities(
     frequency: &dyn Frequency,
     limit: u32,
 ) -> (Rarity, Rarity) {
-    let all = shared_pieces(a, b, frequency);
+    let (mut all, samples) = shared_pieces(a, b, frequency);
     let mut evident = all.clone();
     evident.retain(|&(contents, _)| contents <= limit);
+    leave_out_unseen(&mut all, samples, a, limit);
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
+/// Fewer common samples do not show how common the shared text is.
+const TELLING: usize = 6;
+
+/// Leaves out chunks if the `samples` first pieces, which are the common samples, are all common
+/// text. Such a chunk may be in few contents because it ends in the letter after a header. A chunk
+/// that is too short to have some samples of `a` stays.
+fn leave_out_unseen(pieces: &mut Vec<(u32, f64)>, samples: usize, a: &Sketch<'_>, limit: u32) {
+    let worth: f64 = pieces[..samples]
+        .iter()
+        .map(|&(n, _)| weight(n, limit))
+        .sum();
+    if samples < TELLING || worth >= 1.0 {
+        return;
+    }
+    let all = a.signature.fingerprints.len().max(1) as f64;
+    let seen = passages::LEAST as f64 * a.size.0 as f64 / all;
+    let mut number = 0;
+    pieces.retain(|&(_, bytes)| {
+        number += 1;
+        number <= samples || bytes < seen
+    });
+}
+
 /// Returns for each common piece the number of contents that have it, and the bytes that it
-/// represents.
-fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> Vec<(u32, f64)> {
+/// represents. The samples come first; also returns their number.
+fn shared_pieces(
+    a: &Sketch<'_>,
+    b: &Sketch<'_>,
+    frequency: &dyn Frequency,
+) -> (Vec<(u32, f64)>, usize) {
     let mut pieces: Vec<(u32, f64)> = Vec::new();
     let level = a.signature.level.max(b.signature.level);
     let spacing = 2f64.powi(i32::from(level));
@@ -138,12 +168,13 @@ fn shared_pieces(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency) -> V
         .at_level(level)
         .filter(|f| in_b.binary_search(f).is_ok());
     pieces.extend(shared.map(|f| (frequency.fingerprint(f), spacing)));
+    let samples = pieces.len();
     let chunks = Common::of(a.chunks, b.chunks, &NoBoilerplate);
     pieces.extend(chunks.chunks().map(|(hash, len)| {
         let contents = frequency.chunk(hash.posting_key());
         (contents, f64::from(len))
     }));
-    pieces
+    (pieces, samples)
 }
 
 /// Computes the rarity of pieces of equal weight, with a table of their discounts.

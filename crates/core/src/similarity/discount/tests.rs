@@ -209,3 +209,28 @@ fn little_that_is_left_by_words_says_nothing() {
     );
     assert_eq!(by_words(0.9, 40_000), None);
 }
+
+/// A chunk of a header that ends in the next letter is in few files. Its samples show that its text
+/// is common. If a sample counts, the chunk does, too.
+#[test]
+fn a_chunk_is_no_rarer_than_all_samples() {
+    let (chunks, mut signature) = content(&[0, 1]);
+    signature.fingerprints = (0..16).map(sample).collect();
+    let content = (chunks, signature);
+    let names = (0..16).map(|name| sample(name).0);
+    let mut table = Table {
+        chunks: [0, 1]
+            .map(|name| (chunk(name).hash.posting_key(), 26))
+            .into(),
+        fingerprints: names.map(|name| (name, 5000)).collect(),
+    };
+    let weight = |table: &Table| {
+        let (a, b) = (sketch(&content), sketch(&content));
+        let all = rarity_of_all(&a, &b, table, 1000);
+        assert_eq!(rarities(&a, &b, table, 1000).1, all);
+        all.weight
+    };
+    assert!(weight(&table) <= 0.0);
+    table.fingerprints.insert(sample(3).0, 2);
+    assert!(weight(&table) > 0.5);
+}
