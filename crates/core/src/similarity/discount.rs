@@ -110,7 +110,7 @@ pub fn rarity_of_all(
     limit: u32,
 ) -> Rarity {
     let (mut all, samples) = shared_pieces(a, b, frequency);
-    leave_out_unseen(&mut all, samples, a, limit);
+    leave_out_unseen(&mut all, samples, (a, b), limit);
     rarity_of(all, limit)
 }
 
@@ -124,7 +124,7 @@ pub fn rarities(
     let (mut all, samples) = shared_pieces(a, b, frequency);
     let mut evident = all.clone();
     evident.retain(|&(contents, _)| contents <= limit);
-    leave_out_unseen(&mut all, samples, a, limit);
+    leave_out_unseen(&mut all, samples, (a, b), limit);
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
@@ -133,22 +133,25 @@ const TELLING: usize = 6;
 
 /// Leaves out chunks if the `samples` first pieces, which are the common samples, are all common
 /// text. Such a chunk may be in few contents because it ends in the letter after a header. A chunk
-/// that is too short to have some samples of `a` stays.
-fn leave_out_unseen(pieces: &mut Vec<(u32, f64)>, samples: usize, a: &Sketch<'_>, limit: u32) {
-    let worth: f64 = pieces[..samples]
-        .iter()
-        .map(|&(n, _)| weight(n, limit))
-        .sum();
-    if samples < TELLING || worth >= 1.0 {
+/// that is too short to have some samples of both contents stays.
+fn leave_out_unseen(
+    pieces: &mut Vec<(u32, f64)>,
+    samples: usize,
+    (a, b): (&Sketch<'_>, &Sketch<'_>),
+    limit: u32,
+) {
+    let worths = pieces[..samples].iter().map(|piece| weight(piece.0, limit));
+    if samples < TELLING || worths.sum::<f64>() >= 1.0 {
         return;
     }
-    let all = a.signature.fingerprints.len().max(1) as f64;
-    let seen = passages::LEAST as f64 * a.size.0 as f64 / all;
-    let mut number = 0;
-    pieces.retain(|&(_, bytes)| {
-        number += 1;
-        number <= samples || bytes < seen
-    });
+    let level = a.signature.level.max(b.signature.level);
+    let spacing = |of: &Sketch<'_>| {
+        let all = of.signature.at_level(level).count().max(1);
+        of.size.0 as f64 / all as f64
+    };
+    let seen = passages::LEAST as f64 * spacing(a).max(spacing(b));
+    let chunks = pieces.split_off(samples);
+    pieces.extend(chunks.into_iter().filter(|&(_, bytes)| bytes < seen));
 }
 
 /// Returns for each common piece the number of contents that have it, and the bytes that it

@@ -225,9 +225,14 @@ fn a_chunk_is_no_rarer_than_all_samples() {
         fingerprints: names.map(|name| (name, 5000)).collect(),
     };
     let weight = |table: &Table| {
-        let (a, b) = (sketch(&content), sketch(&content));
+        let (a, mut b) = (sketch(&content), sketch(&content));
         let all = rarity_of_all(&a, &b, table, 1000);
         assert_eq!(rarities(&a, &b, table, 1000).1, all);
+        // Between so few samples a chunk is not seen, whichever content has them.
+        b.size = ByteLen(100_000);
+        let unseen = rarity_of_all(&a, &b, table, 1000);
+        assert!(unseen.weight > 0.5);
+        assert_eq!(rarity_of_all(&b, &a, table, 1000), unseen);
         all.weight
     };
     assert!(weight(&table) <= 0.0);
