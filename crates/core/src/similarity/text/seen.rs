@@ -16,9 +16,9 @@ pub struct SeenShingles {
 }
 
 impl SeenShingles {
-    /// Makes a set for a text of this many bytes: some eight bits for each shingle.
+    /// Makes a set for texts of this many bytes: four bits or more for each shingle of prose.
     pub fn for_bytes(bytes: u64) -> Self {
-        let words = (bytes / 64).clamp(16, 1 << 26).next_power_of_two();
+        let words = (bytes / 128).clamp(16, 1 << 26).next_power_of_two();
         let seen = (0..words).map(|_| [const { AtomicU64::new(0) }; 2]);
         Self {
             seen: seen.collect(),
