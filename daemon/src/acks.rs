@@ -1,9 +1,9 @@
 //! Stores pairs and groups of contents that a person has seen and that raise no alert any more.
 //!
 //! They are identified by the digests of the contents and not by paths. So they survive renames,
-//! restarts and a rebuilt index. A changed content is another one, so its resemblances raise alerts
-//! again. They are stored in `acks.json` in the state folder, with the paths of the marked contents
-//! for display.
+//! restarts and a rebuilt index. A changed file has another content, so its resemblances raise
+//! alerts again. They are stored in `acks.json` in the state folder, with the paths of the marked
+//! contents for display.
 
 use std::fs;
 use std::io;
@@ -58,7 +58,8 @@ impl Ack {
         self.digests.contains(&Digest(digest))
     }
 
-    /// Returns whether the mark is about exactly these two contents. The two may be equal.
+    /// Returns whether the mark is about both contents. If they are equal, the mark of a pair must
+    /// have that content twice.
     fn is_about(&self, a: ContentDigest, b: ContentDigest) -> bool {
         let is_same = || self.digests.iter().all(|digest| digest.0 == a);
         self.has(a) && self.has(b) && (a != b || self.row.group || is_same())
@@ -89,7 +90,7 @@ impl Acks {
 /// The marks and their file.
 #[derive(Debug, Default)]
 pub struct AckStore {
-    /// `None` if nothing is stored.
+    /// `None`: the marks are only in memory.
     path: Option<PathBuf>,
     acks: Mutex<Arc<Acks>>,
 }
@@ -125,7 +126,7 @@ impl AckStore {
         })
     }
 
-    /// Removes the marks about a content, or about two, and returns them.
+    /// Removes the marks about `a`, or only those about both `a` and `b`, and returns them.
     pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
         let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
         let mut removed = Vec::new();

@@ -64,11 +64,11 @@ pub enum Kind {
 pub struct Jobs {
     /// True if everything is to be scanned. Then there are no other jobs.
     pub rescan: bool,
-    /// Entries that moved with all below them, in order, and whether each was written before. They
-    /// are to be done first.
+    /// Renames in order, and whether each entry was written before. All below an entry moves with
+    /// it. The renames are to be done first.
     pub renames: Vec<(Rename, bool)>,
-    /// Paths to check with all below them; most are new directories and vanished names. None is
-    /// inside another.
+    /// Paths to check with all below them; most are new directories and vanished names. No path is
+    /// below another.
     pub subtrees: BTreeSet<PathBuf>,
     /// Single entries to check, and why. Only written files may be inside a subtree.
     pub entries: BTreeMap<PathBuf, Cause>,
@@ -88,9 +88,9 @@ impl Jobs {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames that are independent of each other and of the subtrees. The order of the
-    /// others would matter, and the tree may have changed since. So their ends are checked instead.
-    /// That recognizes a moved file by its inode and does not read it, either.
+    /// Keeps only renames that are independent of each other and of the subtrees. For other renames
+    /// the order matters, and the tree may have changed since. So both ends of such a rename are
+    /// checked instead. That also finds a moved file by its inode and does not read it.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
         for (rename, _) in &self.renames {
@@ -149,10 +149,10 @@ impl Jobs {
     }
 }
 
-/// A file is quiet if it was not written for its reading time divided by this.
+/// A file settles for at least its reading time divided by this.
 const QUIET: u32 = 2;
 
-/// A file is read after this many times its reading time at the latest. So reading takes a
+/// A file is read after this many times its reading time at the latest. So reading takes at most a
 /// twentieth of the time.
 const PATIENCE: u32 = 20;
 
@@ -235,8 +235,8 @@ impl Coalescer {
         let is_back = self.last.add(&rename);
         swap_below(&mut self.waiting, &rename, is_back, QueuedPath::merge);
         let is_written = |waiting: QueuedPath| waiting.cause == Cause::Modified;
-        // The file that had the new name is gone and needs to wait no more. Or it was exchanged,
-        // and now has the old name.
+        // The file that had the new name is gone, or an exchange gave it the old name. So a wait
+        // for it moves to the old name.
         let replaced = self.waiting.remove(&rename.to);
         let written = self.waiting.remove(&rename.from).is_some_and(is_written);
         if let Some(replaced) = replaced.filter(|waiting| is_written(*waiting)) {
@@ -262,9 +262,9 @@ impl Coalescer {
         let (first, modified) = &mut self.jobs.renames[earlier];
         *modified |= written;
         if first.from == rename.to {
-            // A move there and back is no move, but its first step has ended the watches. So the
-            // hints of both ends are not skipped, and both ends are checked. After an exchange it
-            // is not known which of the two was written.
+            // A move there and back changes nothing, but its first step has ended the watches. So
+            // both ends are checked, and no hint about them is skipped. After an exchange it is
+            // unknown which of the two files was written.
             let modified = *modified;
             self.moved_from.remove(&rename.to);
             self.jobs.subtrees.insert(rename.to.clone());
@@ -282,7 +282,7 @@ impl Coalescer {
     /// Records a hint for a path; `kind` is what is there now.
     pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
         let Hint { marks, first, last } = hint;
-        // The hints of a rename at its two ends are redundant. A path with any other mark is
+        // A hint that says no more than a rename did is redundant. A path with any other mark is
         // checked by itself.
         let arrived = marks == Marks::APPEARED
             && self.moved_to.contains(path)
@@ -300,8 +300,8 @@ impl Coalescer {
             return;
         }
         match kind {
-            // There is nothing to read, so nothing waits. The whole subtree is checked: the name
-            // may be back by then, with other things below it.
+            // No file is left to read, so nothing waits. The whole subtree is checked, because the
+            // name may be back by then, with other entries below it.
             Kind::Absent => {
                 self.forget(path);
                 self.jobs.subtrees.insert(path.to_path_buf());
@@ -374,7 +374,7 @@ impl Coalescer {
         }
     }
 
-    /// Returns the files that wait longer than others; those that are read first come first.
+    /// Returns the files that wait longer than others, ordered by the time of their reading.
     pub fn long_waits(&mut self) -> Vec<LongWait> {
         if !self.costly {
             return Vec::new();
@@ -465,7 +465,7 @@ impl Coalescer {
             return jobs;
         }
         jobs.untangle();
-        // Sorted by components, a directory precedes everything below it.
+        // Paths are sorted by components, so a directory precedes everything below it.
         let mut last: Option<PathBuf> = None;
         jobs.subtrees.retain(|path| {
             let covered = last.as_ref().is_some_and(|above| path.starts_with(above));

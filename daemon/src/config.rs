@@ -84,7 +84,7 @@ pub(crate) use system::{held_fast, numbers};
 
 /// Pause between two comparisons of the whole tree with the index.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// Most contents of a chunk or sample that is not boilerplate.
+/// Default maximum number of contents that a chunk or sample has before it is boilerplate.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -230,14 +230,15 @@ pub struct Config {
     pub roots: Vec<RootOptions>,
     /// Alert rules of each root.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
-    /// Number of roots that the file names. `watch remove` overrides the file, for later starts,
-    /// too.
+    /// Number of roots from the file, which are the first ones. `watch remove` takes away even such
+    /// a root, for later starts, too.
     pub roots_of_file: usize,
     /// Mount point of the overlay.
     pub mount: Option<PathBuf>,
-    /// Symbolic link that is to lead to it.
+    /// Symbolic link to make, which leads to the mount point.
     pub link: Option<PathBuf>,
-    /// True if an overlay or a link was requested: without it the daemon does not start.
+    /// True if an overlay or a link was requested. The daemon then fails to start if it cannot make
+    /// them.
     pub must_mount: bool,
     /// The home folder, in which an overlay disturbs other programs.
     pub home: Option<PathBuf>,
@@ -466,7 +467,8 @@ impl Config {
         self.sinks.iter().any(is_journal)
     }
 
-    /// Adds the journal as a sink with fields, if it exists: the messages of this process go there.
+    /// Adds the journal of systemd as a sink, if it exists. Called when the messages of this
+    /// process go to the journal.
     pub fn send_to_journal(&mut self) {
         if !self.has_journal() && Path::new(journal::SOCKET).exists() {
             self.sinks.push(SinkConfig {
@@ -493,7 +495,8 @@ fn file_of(args: &Args, here: &Path) -> Result<(FileConfig, PathBuf), ConfigErro
     Ok((file, path.parent().unwrap_or(Path::new("/")).to_path_buf()))
 }
 
-/// Returns the roots of the file, then those of the command line, to which its switches apply.
+/// Returns the roots of the file, then those of the command line. The switches of the command line
+/// apply only to the latter.
 fn roots_asked(
     args: &Args,
     file: &FileConfig,
@@ -531,7 +534,8 @@ fn roots_asked(
     of_file.chain(of_line).collect()
 }
 
-/// Returns the default mount point; a temporary folder only if the view must be mounted.
+/// Returns the default mount point. Without a runtime folder it is in a temporary folder, if the
+/// view must be mounted.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),
@@ -549,7 +553,7 @@ fn catalogue_folder(
     })
 }
 
-/// Makes one sentence of the parser's lines, some of which quote the file.
+/// Joins the lines of the parser's message, some of which quote the file, into one sentence.
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let before = text.get(..at).unwrap_or(text);
@@ -561,8 +565,8 @@ fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     }
 }
 
-/// Resolves a path of the configuration file: `~` is the home folder, and `folder` is that of the
-/// file.
+/// Resolves a path of the configuration file. `~` is the home folder; relative paths start at
+/// `folder`, which contains the file.
 fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),

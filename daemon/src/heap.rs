@@ -7,15 +7,15 @@
 //! wait for the arena in which the writer frees. With one, `groups` loses a third of its speed
 //! (docs/decisions/0012-tried-for-speed.md).
 
-/// Number of threads that mostly allocate without waiting for each other: the first one, the
-/// writer, and two to four readers.
+/// The maximum number of arenas. The first thread, the writer, and two to four readers then mostly
+/// allocate without waiting for each other.
 const ARENAS: i32 = 4;
 
 /// Least size of blocks that return to the system as soon as they are freed.
 const MAPPED_FROM: i32 = 4 << 20;
 
-/// Most free memory at the end of the heap. (Setting one limit stops the allocator from adapting
-/// any other. Its initial 128 KiB would cause constant system calls.)
+/// The maximum of free memory that stays at the end of the heap. (Setting one limit stops the
+/// allocator from adapting any other. Its initial 128 KiB would cause constant system calls.)
 const KEPT_FREE: i32 = 32 << 20;
 
 /// Sets the limits, before the first thread starts. They override those of the environment

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::{LAST_ANSWERS, StartError, indexer};
 
 /// The time that a start waits for an index that is in use. A killed daemon may have been starting
-/// a program for an alert. Its child holds the lock until it executes the program.
+/// a program for an alert: the forked child holds the lock until it executes the program.
 const LAST_USE: Duration = Duration::from_secs(1);
 
 pub(crate) fn open_index(

@@ -1,4 +1,4 @@
-//! Writes messages to standard error, each as one line, for any file names in them.
+//! Writes messages to standard error, each as one line, whatever file names it has.
 //!
 //! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
 //! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes. Error
@@ -146,7 +146,7 @@ pub(crate) mod tests {
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The filter names no single crate of ours, so messages of a new crate are shown as well.
+    /// The filter has the prefix of all our crates, so messages of a new crate are shown as well.
     #[test]
     fn every_crate_of_ours_is_heard_and_libraries_only_when_something_is_wrong() {
         let lines = heard_by(own_at("info"), || {

@@ -130,7 +130,7 @@ pub enum StartError {
     /// A root is inside another.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// Changes cannot be observed, now or later.
+    /// The source of events cannot be set up.
     #[error(transparent)]
     Watch(#[from] SourceError),
     /// The socket cannot be made.
@@ -275,7 +275,8 @@ impl Daemon {
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
-        // Alerts are not printed as well: a message of the daemon would be in the journal, too.
+        // Alerts in the journal are not logged as well: the messages of the daemon may be there,
+        // too.
         let prints = !config.has_journal();
         handle.alerts = Some(spawn("resembled-alerts", move || {
             alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
@@ -545,7 +546,7 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         )?;
         all.push(scanning(root, WatchOrigin::Kept));
     }
-    // A daemon may serve only the catalogues of other machines.
+    // A daemon without roots may serve the catalogues of other machines.
     if all.is_empty() && config.catalogues.is_empty() {
         return Err(StartError::NoRoots);
     }
@@ -559,7 +560,7 @@ mod tests {
 
     use super::*;
 
-    /// The daemon once waited for a scan although no indexer was left to do it.
+    /// The wait for the first scan must end if no indexer is left to do it.
     #[test]
     fn waiting_for_the_first_scan_ends_with_the_indexer() {
         let index = Index::in_memory(&Params::default()).unwrap();
@@ -567,7 +568,7 @@ mod tests {
         let indexer = spawn("ends", || ()).unwrap();
         let (done, ends) = crossbeam_channel::bounded(1);
         let waiting = Arc::clone(&shared);
-        // On a thread of its own, so that this test fails if it does not end.
+        // The wait has a thread of its own, so that the test fails if it does not end.
         thread::spawn(move || {
             wait_for_first_scan(&waiting, || indexer.is_finished());
             done.send(()).unwrap();

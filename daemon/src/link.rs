@@ -7,7 +7,7 @@
 //! 1. **A link is ours if it leads to our mount point.** Nothing else is ever replaced or removed:
 //!    no file, no folder, and no link that leads elsewhere.
 //! 2. It is made when the view answers and removed after the view is unmounted. The link of a
-//!    killed daemon leads to the same place as that of the next one, which takes it over.
+//!    killed daemon leads to the mount point of the next daemon, too, which takes it over.
 
 use std::fs;
 use std::io;

@@ -8,8 +8,8 @@
 //! are stored. `ls`, completion and file managers also open one folder several times. While the
 //! index has no newer commit, a listing is returned without any access to the index. After a commit
 //! it stays valid until a commit changes a record that its search read ([`Footprint`]). A search
-//! may read more than a footprint holds, or fail to read a file. Its listing is then valid for one
-//! clock only.
+//! may read more than a footprint holds, or fail to read a file. Its listing is then valid until
+//! the clock changes ([`Shared::clock`]).
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -50,7 +50,7 @@ pub struct IndexNeighbours {
     sight: Option<Arc<dyn AccessCheck>>,
 }
 
-/// Listings, each with the clock up to which it is known to be valid.
+/// Listings, each with the last clock at which it was known to be valid.
 #[derive(Debug, Default)]
 struct KeptListings {
     of: HashMap<PathBuf, KeptListing>,
@@ -99,8 +99,8 @@ impl KeptListings {
         kept.map(|kept| kept.listing.clone())
     }
 
-    /// [`Self::get`] after a check of the changes up to this snapshot, which is at least as new as
-    /// the clock.
+    /// Returns the listing of a path, if no commit up to this snapshot touches it. The snapshot is
+    /// at least as new as the clock.
     fn get_in(&mut self, snapshot: &Snapshot, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get_mut(path)?;
         if kept.is_right(snapshot) {
@@ -172,7 +172,7 @@ impl IndexNeighbours {
         })
     }
 
-    /// Returns the reader of documents, if only their owner can ask. Otherwise their figures are
+    /// Returns the reader of documents, but none in system mode. Figures of documents are then
     /// estimates from stored samples.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
@@ -185,7 +185,8 @@ impl IndexNeighbours {
         question: impl FnOnce(&Snapshot) -> Result<Listing, AskError>,
     ) -> Listing {
         if self.sight.is_some() {
-            // A listing for one user would be wrong for another, and soon for the same user.
+            // A listing for one user would be wrong for another. Even for the same user it would
+            // soon be wrong, because a change of permissions need not change the index.
             return self.ask(path, question);
         }
         // The clock is read before the index. A change in between makes the cached listing expire

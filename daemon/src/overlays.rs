@@ -247,7 +247,7 @@ impl Overlays {
         Ok(())
     }
 
-    /// Returns the warning about a mount point that other programs search.
+    /// Returns a warning if the mount point is in a folder that other programs walk through.
     fn warning(&self, point: &Path) -> Option<String> {
         let roots = self.shared.root_paths().into_iter();
         let mut around = roots
@@ -445,8 +445,8 @@ mod tests {
         }
     }
 
-    /// The first of two mounts once collected the mount points before the second added its own. It
-    /// sent them to the indexer after the second mount did. So the second exclusion was lost.
+    /// Each mount collects the mount points and sends them to the indexer under one lock. Otherwise
+    /// an older list could replace a newer one.
     #[test]
     fn two_mounts_at_a_time_are_both_left_out() {
         let (overlays, orders) = overlays(&["/srv"]);

@@ -15,7 +15,7 @@ use crate::indexer::Command;
 use crate::state::Topic;
 use crate::{Handle, all_roots};
 
-/// Refuses a reload at the end of the daemon.
+/// The reason why a reload is refused while the daemon ends.
 const ENDING: &str = "the daemon is ending";
 
 /// A key with its value, as text.
@@ -44,7 +44,7 @@ impl Handle {
     pub fn reload(&mut self, file: Option<&Path>, loaded: Result<Config, String>) {
         let file = file.unwrap_or(Path::new("/"));
         let taken = loaded.and_then(|new| self.take_over(&new));
-        // Only present errors are reported.
+        // Errors of earlier reloads are no longer reported.
         self.shared.mended(Topic::Config);
         match taken {
             Ok(fixed) if fixed.is_empty() => tracing::info!("the configuration was read again"),
@@ -72,7 +72,7 @@ impl Handle {
         let index = self.shared.index().ok_or("the index is closed just now")?;
         let roots = all_roots(new, &index).map_err(|error| error.to_string())?;
         drop(index);
-        // Before the order, which stores them with the roots.
+        // The rules are set before the order, which stores them with the roots.
         for (root, rules) in &new.alert_rules {
             self.shared.set_alert_rules(root, rules.clone());
         }

@@ -34,7 +34,7 @@ use crate::coalesce::LongWait;
 pub struct Root {
     /// Path and rules of the root.
     pub options: RootOptions,
-    /// Source of the root.
+    /// How the root was requested.
     pub origin: WatchOrigin,
     /// State of the root. It is never `Degraded`: that follows from the troubles of the root.
     pub state: RootState,
@@ -45,7 +45,7 @@ pub struct Root {
 pub enum Topic {
     /// The index cannot be written or read.
     Index,
-    /// No source of events works.
+    /// The source of events cannot be started.
     Events,
     /// Files and directories with a transient failure.
     Passing,
@@ -150,8 +150,8 @@ pub enum NoSnapshot {
 impl Shared {
     /// Starts with only the index.
     pub fn new(index: Arc<Index>) -> Self {
-        // Later starts begin with a greater number. So equal clocks mean equal answers even across
-        // restarts.
+        // The clock begins with the time of the start. So equal clocks mean equal answers, even
+        // across restarts.
         let start = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or(Duration::ZERO);
@@ -288,7 +288,7 @@ impl Shared {
         }
     }
 
-    /// Returns the open index to be closed finally.
+    /// Takes the index out, if it is open, so that it can be closed finally.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
         match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
@@ -300,8 +300,8 @@ impl Shared {
     /// answered from its last commit.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // If the file cannot be opened at all, answers come from memory. A question may still hold
-        // the index, and with it the lock of the file.
+        // This snapshot answers from memory if the file cannot be opened at all. For example, a
+        // question may still hold the index, and with it the lock of the file.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,

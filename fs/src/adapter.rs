@@ -9,15 +9,15 @@
 //!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
 //! 3. **No request that the kernel may send is left to a default.** The defaults answer ENOSYS. For
 //!    many operations the kernel remembers that for the life of the mount; for `opendir` it would
-//!    even start caching listings. Harmless requests succeed. If the kernel then does the work
-//!    itself, the answer is ENOSYS; a comment in the code gives the reason. The kernel refuses
+//!    even start caching listings. Harmless requests succeed. A request that the kernel can serve
+//!    itself is answered with ENOSYS; a comment in the code gives the reason. The kernel refuses
 //!    writes with EROFS itself: every mount is `MS_RDONLY`. If a mount were remounted as writable,
 //!    the defaults would refuse them.
 //! 4. **Nothing is cached beyond its time to live**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`,
 //!    no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are seldom needed.
 //!    `AUTO_INVAL_DATA` and file attributes that are trusted for at most 10 ms show changes to a
-//!    reader with an open file. Opening a file that the kernel knows differently is ESTALE: it
-//!    looks the name up again and opens the result.
+//!    reader with an open file. If a file has changed since the kernel looked it up, opening it is
+//!    ESTALE. The kernel then looks the name up again and opens the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

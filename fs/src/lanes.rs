@@ -4,8 +4,8 @@
 //! read whole files (seconds). So when four texts are being made, only a fifth text must wait.
 //!
 //! In a pool the accounts take turns, however many jobs one account has queued. In a mount for all
-//! users an account gets at most as many threads as are left for the others, plus one. If there are
-//! four threads, one account gets two, and the next account finds one free.
+//! users an account gets at most one thread more than it leaves free. Of four threads, the first
+//! account gets two, and two further accounts get one each.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -147,7 +147,8 @@ impl Queue {
             }
         }
         drop(waiting);
-        // Others may have waited for this worker's share.
+        // Workers that wait check the queue again, because this account may have one more worker
+        // now.
         self.changed.notify_all();
     }
 

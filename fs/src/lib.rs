@@ -18,8 +18,8 @@
 //! 1. This crate never resolves a path through one of our own mounts. Mount points are recognised
 //!    by path and left out before any `stat`. A mount reached in another way (a bind mount) is
 //!    recognised by its mount id, which is read without asking the file system.
-//! 2. The kernel is never notified from a handler, or at all: exact values have a time-to-live of
-//!    zero.
+//! 2. The kernel is never notified of changes. It may not cache exact values at all, so nothing has
+//!    to be invalidated.
 //! 3. A handler that queries [`Neighbours`] runs on a worker thread, never on a thread that serves
 //!    the mount. So a slow answer delays only its own caller.
 #![forbid(unsafe_code)]

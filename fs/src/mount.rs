@@ -38,7 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of an overlay.
 #[derive(Clone, Debug)]
 pub struct OverlayConfig {
-    /// Created if absent (and then removed at the end); refused if not empty.
+    /// The mount point. It is created if absent (and then removed at the end), and refused if not
+    /// empty.
     pub mount_point: PathBuf,
     /// The shape of the view.
     pub view: View,
@@ -189,7 +190,7 @@ impl Overlay {
         let failed = MountError::at(&path);
 
         let mut left_out = vec![path.clone()];
-        // Each path is left out as given and also without symbolic links. Its last component is not
+        // Each path is left out both as given and without symbolic links. Its last component is not
         // accessed: it may be a mount (one of ours, or a dead one).
         for given in exclude {
             left_out.extend(std::path::absolute(&given).ok());
@@ -256,7 +257,7 @@ fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
 pub struct MountedOverlay {
     path: PathBuf,
     space: Arc<Namespace>,
-    /// `None` after it ended.
+    /// `None` after the mount has ended.
     state: Mutex<Option<State>>,
 }
 
@@ -410,7 +411,8 @@ impl Running {
 
     fn stop(&mut self) -> Result<(), MountError> {
         let Some((_, device)) = self.mount.clone() else {
-            // The server's thread waits for requests as long as the overlay is mounted.
+            // The process that made the mount removes it. Until then the server's thread waits for
+            // requests.
             return Ok(());
         };
         let path = |mount: &Mount| mount.point.clone();

@@ -72,7 +72,7 @@ pub trait Neighbours: Send + Sync + 'static {
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
     /// Opens the archive of a member, by its [`Neighbour::path`]. `None`: it no longer exists, or
-    /// must not be read. Called like [`Self::why`].
+    /// must not be read. It runs on a worker thread, like [`Self::why`].
     fn member<'a>(&'a self, path: &'a Path) -> Option<Box<dyn Member + 'a>> {
         let _ = path;
         None

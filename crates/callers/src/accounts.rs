@@ -1,9 +1,9 @@
 //! Groups user ids into accounts, for limits per user.
 //!
-//! A user may have ranges of subordinate ids (`/etc/subuid`), 65,536 and more, and a process with
-//! each of them. So an id in such a range counts as the account that owns the range. Ids that
-//! cannot be distinguished count as one account. Several users may then share one limit, but no
-//! user gets more than one.
+//! A user may own 65,536 or more subordinate ids (`/etc/subuid`) and run a process with each of
+//! them. So an id in such a range counts as the account that owns the range. Ids that cannot be
+//! distinguished count as one account. Several users may then share one limit, but no user gets
+//! more than one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 const SUBORDINATE: &str = "/etc/subuid";
 /// The list of users, to resolve names in that list.
 const USERS: &str = "/etc/passwd";
-/// Ids from here on may be subordinate even if no list has them. Ids of users and services are
-/// below, within 16 bits.
+/// From this id on, an id may be subordinate even if the list does not have it. Users and services
+/// have smaller ids, within 16 bits.
 const MAY_BE_SUBORDINATE: u32 = 1 << 16;
 
 /// A user, or several, with one share of every limit.
@@ -82,8 +82,8 @@ impl Accounts {
         self.table().account(uid)
     }
 
-    /// Returns the table. The sandbox of the daemon prevents reading a list that has changed. Ids
-    /// that the change may affect share one account until the next start.
+    /// Returns the table. The sandbox of the daemon prevents reading the list again after a change.
+    /// From then on, ids that the change may affect share one account until the next start.
     fn table(&self) -> Arc<Table> {
         let now = version(&self.list);
         let mut state = self.state.lock();
@@ -100,7 +100,7 @@ impl Accounts {
     }
 }
 
-/// The consequence of an unreadable list.
+/// The effect of a list that is unreadable, faulty or changed, in words for the log.
 const SHARED: &str = "users with ids from 65536 on share the bounds of one until the next start";
 
 fn version(list: &Path) -> Version {
@@ -113,7 +113,7 @@ fn version(list: &Path) -> Version {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Table {
     ranges: Vec<(Range<u64>, Account)>,
-    /// True if there may be other ranges.
+    /// True if the list may have ranges that are not in `ranges`.
     is_doubtful: bool,
 }
 
@@ -125,8 +125,8 @@ impl Table {
         }
     }
 
-    /// Reads `NAME:FIRST:COUNT` of each line. A name without a local user (one of a network
-    /// directory, say) represents itself: its ranges count as their first id.
+    /// Parses the lines, `NAME:FIRST:COUNT`. An owner without a local user (from a network
+    /// directory, say) gets an account of its own: the first id of its first range.
     fn parse(list: &str, users: &str) -> Self {
         let mut table = Self::default();
         let mut owners: HashMap<&str, Account> = HashMap::new();

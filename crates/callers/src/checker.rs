@@ -1,7 +1,7 @@
-//! The daemon's end: sends questions to the checker.
+//! The daemon's end of the connections to the checker: sends questions.
 //!
-//! A connection answers one question at a time, which may take as long as a disk or an unresponsive
-//! server. So there are several connections, made on demand.
+//! A connection answers one question at a time, and an answer may wait for a disk or an
+//! unresponsive server. So there are several connections, made on demand.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -45,8 +45,8 @@ impl Checker {
         Ok(this)
     }
 
-    /// Returns the access checks of a caller. For root they are those of this process: root can
-    /// read whatever it can.
+    /// Returns the access checks of a caller. Root can read whatever this process can, so the
+    /// checks for root are those of this process.
     pub fn sight(self: &Arc<Self>, caller: Caller) -> Arc<dyn AccessCheck> {
         if caller.uid == 0 {
             return Arc::new(OwnSight);
@@ -63,7 +63,8 @@ impl Checker {
             let answer = exchange(&mut stream, caller, paths).ok()?;
             Some((stream, answer))
         });
-        // The checker may have been restarted since the connection was made.
+        // An idle connection fails if the checker was restarted, so a failed question is asked
+        // again.
         let (stream, answer) = if let Some(used) = used {
             used
         } else {
@@ -96,7 +97,7 @@ impl AccessCheck for CheckedSight {
         let mut all = Vec::with_capacity(paths.len());
         let mut rest = paths;
         while !rest.is_empty() {
-            // The ids take no more than half of a frame: there are at most 65,536 groups.
+            // The paths get half of a frame. The other half has room for the ids, at most 65,536 groups.
             let mut bytes = MOST / 2;
             let fits = |path: &&PathBuf| {
                 bytes = bytes.saturating_sub(4 + path.as_os_str().len());

@@ -13,7 +13,7 @@ pub(crate) fn of_checker() -> io::Result<()> {
 
 fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
     let calls = [
-        // The purpose of the process.
+        // Checking access, and changing identity.
         libc::SYS_openat2,
         libc::SYS_faccessat2,
         libc::SYS_fstat,
@@ -25,7 +25,7 @@ fn compiled() -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_setresgid,
         libc::SYS_setresuid,
         libc::SYS_capset,
-        // The connections.
+        // Serving connections.
         libc::SYS_accept4,
         libc::SYS_read,
         libc::SYS_recvfrom,

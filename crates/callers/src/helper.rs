@@ -1,8 +1,8 @@
 //! The connections of a helper: a process that does one task for the daemon, at a socket that no
 //! other process can reach.
 //!
-//! Each connection has a thread. Transient errors (no descriptors, no memory) are waited out: a
-//! helper that ended would be missing until the daemon is restarted.
+//! Each connection has a thread. After a transient error (no descriptors, no memory) the helper
+//! tries again. If it ended, the daemon would lack it until the next restart.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -14,8 +14,9 @@ use std::time::Duration;
 /// The pause between two attempts to accept a connection while the system lacks resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Passes each connection at a listening socket to `attend`, and those beyond `most` at once to
-/// `refuse`. Ends at an error, or when the other end of `holder` is closed.
+/// Passes each connection at a listening socket to `attend`. While `most` connections are open, new
+/// ones are passed to `refuse`. Returns at an error. Ends the process when the other end of
+/// `holder` is closed.
 ///
 /// # Errors
 ///
@@ -32,7 +33,8 @@ pub fn serve_each(
     if let Some(holder) = holder {
         std::thread::Builder::new().spawn(move || {
             let mut holder = UnixStream::from(holder);
-            // The peer never sends anything, so any result means that it has closed the connection.
+            // The other end of `holder` never sends anything, so any result means that it is
+            // closed.
             let _ended = holder.read(&mut [0]);
             std::process::exit(0);
         })?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::{Caller, syscalls};
 
-/// Returns the ids of the process that connected to this Unix socket, as of then. Later changes of
-/// its ids, and passing the socket on, have no effect.
+/// Returns the ids that the peer of this Unix socket had when it connected. Later changes of its
+/// ids, and passing the socket on, have no effect.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn of_process(uid: u32, gid: u32, pid: u32) -> Caller {
 }
 
 fn groups_of(uid: u32, gid: u32, pid: u32) -> Option<Arc<[u32]>> {
-    // 0: the process is in another namespace.
+    // The id 0 means that the process is in another namespace.
     let status = fs::read_to_string(format!(
         "/proc/{}/status",
         Some(pid).filter(|&pid| pid != 0)?
@@ -47,7 +47,7 @@ fn groups_in(status: &str, uid: u32, gid: u32) -> Option<Arc<[u32]>> {
         let numbers = line.split_whitespace().map(|number| number.parse().ok());
         numbers.collect::<Option<Vec<u32>>>()
     };
-    // Real, effective, saved, file system.
+    // A line has the real, effective, saved and file system id.
     let is_it = numbers("Uid:")?.get(3) == Some(&uid) && numbers("Gid:")?.get(3) == Some(&gid);
     is_it.then(|| numbers("Groups:"))?.map(Into::into)
 }

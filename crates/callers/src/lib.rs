@@ -1,7 +1,7 @@
 //! `resemble-callers`: the peers of a daemon, and what the kernel lets them access.
 //!
 //! ```text
-//!   Caller ──► Sight::look(paths) ──► Seen, path by path
+//!   Caller ──► AccessCheck::look(paths) ──► Seen, path by path
 //!                 │
 //!                 ├── checker::Checker   asks the checker, a process that becomes the caller
 //!                 └── look::look         asks the kernel as this process, for root
@@ -13,9 +13,9 @@
 //! not be the one that holds the index. So a separate process without data does it ([`serve`]), and
 //! this crate has both ends of its protocol (`wire`).
 //!
-//! [`accounts`] groups callers that share a limit per user. [`helper`] has what this process shares
-//! with others that help the daemon. [`identity`] identifies the peer of a socket or of a process
-//! id. [`rights`] drops the privileges that a process does not need.
+//! [`accounts`] groups callers that share a limit per user. [`helper`] accepts connections, for the
+//! checker and for other helpers of the daemon. [`identity`] identifies the peer of a socket or of
+//! a process id. [`rights`] drops the privileges that a process does not need.
 
 use std::fmt;
 use std::io;
@@ -58,7 +58,7 @@ pub enum Seen {
     Folder(SeenPlace, Listable),
 }
 
-/// True if a folder may also be listed by the caller who may enter it.
+/// True if the caller may list the folder, not only enter it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listable(pub bool);
 
@@ -73,7 +73,7 @@ pub struct SeenPlace {
     pub size: u64,
     /// Seconds and nanoseconds of its last change.
     pub mtime: (i64, u32),
-    /// The same for the last change of its inode, which no program can set.
+    /// Seconds and nanoseconds of the last change of its inode, which no program can set.
     pub ctime: (i64, u32),
 }
 

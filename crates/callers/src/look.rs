@@ -5,8 +5,9 @@
 //! needs search permission for every folder. Read permission is then checked on the very inode that
 //! was found, with the ids that files are opened with.
 //!
-//! A file system that a process serves (FUSE) counts as nothing. The owner of a folder may mount
-//! one over it. A file there could then pass for the hidden one, which the owner may not read.
+//! Entries of a file system that a process serves (FUSE) count as nothing. A user may mount one
+//! over a folder that they own. Its files would then pass the check in place of the hidden ones,
+//! which that user may not read.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -24,7 +25,7 @@ const FUSE: u32 = 0x6573_5546;
 ///
 /// # Errors
 ///
-/// If the failure is not about the path: no descriptor is left, or no memory.
+/// If no descriptor or no memory is left. A path that this thread cannot access is no error.
 pub fn look(path: &Path) -> io::Result<Seen> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -1,6 +1,6 @@
 //! Drops privileges permanently.
 //!
-//! All of this affects only the calling thread, so it must be done before a second one is started.
+//! These functions affect only the calling thread, so call them before a second one is started.
 
 use std::io;
 
@@ -26,7 +26,7 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
         match capability_is_in_bounding_set(one) {
             Ok(true) if !kept.contains(one) => remove_capability_from_bounding_set(one)?,
             Ok(_) => {}
-            // This kernel has no further capabilities.
+            // The kernel has no capability with this number or a greater one.
             Err(_) => break,
         }
     }
@@ -77,7 +77,7 @@ pub fn only(kept: CapabilitySet) -> io::Result<()> {
         let text = format!("the capabilities are {now:?}, and {what}");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     };
-    // An executed program may inherit these, and no more.
+    // Neither the effective capabilities nor those that a program would inherit may exceed `kept`.
     let at_most = now.effective | now.inheritable;
     if now.permitted != kept || !kept.contains(at_most) {
         return wrong("they should be no others and no fewer");

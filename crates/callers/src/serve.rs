@@ -1,12 +1,12 @@
-//! The checker's end: takes the identity of callers, and checks their access.
+//! The checker's end of the connections: takes the identity of callers, and checks their access.
 //!
-//! 1. **Only one thread of its process changes identity**, by direct system calls: those of the C
-//!    library would change all threads. Only the effective ids change, so no caller may send
-//!    signals to a thread with its identity, or trace it.
+//! 1. **A thread changes only its own identity**, by direct system calls: the functions of the C
+//!    library change all threads. Only the effective ids change, so a caller can neither signal nor
+//!    trace the thread that has the caller's ids.
 //! 2. **No capability is in force during a check.** `SECBIT_NO_SETUID_FIXUP` prevents the kernel
 //!    from raising one when ids change.
-//! 3. **It opens only places** ([`look`]), reads no file and has no index. Its statement about a
-//!    path was true for that user at the time of the question.
+//! 3. **It opens paths only with `O_PATH`** ([`look`]), reads no file and has no index. Its answer
+//!    about a path was true for that user at the time of the question.
 //! 4. It does not authorize questions: the mode of the socket decides who may connect.
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::look::look;
 use crate::wire::{self, broken};
 use crate::{Caller, Seen, filter, rights};
 
-/// The maximum number of connections at once. The daemon has no more threads that ask.
+/// The maximum number of connections at once. The daemon does not need more.
 const CONNECTIONS: usize = 64;
 
 /// The capabilities needed to change identity.
@@ -52,7 +52,7 @@ pub fn serve(listener: OwnedFd, holder: Option<OwnedFd>) -> io::Result<()> {
     filter::of_checker()?;
     let too_many = |_| std::thread::sleep(Duration::from_millis(10));
     serve_each(listener, holder, CONNECTIONS, too_many, |stream| {
-        // A faulty connection is closed.
+        // An error ends this connection only.
         let _over = converse(stream);
     })
 }

@@ -1,4 +1,4 @@
-//! Two system calls that no library has.
+//! Two system calls for which our libraries have no safe function.
 
 #![expect(unsafe_code, reason = "the thin layer that calls the kernel")]
 
@@ -24,11 +24,11 @@ pub(crate) fn may(what: BorrowedFd<'_>, access: i32) -> bool {
 
 /// Returns the supplementary groups of the peer of a Unix socket, as of its connection.
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
-    // NGROUPS_MAX.
+    // `NGROUPS_MAX` of Linux.
     let mut groups = vec![0u32; 65_536];
     let mut bytes = size_of_val(&groups[..]) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has as many. It stores the
-    // number of written bytes in `bytes`; any bytes are valid numbers.
+    // SAFETY: the kernel writes at most `bytes` bytes to `groups`, which has that size. It stores
+    // the number of written bytes in `bytes`; any bytes are valid numbers.
     let got = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -56,7 +56,7 @@ fn decoded<'f, T: Deserialize<'f>>(frame: &'f [u8]) -> io::Result<T> {
     }
 }
 
-/// Encodes a request: which of these paths may the caller see?
+/// Encodes a question about the paths that the caller may see.
 pub(crate) fn question(caller: &Caller, paths: &[PathBuf]) -> io::Result<Vec<u8>> {
     let paths: Vec<&[u8]> = paths
         .iter()

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The class of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FsClass {
-    /// Has files.
+    /// A file system with real files.
     Real,
     /// A file system whose entries the kernel generates. It is never entered below a root.
     Pseudo,

@@ -4,9 +4,10 @@
 //! systems.
 //!
 //! * The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE
-//!   file system for its type (`statfs`, `stat`) sends a request to its server. The server of our
-//!   own overlay is this process. The kernel answers from its list without a request, and `poll`
-//!   reports changes of the list. So keeping a table up to date costs one system call per use.
+//!   file system for its type (`statfs`, `stat`) sends a request to its server. For our own overlay
+//!   that is this process, which would wait for itself. The kernel prints its list without such a
+//!   request, and `poll` reports changes of the list. So keeping a table up to date costs one
+//!   system call per use.
 //! * [`kinds`] classifies types of file systems: whether they have files, whether a process serves
 //!   them, whether other machines change them.
 //! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
@@ -50,8 +51,9 @@ impl Mount {
 
 /// Returns the class of the file system with an open file or directory.
 ///
-/// `f_type` decides, which the file system itself returns (`fstatfs`). A disk that a process serves
-/// (`fuseblk`) has the same value as the rest of FUSE. For it the type in the mount table decides.
+/// The file system itself reports its `f_type` (`fstatfs`), which decides. A disk that a process
+/// serves (`fuseblk`) has the same value as the rest of FUSE. For it the type in the mount table
+/// decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {
@@ -70,8 +72,8 @@ fn mount_id(fd: impl AsFd) -> Option<u64> {
     id.trim().parse().ok()
 }
 
-/// Returns a number of the mount that is never reused, if the kernel has one (6.8). No request is
-/// sent to the file system.
+/// Returns the kernel's unique id of the mount, which is never reused (since Linux 6.8). No request
+/// is sent to the file system.
 pub fn mount_number(mount: &Mount) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let unique = StatxFlags::from_bits_retain(0x4000);

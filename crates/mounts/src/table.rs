@@ -69,7 +69,7 @@ impl MountTable {
     }
 
     /// Returns whether a descriptor (which may be `O_PATH`) is in a file system that is never
-    /// entered. A mount that is newer than the table counts as real.
+    /// entered. A mount that is newer than the table is not left out.
     pub fn is_fd_left_out(&self, fd: impl AsFd) -> bool {
         let class = mount_id(fd).and_then(|id| self.by_id.get(&id));
         class.is_some_and(|class| *class != FsClass::Real)

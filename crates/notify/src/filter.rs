@@ -21,7 +21,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns whether the alert passes. A summary may represent alerts that pass, so it does.
+    /// Returns whether the alert passes. A summary is checked only against `roots`, because it may
+    /// represent alerts that pass.
     pub fn accepts(&self, row: &AlertRow) -> bool {
         let (a, b) = (row.a.as_path(), row.b.as_path());
         let is_below = |root: &PathBuf| a.starts_with(root);

@@ -9,8 +9,8 @@
 //!
 //! The log is the only queue. An [`Outlet`] stores the number of the last alert that its sink has
 //! accepted, and requests the later ones from the log. So it continues after a restart, and a
-//! failing sink loses nothing. The daemon has outlets for sinks without a session, and `resemble
-//! notify` for those of a user.
+//! failing sink loses nothing. `resemble notify` has the outlets of sinks that need a desktop
+//! session, and the daemon has all others.
 #![forbid(unsafe_code)]
 
 mod filter;

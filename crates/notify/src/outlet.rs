@@ -1,4 +1,4 @@
-//! A sink with its schedule of deliveries: a state machine that is passed the time.
+//! A sink with its schedule of deliveries: a state machine without a clock.
 
 use std::fmt;
 use std::io;
@@ -13,10 +13,10 @@ use crate::run::Running;
 
 /// A destination of alerts.
 pub trait Sink: fmt::Debug + Send {
-    /// Returns its word in `status` and in the configuration.
+    /// Returns the kind of the sink, as named in `status` and in the configuration.
     fn kind(&self) -> &'static str;
 
-    /// Delivers, or begins to.
+    /// Delivers the alerts, or starts a program that does.
     ///
     /// # Errors
     ///
@@ -115,12 +115,12 @@ struct Failed {
 enum Due {
     /// No delivery is due before this time, or before new alerts arrive.
     Not(Option<Instant>),
-    /// These rows are due. When they are delivered, the sink is at this number.
+    /// These rows are due. After their delivery the place of the sink is this number.
     Now(Vec<AlertRow>, u64),
 }
 
 impl Outlet {
-    /// Returns a sink that continues at a place.
+    /// Returns an outlet that continues at this place in the log.
     pub fn new(name: &str, filter: Filter, pace: Pace, sink: Box<dyn Sink>, place: Place) -> Self {
         Self {
             name: name.to_owned(),
@@ -247,7 +247,7 @@ impl Outlet {
         let mut rows: Vec<AlertRow> = log;
         rows.retain(|row| self.filter.accepts(row));
         self.waiting = rows.len();
-        // Alerts that the log no longer has are reported as a number.
+        // One summary reports the number of alerts that the log has dropped.
         if let Some(first) = first.filter(|_| lost > 0) {
             rows.insert(0, summary(&first, first.seq - 1, lost, "/".into(), None));
         }

@@ -35,9 +35,9 @@ impl Places {
         }
     }
 
-    /// Returns the place of a sink. `last` is the greatest number of the log, where a new sink
-    /// begins. A sink with a greater number begins there, too: the log was lost, and all later
-    /// alerts are new.
+    /// Returns the place of a sink, at most `last`, the greatest number of the log. A new sink
+    /// begins at `last`. A sink with a greater number begins there, too: the log was lost, and all
+    /// later alerts are new.
     pub fn of(&self, name: &str, last: u64) -> Place {
         let place = self.of_sinks.get(name).copied();
         let place = place.unwrap_or(Place {

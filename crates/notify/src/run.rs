@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A running program; ended when dropped.
+/// A running program, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -53,7 +53,7 @@ impl Running {
         })
     }
 
-    /// Returns the exit of the program. `None` if it still runs within its time.
+    /// Returns the result of the program, or `None` while it runs within its time.
     pub fn ended(&mut self) -> Option<Result<(), String>> {
         match self.child.try_wait() {
             Ok(Some(status)) => Some(judge(status)),
@@ -109,7 +109,7 @@ mod tests {
         assert!(missing.contains("cannot run /no/such/program"), "{missing}");
     }
 
-    /// Its children are killed, too: `sh` waits for the first `sleep`.
+    /// Kills the program `sh` and its child `sleep`, for which it waits.
     #[test]
     fn a_program_that_hangs_is_ended_with_its_children() {
         let dir = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ pub enum Input {
     /// One JSON object per line, as `resemble alerts --format jsonl` prints it.
     #[default]
     Json,
-    /// One sentence per line; or the page of a day.
+    /// One sentence per line, or the pages of a digest.
     Text,
 }
 
@@ -70,7 +70,7 @@ impl Mail {
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
     }
 
-    /// Returns the whole message, with the system's line ends, which sendmail-like programs expect.
+    /// Returns the whole message. Its lines end with a line feed, as sendmail-like programs expect.
     fn message(&self, news: &News<'_>) -> io::Result<Vec<u8>> {
         let subject = match news.rows {
             [one] => sentence(one),
@@ -125,8 +125,8 @@ pub(crate) fn lines(rows: &[AlertRow]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns a text for a subject line, shortened if long. A name may look like an encoded word, so
-/// such words are broken up.
+/// Shortens a text for a subject line. A file name may look like an encoded word of a mail header,
+/// so such words are broken up.
 fn brief(text: &str) -> String {
     const MOST: usize = 150;
     let (text, more) = match text.char_indices().nth(MOST) {

@@ -1,4 +1,5 @@
-//! Alerts in words. A name may contain anything: it is quoted where it would not be one plain word.
+//! Describes alerts in words. A name may contain any byte, so it is quoted unless it is one plain
+//! word.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +11,7 @@ use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::lines::TextStyle;
 use resemble_report::quote::quoted;
 
-/// Returns one sentence in one line.
+/// Describes an alert in one sentence without line breaks.
 pub fn sentence(row: &AlertRow) -> String {
     let (a, b) = (quoted(row.a.as_path()), quoted(row.b.as_path()));
     match row.kind {
@@ -39,12 +40,12 @@ pub fn sentence(row: &AlertRow) -> String {
     }
 }
 
-/// Folders, and alerts, that are named per day.
+/// The maximum numbers of folders and of alerts that the page of a day names.
 const FOLDERS: usize = 5;
 const LARGEST: usize = 10;
 
 /// Returns one page for each day, oldest first: the number of alerts, their folders, and the
-/// largest. Times are those of `style`.
+/// largest alerts. `style` formats the times.
 pub fn digest(rows: &[AlertRow], style: TextStyle) -> String {
     let mut days: BTreeMap<String, Vec<&AlertRow>> = BTreeMap::new();
     for row in rows {

@@ -1,10 +1,10 @@
 //! Records the past state of a changed file for its assessment, without a snapshot.
 //!
-//! A file is assessed some seconds after its change, against the index before that. A snapshot
-//! would suffice, but while it exists, no page that it can see is reused. A file that is rewritten
-//! all the time would keep one for ever. The index would then grow with every commit. So the
-//! required facts are read from the snapshot soon after the change, as ids. Then the snapshot is
-//! dropped.
+//! A file is assessed some seconds after its change, against the index from before the change. A
+//! snapshot would suffice, but while it exists, no page that it can see is reused. A file that is
+//! rewritten all the time would keep a snapshot for ever. The index would then grow with every
+//! commit. So the required facts are read from the snapshot soon after the change, as ids. Then the
+//! snapshot is dropped.
 //!
 //! Neighbours are stored as contents, not as files: contents never change, and their ids are not
 //! reused. If a neighbour changed as well, [`Burst`] has its content from before.
@@ -30,12 +30,13 @@ use crate::acks::Acks;
 pub struct Baseline {
     /// Content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// Contents that it resembled enough for an alert, or held as members; empty without a content.
+    /// Contents that resembled the file enough for an alert, and its members; empty without a
+    /// content.
     pub neighbours: Arc<[ContentId]>,
     /// Number of components of the deepest existing directory above it.
     pub depth: usize,
-    /// True if a person has seen the file together with a copy. If the two differ later, that
-    /// deserves an alert.
+    /// True if a person has acknowledged the file together with an identical copy. If the two
+    /// differ later, that deserves an alert.
     pub is_seen: bool,
 }
 
@@ -52,7 +53,7 @@ pub struct Baselines {
     before: Snapshot,
     rules: Rules,
     acks: Arc<Acks>,
-    /// Files with the same content had the same neighbours, if the least share is the same.
+    /// Neighbours by content and least share; equal files of roots with the same rule share them.
     neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
 }
 
@@ -135,7 +136,8 @@ impl Baselines {
             .digest(content)?
             .filter(|digest| self.acks.has(*digest))
         {
-            // A changed counterpart of a seen pair deserves an alert again.
+            // Neighbours that were acknowledged with this content are left out. So they are news
+            // after the change.
             let mut unseen = Vec::new();
             for other in found {
                 let other_digest = self.digest(other)?;

@@ -1,17 +1,18 @@
-//! Decides when an alert is due, which findings form one alert, and how many there may be; pure, in
-//! virtual time.
+//! Decides when an alert is due, which findings form one alert, and how many alerts there may be.
+//! Pure: its callers pass the time.
 //!
 //! 1. A changed file is assessed [`SETTLE`] after its last reading. By then a save is complete and
 //!    its temporary file is gone. A file that is read repeatedly is assessed [`CAP`] after its
-//!    first reading, against its state before that. Its next reading starts anew.
+//!    first reading, against its state before that. Then its next reading counts as the first one
+//!    again.
 //! 2. Findings of a copied tree are one alert. While files below the same directory wait, the tree
-//!    may grow. So it is held back until [`HOLD_FILE`] after its last member, at most [`HOLD_TREE`]
-//!    after its first. A single file is held for the same reason at most [`HOLD_FILE`]. A held file
-//!    that is read again is assessed again, but not held longer. Files of a tree that arrive after
-//!    its alert are counted in a later summary.
+//!    may grow. So the alert is held back until [`HOLD_FILE`] after the last finding, at most
+//!    [`HOLD_TREE`] after the first. The finding of a single file is held for the same reason, at
+//!    most [`HOLD_FILE`]. A held file that is read again is assessed again, but not held longer.
+//!    Files of a tree that arrive after its alert are counted in a later summary.
 //! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
-//!    is an alert of its own when the time is over. If too many files wait at once, they are
-//!    counted in the same way. So nothing is lost silently.
+//!    is an alert of its own when the time is over. Files beyond [`MOST_WAITING`] are counted in
+//!    the same way. So nothing is lost silently.
 //!
 //! A file's baseline is stored while the file waits or is held. The numbers of files and of
 //! baselines are bounded.
@@ -32,7 +33,7 @@ use super::trees;
 pub const SETTLE: Duration = Duration::from_secs(2);
 /// Longest time from the first reading of a file to its assessment, if it is read again.
 pub const CAP: Duration = Duration::from_secs(10);
-/// Longest time that a file waits for its tree, and a tree for its next file.
+/// Longest time that a file waits for other files of its tree, and a tree for its next file.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
 /// Longest time that a growing tree waits to be complete.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
@@ -42,15 +43,15 @@ pub const RATE: u32 = 30;
 pub const RATE_TIME: Duration = Duration::from_secs(60);
 /// Pause between two checks of the held findings.
 const LOOK: Duration = Duration::from_secs(1);
-/// Only with more held findings than this does a check wait for the end of the pause.
+/// Up to this many held findings are checked without a pause.
 const MANY: usize = 500;
-/// The pause grows by one `LOOK` for each this many held findings.
+/// Number of held findings that lengthen the pause by one `LOOK`.
 const VERY_MANY: usize = 5000;
 /// Time for which a reported tree is not reported again.
 const REPORTED: Duration = Duration::from_secs(600);
 /// The maximum number of changed files that wait at a time.
 pub const MOST_WAITING: usize = 200_000;
-/// If there are more findings than this, none is held back.
+/// If more findings than this are held, all of them are reported at once.
 const MOST_HELD: usize = 50_000;
 
 /// The result of assessing a changed file.
@@ -142,8 +143,8 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the time until which it waits for its tree. A file that is written all the time
-    /// waits less, because no file of a tree that is being copied is written like that.
+    /// Returns the time until which the finding waits for others of its tree. A file that is
+    /// written all the time waits less, because it is not part of a tree that is being copied.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
@@ -171,9 +172,8 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// Records another reading of a file. A file that waits or is held waits anew with its
-    /// baseline. If it does neither, this returns `false`, and the file must be passed to
-    /// [`Self::read`].
+    /// Records another reading of a file that waits or is held. It then waits again, with its first
+    /// baseline. Returns `false` for any other file, which must be passed to [`Self::read`].
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
         {
@@ -193,7 +193,8 @@ impl Batching {
         true
     }
 
-    /// Records the reading of a file; `before` is its baseline, unless it has one already.
+    /// Records the reading of a file. `before` is its baseline, which is used unless the file waits
+    /// or is held already.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -305,7 +306,8 @@ impl Batching {
         is_told: &dyn Fn(&Alert) -> bool,
     ) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
-        // Grouping takes time in proportion to the number of held findings.
+        // Grouping takes time in proportion to the number of held findings, so the pause grows with
+        // it.
         let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
         if !all
             && self.held.len() > MANY
@@ -440,7 +442,8 @@ impl Batching {
             .is_some_and(|(path, _)| path.starts_with(dir))
     }
 
-    /// Limits the rate; adds the summary when the time is over.
+    /// Limits the number of alerts in [`RATE_TIME`]. When that time is over, a summary of the
+    /// omitted ones comes first.
     fn limit(&mut self, alerts: Vec<Alert>, now: Instant) -> Vec<Alert> {
         if self.rate_began.is_none_or(|at| at + RATE_TIME <= now) {
             let left_out = std::mem::take(&mut self.left_out);

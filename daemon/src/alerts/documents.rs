@@ -31,7 +31,7 @@ impl Documents {
         self.waiting.insert(Arc::clone(&due.path), (content, due));
     }
 
-    /// Removes and returns the documents whose contents are known by now.
+    /// Removes and returns the documents whose texts are known by now.
     pub(super) fn take_known(&mut self, is_known: &dyn Fn(ContentId) -> bool) -> Vec<Due> {
         let known = self.waiting.iter();
         let known = known.filter(|(_, (content, _))| is_known(*content));

@@ -6,7 +6,8 @@
 //! written anew when there is space.
 //!
 //! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that the
-//! next alert does not end up in it. Its number is not reused, because somebody may have seen it.
+//! next alert begins a line of its own. The number of the cut alert is not reused, because somebody
+//! may have seen it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -31,9 +32,9 @@ pub struct AlertLog {
     lines: usize,
     /// True if the file lacks alerts or ends in the middle of one. It must be written anew.
     is_behind: bool,
-    /// The greatest number that was given out.
+    /// The greatest number of an alert up to now.
     last: watch::Sender<u64>,
-    /// Rung for the thread that delivers.
+    /// Signals each new alert to the thread that delivers.
     bell: Option<Sender<()>>,
 }
 
@@ -104,7 +105,7 @@ impl AlertLog {
         }
     }
 
-    /// Adds an alert; its number is given here.
+    /// Adds an alert and assigns its number.
     pub fn push(&mut self, mut row: AlertRow) {
         row.seq = self.last() + 1;
         self.keep(row.clone());
@@ -125,7 +126,7 @@ impl AlertLog {
         heard
     }
 
-    /// The greatest number that was given out.
+    /// The greatest number of an alert up to now.
     pub fn last(&self) -> u64 {
         *self.last.borrow()
     }
@@ -191,8 +192,8 @@ impl AlertLog {
     }
 }
 
-/// The number of an incompletely written alert; the one after `last` if the fragment has no number.
-/// `None` if the line was never an alert.
+/// Returns the number of an alert of which only the begin was written. It is the one after `last`
+/// if the fragment has no number. `None`: the line was never an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {

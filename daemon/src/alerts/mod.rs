@@ -71,7 +71,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 /// If more files than this wait, a barrier does not wait for them.
 const FLUSHED: usize = 2000;
 /// Longest time that the snapshot before a change is kept for unread baselines. Meanwhile the index
-/// file cannot reuse the space of what it sees.
+/// file cannot reuse the pages that this snapshot sees.
 const MOST_LATE: Duration = Duration::from_secs(60);
 /// Time for which information about ignore files, git and copies is reused.
 const CACHED: Duration = Duration::from_secs(5);
@@ -138,8 +138,8 @@ struct Raiser<'a> {
     /// Documents whose texts are not known yet.
     documents: Documents,
     burst: Arc<Burst>,
-    /// Time of the last change that was dismissed without an assessment. It still belongs to its
-    /// burst, and prolongs it as if it had waited.
+    /// Time of the last change that was dismissed without an assessment. The change still belongs
+    /// to its burst, which lasts as long as if the file had waited.
     left_out: Option<Instant>,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
@@ -185,7 +185,8 @@ impl<'a> Raiser<'a> {
         if paths.is_empty() {
             return;
         }
-        // All are added before any is assessed, so files that arrived together are known as such.
+        // All are added before any is assessed, so each assessment knows which files arrived
+        // together.
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
@@ -193,7 +194,8 @@ impl<'a> Raiser<'a> {
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
-        // Both snapshots have the present templates: marking or unmarking one changes no file.
+        // Both snapshots get the present templates. So a change of the templates is not taken for a
+        // change of files.
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
@@ -251,7 +253,7 @@ impl<'a> Raiser<'a> {
             self.take_baselines(AT_ONCE);
             self.assess(true);
         }
-        // A barrier ends the burst, even after dismissed changes.
+        // A barrier ends the burst, even if a change was dismissed a moment ago.
         self.left_out = None;
         self.rest();
         self.publish(self.waiting() == 0);
@@ -340,7 +342,7 @@ impl<'a> Raiser<'a> {
             }
             self.log.lock().push(row(&alert));
         }
-        // Otherwise their files would raise them again after a kill.
+        // If a kill lost these changes, the next start would raise their alerts again.
         if let Some(index) = self.shared.index()
             && let Err(error) = index.persist(Duration::ZERO)
         {
@@ -505,7 +507,7 @@ mod tests {
         (settled, (20..150).map(&mut rewrite).max().unwrap())
     }
 
-    /// The first snapshot was once kept while the file went on changing.
+    /// Guards against a baseline that keeps the snapshot while the file goes on changing.
     #[test]
     fn a_file_that_is_rewritten_all_the_time_does_not_make_the_index_grow() {
         let (settled, grown) = rewritten_all_the_time(false);

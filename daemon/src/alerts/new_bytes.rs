@@ -1,14 +1,14 @@
 //! Checks the new bytes of a changed large file first.
 //!
 //! A search for a text of a gigabyte takes half a second, and logs and disk images change all the
-//! time. A new resemblance must be due to the new bytes: a file was appended, or the file becomes a
-//! copy of another. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If
-//! they resemble no other file, the change is no news, and the whole file is not compared.
+//! time. A new resemblance must be due to the new bytes, for example a file that was appended. So
+//! only the new bytes are searched for, at up to [`MOST_PIECES`] places. If they resemble no other
+//! file, the change is no news, and the whole file is not compared.
 //!
-//! Two limits follow. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news. Say that a
-//! file shared 79 % of a small one, and now shares 81 %. It is found only if the added bytes
-//! resemble the small file. A file that became shorter is handled as usual: what it lost may make
-//! it resemble another.
+//! Two kinds of news are missed. Bytes appended in pieces of less than [`LEAST_SIZE`] are no news.
+//! The share of a small file may grow from 79 % to 81 %: that is found only if the added bytes
+//! resemble the small file. A file that became shorter is compared as a whole, because the loss may
+//! make it resemble another.
 
 use std::ops::Range;
 
@@ -38,7 +38,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     let Some(mut new) = what_came(changed)? else {
         return Ok(true);
     };
-    // In a file that has grown, the last chunks are new, and the added bytes end there.
+    // The last new chunks of a grown file may begin before its old end. Only the bytes after that
+    // end are searched for.
     let last_chunks = 2 * u64::from(after.params().chunk.max);
     if now.size > was.size
         && let Some(last) = new.last_mut()
@@ -162,7 +163,7 @@ mod tests {
         let halves = other.split_at(other.len() / 2);
         let halves = [halves.0, halves.1].map(|half| format!("{}{half}", text(32, 6_000)));
         assert!(written(&[(5, &halves[0]), (95, &halves[1])], &beside));
-        // At very many places the whole file is compared.
+        // At more than `MOST_PIECES` places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
         // One place gets half of the other text, another gets more text that no file has.

@@ -6,13 +6,13 @@
 //! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
 //! 2. **Its own earlier content.** The backup that an editor makes of a file (`report.txt~`) has
 //!    exactly the content that the file had before.
-//! 3. **A git operation.** If `.git/index` of the surrounding work tree was written just now, files
-//!    change as commits have them. (A copied work tree has a fresh `.git/index` too, so only a tree
-//!    that was there before counts.)
+//! 3. **A git operation.** If `.git/index` or `.git/HEAD` of the surrounding work tree was written
+//!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index` too,
+//!    so only a tree that was there before counts.)
 //! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or its
-//!    like, are no news alone. As a part of a copied tree they count.
-//! 5. **Files that arrived in numbers.** An unpacked archive is full of files that resemble each
-//!    other. Only resemblance to files that were there before is news.
+//!    like, are news only as a part of a copied tree.
+//! 5. **A large burst.** An unpacked archive is full of files that resemble each other. If many
+//!    files arrive at once, only resemblance to files that were there before is news.
 //! 6. **Unpacking.** It is no news that a file is also in an archive. It is news that a mail or an
 //!    archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). If one of the two contents changes, the pair is
@@ -50,8 +50,7 @@ use crate::acks::Acks;
 const MOST_PARTNERS: usize = 16;
 /// The maximum number of files with an equal content that are compared with each file.
 const MOST_HOLDERS: usize = 64;
-/// If at least this many files change at once, files that arrived together are not compared with
-/// each other.
+/// If at least this many files change at once, they are not compared with each other.
 const IN_NUMBERS: usize = 20;
 /// The time after a write of `.git/index` or `.git/HEAD` that counts as a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
@@ -71,10 +70,10 @@ pub struct Novelty {
     ignores: HashMap<PathBuf, Option<Gitignore>>,
     /// True for directories whose `.git` was written a moment ago.
     git: HashMap<PathBuf, bool>,
-    /// Paths of holders that were looked up.
+    /// Number of holders whose paths were looked up.
     #[cfg(test)]
     looked_up: usize,
-    /// Holders that were compared with a file.
+    /// Number of holders that were compared with a file.
     #[cfg(test)]
     compared: usize,
 }
@@ -161,7 +160,7 @@ impl Novelty {
             if (self.documents.as_ref()).is_some_and(|documents| documents.has(content)) {
                 return Ok(Verdict::NotYet(content));
             }
-            // Files that the archive contains byte for byte are first: somebody saved or sent them.
+            // Files that are members of the archive go first, because somebody saved or sent them.
             partners = self.in_archive(content)?;
             let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
             let least = self.rules.least_share(path);
@@ -192,7 +191,8 @@ impl Novelty {
         })
     }
 
-    /// Other files with the same content: first those of the same name, as in a copied tree.
+    /// Returns other files with the same content: first those of the same name, as in a copied
+    /// tree.
     fn identical(
         &mut self,
         file: &FileRow,
@@ -235,7 +235,7 @@ impl Novelty {
         Ok(found)
     }
 
-    /// Finds files that are in an archive or a mail, byte for byte.
+    /// Finds the files that are members of this archive or mail, byte for byte.
     fn in_archive(&mut self, content: ContentId) -> Result<Vec<Partner>, ReadError> {
         let mut held = Vec::new();
         for (member, size) in partners::members(&self.after, content)? {
@@ -274,7 +274,8 @@ impl Novelty {
         Ok(holders)
     }
 
-    /// Returns whether the two resembled each other before the change, or arrived in numbers.
+    /// Returns whether a resemblance is no news. It was there before the change, the partner has
+    /// the earlier content of the file, or both arrived in a large burst.
     fn is_known(
         &self,
         partner: &Partner,
@@ -335,20 +336,20 @@ impl Novelty {
     }
 }
 
-/// The files that have a content, each with its least path.
+/// The files that have a content, each with its first path in sorted order.
 #[derive(Debug)]
 struct Holders {
-    /// By name, then by path.
+    /// All files, sorted by name and then by path.
     by_name: Vec<(PathBuf, FileId)>,
-    /// The first ones by path.
+    /// The first files by path.
     first: Vec<(PathBuf, FileId)>,
 }
 
 impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
-        // Enough for `others`, which skips the file itself and files of its name. If the latter
-        // exceed `MOST_HOLDERS`, no others are needed.
+        // `others` skips the file itself and files of its name. It needs these paths only if there
+        // are at most `MOST_HOLDERS` files of that name.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
         Self {

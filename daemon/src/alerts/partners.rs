@@ -1,4 +1,4 @@
-//! The partners of an alert: the files that a file resembles, and the files in it.
+//! The partners of an alert: the files that the changed file resembles, and its members.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,9 +54,9 @@ pub(crate) fn alike(
     Ok(partners.collect())
 }
 
-/// Finds the files that the one at `path` may have resembled as much before it changed. Its earlier
-/// content can no longer be read. So a pair that was not measured then has an estimate, and counts
-/// if its true share may be enough.
+/// Finds the files that the one at `path` may have resembled enough before its change. Its earlier
+/// content can no longer be read, so a pair that was not measured then is estimated. It counts if
+/// its true share may be enough.
 pub(super) fn alike_before(
     snapshot: &Snapshot,
     path: &Path,
@@ -95,8 +95,8 @@ fn is_enough(similar: &Similar, share: Option<Score>, least: Fraction) -> bool {
     share.map(rare).is_some_and(|share| least.accepts(share))
 }
 
-/// Lists the contents in an archive or a mail, byte for byte, with their sizes. Only members large
-/// enough for an alert are included.
+/// Lists the members of an archive or a mail, as contents with their sizes. Members too small for
+/// an alert are left out.
 pub(super) fn members(
     snapshot: &Snapshot,
     content: ContentId,

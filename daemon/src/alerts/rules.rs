@@ -14,13 +14,13 @@ use resemble_proto::number::Fraction;
 pub struct Rules(Arc<BTreeMap<PathBuf, AlertRules>>);
 
 impl Rules {
-    /// Takes the rules by the path of the root.
+    /// Creates the rules from those of each root, by its path.
     pub fn new(of_roots: BTreeMap<PathBuf, AlertRules>) -> Self {
         Self(Arc::new(of_roots))
     }
 
     fn of(&self, path: &Path) -> Option<&AlertRules> {
-        // Roots are not nested, so only the nearest one before the path can hold it.
+        // Roots are not nested, so only the last root that sorts before the path can contain it.
         let below = (Bound::Unbounded, Bound::Included(path));
         let (root, rules) = self.0.range::<Path, _>(below).next_back()?;
         path.starts_with(root).then_some(rules)
@@ -41,7 +41,7 @@ impl Rules {
         ByteLen(rules.map_or(AlertRules::USUAL_SIZE, AlertRules::least_size))
     }
 
-    /// Returns whether the rules of its file or tree accept an alert of this kind.
+    /// Returns whether the rules of the root accept an alert of this kind.
     pub fn accept(&self, row: &AlertRow) -> bool {
         let rules = self.of(row.a.as_path());
         let word = row.word();

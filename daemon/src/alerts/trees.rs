@@ -1,11 +1,11 @@
 //! Finds copied trees among copied files: pure.
 //!
 //! A file of a copied tree has the same path below the copy as its original below the original.
-//! `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components. Before these, every file
-//! of the tree has the same pair of directories. So each pair of paths votes for the pair of
-//! directories that remains without the longest common ending. The pair with the most votes is the
-//! tree. Components that all its files share below that pair are included, so the tree is named as
-//! deep as possible.
+//! `/mail/2024/a.eml` and `/backup/2024/a.eml` end in `2024/a.eml`. Without the longest common
+//! ending, every file of the tree leaves the same pair of directories: `/mail` and `/backup`. So
+//! each pair of paths votes for the pair that it leaves. The pair with the most votes is the tree.
+//! Components that all its files share below that pair are included, so the tree is named as deep
+//! as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Tree {
     pub copy: PathBuf,
     /// The directory that was there before.
     pub original: PathBuf,
-    /// The copies' paths without the common endings: [`Self::copy`] or a directory above it. While
+    /// The copy in the pair with the most votes: [`Self::copy`] or a directory above it. While
     /// files appear anywhere below it, the tree may grow.
     pub above: PathBuf,
     /// Its files, as positions in the input.
@@ -68,7 +68,7 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     trees
 }
 
-/// Removes the longest common ending; `None` if not even the names are equal.
+/// Removes the longest common ending of two paths; `None` if not even the names are equal.
 fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.file_name(), right.file_name()) {

@@ -6,8 +6,9 @@
 //! a new chunk or sample. Then every file that resembles this one now shared as much with its
 //! previous state. So only the new ones are looked up, without any search for either state.
 //!
-//! There is one limit, as in [`super::new_bytes`]. A file may share 79 % of another, and then 81 %
-//! because something else was deleted. That is found only if it lost more than a sixteenth.
+//! One kind of news is missed, as in [`super::new_bytes`]. A share of another file may grow from 79
+//! % to 81 % because something else was deleted. That is found only if the file lost more than a
+//! sixteenth.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,7 +20,8 @@ use resemble_relate::{AskError, bytes_of};
 
 use super::partners::ChangedFile;
 
-/// A larger text whose samples are not all in its signature is searched for as a whole.
+/// Up to this size, a text is read if its signature does not have all samples. A larger text is
+/// compared as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
 /// Returns whether a change may deserve an alert. It does not if no other file has the added text.
@@ -74,7 +76,7 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
 }
 
 /// Returns the samples by which a text is found, at least those of the changed part. `first` and
-/// `last` are the unchanged bytes at both ends. `None` if the samples are not available.
+/// `last` are the numbers of unchanged bytes at both ends. `None` if the samples are not available.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,

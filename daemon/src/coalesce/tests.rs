@@ -72,7 +72,7 @@ fn what_takes_long_to_read_waits_in_proportion() {
     assert!(state.due(after(start, 4999)).is_empty());
     assert_eq!(entries(&state.due(after(start, 5000))), ["/r/image"]);
     assert_eq!(state.long_waits(), []);
-    // A file that is written all the time is read now and then, in a twentieth of the time.
+    // Reading a file that is written all the time takes a twentieth of the time.
     let mut read = Vec::new();
     for millis in (10_000..500_000).step_by(1000) {
         write(&mut state, millis);
@@ -84,7 +84,8 @@ fn what_takes_long_to_read_waits_in_proportion() {
     // A sync (a barrier) reads the waiting file `image` at once.
     write(&mut state, 500_000);
     assert_eq!(entries(&state.drain_all()), ["/r/image", "/r/small"]);
-    // A file whose reading is cheap by now, because only its end is new, waits no longer.
+    // A file that is cheap to read by now, because only its end is new, waits no longer than
+    // others.
     write(&mut state, 600_000);
     state.set_cost(image, Duration::ZERO);
     let due = state.due(after(start, 600_500));
@@ -157,8 +158,8 @@ fn the_save_dance_is_one_rename_and_one_read() {
 
 #[test]
 fn the_whole_dance_in_one_batch_is_one_read_too() {
-    // The temporary file was made and renamed between two takes. Its write is reported under the
-    // old name, where no file is left.
+    // The temporary file was made and renamed before its events were taken. Its write is reported
+    // under the old name, where no file is left.
     let now = Instant::now();
     let mut state = Coalescer::new(Timing::default());
     let rename = Rename {

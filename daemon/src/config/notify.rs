@@ -13,15 +13,14 @@ use super::ConfigError;
 use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
-/// The number of alerts a minute for which a command runs once each. The table may set another
-/// number.
+/// Default limit of a command that runs once for each alert, in runs a minute.
 const RATE: u32 = 30;
-/// The pause between two mails, unless the table sets another one.
+/// Default pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
-/// The time that a command may take, unless the table sets another one.
+/// Default time limit of a command.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A table.
+/// A `[[notify]]` table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FileNotify {
@@ -79,7 +78,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// The sinks of the tables. `in_file` completes a path of the file.
+/// The sinks of the tables. `in_file` resolves a relative path of the file.
 pub(super) fn sinks(
     tables: &[FileNotify],
     in_file: &dyn Fn(&Path) -> PathBuf,
@@ -237,7 +236,7 @@ impl FileNotify {
     }
 }
 
-/// Resolves symbolic links if the path exists, like the paths in alerts.
+/// Resolves symbolic links if the path exists, because the paths in alerts have none.
 fn real(path: PathBuf) -> PathBuf {
     std::fs::canonicalize(&path).unwrap_or(path)
 }

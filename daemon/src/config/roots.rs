@@ -108,8 +108,8 @@ pub enum RootError {
 /// Returns the root with its real path, if it can be watched. It must be a directory on a file
 /// system for files, outside any overlay and outside our state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
-    // This check precedes any access to the path. A dead overlay would hang, or fail with an
-    // unhelpful message.
+    // This precedes any access to the path: a dead overlay would hang, or fail with an unhelpful
+    // message.
     if resemble_fs::is_inside_resemble_mount(&root.path) {
         return Err(RootError::Overlay { path: root.path });
     }

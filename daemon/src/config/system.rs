@@ -10,7 +10,8 @@ use super::{Config, ConfigError, RootError};
 const STATE: &str = "/var/lib/resemble";
 /// Default socket.
 const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
-/// Outside the folders that the daemon may write: root mounts it.
+/// Default mount point. It is outside the folders that the daemon may write to, because root mounts
+/// it.
 const VIEW: &str = "/run/resemble-view";
 
 /// Default user of the daemon, and default group whose members give it orders.
@@ -61,8 +62,8 @@ pub(crate) fn numbers(text: &str) -> Option<(u32, u32)> {
     Some((uid.parse().ok()?, gid.parse().ok()?))
 }
 
-/// Returns the line of a name in one of the files of users and groups. A service's user is in the
-/// file: its package or `systemd-sysusers` has added it.
+/// Returns the line of a name in one of the files of users and groups. That suffices for the user
+/// of a service, whom its package or `systemd-sysusers` has added there.
 fn entry(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let is_it = |line: &&str| line.split(':').next() == Some(name);
@@ -139,8 +140,8 @@ pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     }
 }
 
-/// Refuses a root in which homes are hidden: their files would be missing silently. A hidden folder
-/// is an empty one of root's that no one may enter.
+/// Refuses a root in which homes are hidden: their files would be missing silently. A home is
+/// hidden if it shows as a folder without any permission.
 fn all_shown(root: &Path) -> Result<(), RootError> {
     let is_hidden = |home: &&Path| {
         let rights = |meta: fs::Metadata| meta.mode() & 0o777;
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_root_that_others_could_move_is_refused() {
-        // Other users could make a folder of that name among the temporary files.
+        // The folder has a random name: under a fixed name, another user could have made it.
         let dir = tempfile::tempdir().unwrap();
         let dir = fs::canonicalize(dir.path()).unwrap();
         let loose = |root: &Path| match held_fast(root, 4242) {
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(loose(Path::new("/usr")), None);
         let root = dir.join("a/root");
         fs::create_dir_all(&root).unwrap();
-        // Nearest first.
+        // The folder that is nearest to the root is reported.
         for (mode, owner) in [(0o775, 0), (0o757, 0), (0o755, 77)] {
             if !rustix::process::geteuid().is_root() {
                 break;

@@ -282,7 +282,7 @@ fn the_file_to_start_with_is_one_that_can_be_read() {
                 .any(|pattern| pattern == name)
         );
     }
-    // Text that the user wrote stays.
+    // An existing file is not overwritten.
     let again = write_starter(&args(&[]), &place.env)
         .unwrap_err()
         .to_string();

@@ -10,7 +10,7 @@ pub(super) fn words(list: &[Word]) -> Vec<AlertWord> {
     list.iter().map(|word| word.0).collect()
 }
 
-/// A word of the facts that an alert may include.
+/// A kind of alert, as `alert-kinds` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Word(AlertWord);

@@ -9,15 +9,15 @@
 //!    on an unmounted disk, removes nothing.
 //! 2. **A file is read when its stat differs** from the one that was imported or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`]. A barrier ends the wait,
-//!    and so does an event that it was closed or moved here. An unusable one is reported after
-//!    [`TOLD`], because a slow copy is truncated until it is complete. The previous catalogue
+//!    and so does an event that the file was closed or moved here. An unusable file is reported
+//!    after [`TOLD`], because a slow copy is truncated until it is complete. The previous catalogue
 //!    stays.
 //! 4. **By hand or by a folder**: a label that was imported by hand is not replaced. A label from a
 //!    folder can be neither imported nor removed by hand.
 //!
-//! The folders are checked after an event there, with the roots, and by barriers. A file beside the
-//! copies records which files they are from. Without it the copies are compared with the folders by
-//! their digests.
+//! The folders are checked after an event in them, whenever the roots are checked, and by barriers.
+//! A record beside the copies names the file from which each was made. Without it the copies are
+//! compared with the folders by their digests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -36,10 +36,10 @@ use crate::state::Topic;
 use crate::state_file;
 use crate::watch::Marks;
 
-/// Time without changes before a file is imported. A truncated one is refused, and read again when
-/// it has changed. So this only saves reads of files that arrive piece by piece.
+/// Time without changes before a file is imported. The wait only saves reads of files that arrive
+/// piece by piece: a truncated file is refused, and read again when it has changed.
 const SETTLED: Duration = Duration::from_millis(250);
-/// The marks of a file that was moved here: no others except a change of attributes.
+/// The marks of a file that was moved here, including [`Marks::ATTRIBUTES`], which may be missing.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// Time without changes before an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
@@ -148,7 +148,7 @@ impl CatalogueFolders {
     /// Records an event for a path; returns whether it is one of the files.
     pub(super) fn hear(&mut self, path: &Path, marks: Marks) -> bool {
         let is_ours = self.folders.iter().any(|folder| folder.names(path));
-        // A file written in place has a write event before it is closed.
+        // A file that is written in place has another mark, too, so it waits until it is closed.
         let is_complete =
             marks.has_any(Marks::CLOSED) || marks.and(Marks::ATTRIBUTES) == MOVED_HERE;
         if is_ours && is_complete {
@@ -157,7 +157,7 @@ impl CatalogueFolders {
         is_ours
     }
 
-    /// Returns the file that a label is kept up to date with.
+    /// Returns the file from which the catalogue of this label is kept up to date.
     fn source_of(&self, label: &str) -> Option<&Path> {
         self.taken.get(label).map(|from| from.file.as_path())
     }
@@ -199,7 +199,7 @@ impl CatalogueFolders {
         for entry in entries {
             files.push(entry.map_err(cannot)?.path());
         }
-        // A mount point without its disk looks like this.
+        // A mount point whose disk is not mounted is empty and on another file system.
         if files.is_empty() && of_folder.peek().is_some() && of_folder.all(|it| it.stamp.dev != dev)
         {
             return Err("it is empty, and another file system than before".to_owned());
@@ -272,7 +272,8 @@ impl Indexer {
         }
     }
 
-    /// Imports new files of the folders, only one unless `all` is set, and forgets vanished ones.
+    /// Imports new files of the folders, at most one unless `all` is set. Forgets the catalogues
+    /// whose files have vanished.
     pub(super) fn follow_catalogues(&mut self, all: bool) {
         let copies = self.options.catalogues.clone();
         let (Some(copies), Some(_)) = (copies, self.shared.index()) else {
@@ -331,7 +332,7 @@ impl Indexer {
         self.tell_of_folders(troubles);
     }
 
-    /// Imports a file, unless the copy is equal; then it returns `Ok(false)`.
+    /// Imports a file. Returns `Ok(false)` if the copy is already equal to it.
     fn take_catalogue(
         &mut self,
         copies: &Path,

@@ -2,7 +2,7 @@
 //!
 //! Their files in the state folder are authoritative; the index holds a copy of the contents. A
 //! record in the index remembers which catalogues it holds, so that a start reads only the others.
-//! Catalogues are no roots: no scan, no event and no look at the file system ever concerns them.
+//! Catalogues are no roots: they take no part in scans, events and checks of the file system.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -110,7 +110,7 @@ impl Indexer {
                 source: io::Error::other("the index is closed just now"),
             });
         };
-        // Checked before it replaces anything.
+        // The new catalogue is checked before it replaces another.
         let (received, catalogue) = catalogue::receive(&folder, file, label)?;
         catalogue::fits(&catalogue, index.params()).map_err(|error| error.of(file))?;
         let mut known = known(&index);
@@ -152,7 +152,7 @@ impl Indexer {
     }
 }
 
-/// Puts a catalogue that is kept into the index, unless the index holds exactly this one already.
+/// Puts a kept catalogue into the index, unless the index holds exactly this one already.
 fn attach_kept(
     index: &Index,
     label: &str,
@@ -177,7 +177,8 @@ fn attach(
     known: &mut Known,
 ) -> Result<(), CatalogueError> {
     let checksum = catalogue.checksum().to_string();
-    // Recorded before loading, so that half a catalogue is not taken for a whole one after a crash.
+    // The catalogue leaves the record before it is loaded. So after a crash, half a catalogue is
+    // not taken for a whole one.
     known.remove(label);
     remember(index, known)?;
     catalogue::load(index, root, catalogue)?;

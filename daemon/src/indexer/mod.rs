@@ -15,9 +15,10 @@
 //! 2. **Watch, then list.** `Ingest` announces a directory before it lists it, and the watch is
 //!    made then. Later changes make events, and earlier ones are listed, so nothing is lost in
 //!    between.
-//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every earlier change is
-//!    in the coalescer or beyond. All pending files are then read, and polled directories are
-//!    checked. The reply passes through the alert thread, so alerts are raised first.
+//! 3. **A barrier** (`sync`) makes a cookie, a file that the source watches. When the event of the
+//!    cookie arrives, every earlier event has been read. All pending files are then read, and
+//!    polled directories are checked. The reply passes through the alert thread, so alerts are
+//!    raised first.
 //! 4. **Lost events** (overflow): the source and the table of watches restart and all roots are
 //!    scanned. Old answers stay meanwhile, marked not fresh. A source that cannot start is retried
 //!    with growing pauses, and every directory is polled until it starts.
@@ -26,12 +27,12 @@
 //!    pauses and begins with a scan of everything, which finds the missed changes. A *damaged*
 //!    index is set aside and rebuilt at once, even if a question found the damage.
 //! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact.
-//!    The path is retried, and a barrier that meets one fails.
+//!    The path is retried, and a barrier fails if its retry fails, too.
 //! 7. **An unreachable root** keeps its content and is *unavailable*. When it is back, it is
 //!    scanned, and unchanged files are not read.
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
-//! 9. **Measures** computed by questions are written here as well, after other work.
+//! 9. **Measures** computed by questions are written by this thread, too, after other work.
 //! 10. **Documents are extracted** by threads of the index writer, while this thread does other
 //!     work. This thread writes finished parts. A barrier waits for the documents that were pending
 //!     before it.
@@ -92,17 +93,17 @@ const MOVING: Duration = Duration::from_secs(5);
 const MOVING_SHARE: u32 = 10;
 /// Time for which a large file is read before others get their turn.
 const TURN: Duration = Duration::from_secs(1);
-/// Time after an operation under unobserved names until inodes are compared, if no barrier comes
-/// before.
+/// Time from a change under a name that was not observed until inodes are compared. A barrier
+/// compares them earlier.
 const COMPARE: Duration = Duration::from_secs(20);
-/// Time for which files to check again are collected, because each check is a transaction.
+/// Time for which due checks are collected, because each check is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
 /// The maximum number of checks between two rounds of new changes.
 const RECHECKS: usize = 256;
 /// Least pause between two transactions that write only measures.
 const MEASURES: Duration = Duration::from_secs(10);
-/// Longest time that a change is in the index but not in its file. A written file is read once more
-/// after 35 seconds: changes found then are included.
+/// Longest time until a change in the index is durable. A written file is read once more after 35
+/// seconds, so both changes are made durable together.
 const PERSIST: Duration = Duration::from_secs(60);
 /// First and longest pause before a broken index is reopened, or a failed source is restarted.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -154,16 +155,17 @@ pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,
-    /// Documents to wait for, once the cookie has arrived and all earlier changes are read.
+    /// Mark of the last document to wait for. `None` until the cookie has arrived and all earlier
+    /// changes are read.
     documents: Option<u64>,
-    /// Failures before one more attempt. A document that fails while the barrier waits for it may
-    /// have been started before the barrier.
+    /// True after a first failure: the next one fails the barrier. The first may be of a document
+    /// whose extraction began before the barrier.
     is_last_try: bool,
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 
 impl PendingSync {
-    /// Returns whether all changes before it are to be read now.
+    /// Returns whether the changes before the barrier are to be read now.
     const fn is_reached(&self) -> bool {
         self.cookie.is_none() && self.documents.is_none()
     }
@@ -176,7 +178,7 @@ struct Retry {
 }
 
 impl Retry {
-    /// Returns the first attempt, at once.
+    /// Returns an attempt that is due at once.
     fn now() -> Self {
         Self {
             at: Instant::now(),
@@ -208,7 +210,7 @@ pub struct Indexer {
     /// Roots whose first scan is done, in this run or an earlier one: only their changes raise
     /// alerts.
     complete: BTreeSet<PathBuf>,
-    /// Paths that `watch remove` took away, in this run or an earlier one.
+    /// Roots that `watch remove` took away, in this run or an earlier one.
     removed: BTreeSet<PathBuf>,
     /// Inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
@@ -220,14 +222,15 @@ pub struct Indexer {
     /// Directories and files to check again, because they were read too soon after a change or
     /// while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
-    /// Targets that changed at each check, and the time of the next one if no barrier comes before.
+    /// Targets that changed at each check, and the time of their next check, unless a barrier
+    /// checks them earlier.
     unresolved: Vec<Target>,
     next_unresolved: Instant,
-    /// Time of the first operation under unobserved names.
+    /// Time of the first change under a name that was not observed, until inodes are compared.
     unseen: Option<Instant>,
     /// Large files that are partly read; others get their turn in between.
     unfinished: BTreeSet<PathBuf>,
-    /// Directories that the slow comparison has still to check.
+    /// Directories that are left for the slow comparison.
     slow: VecDeque<Target>,
     /// Roots that wait for a full scan.
     scans: VecDeque<PathBuf>,
@@ -344,7 +347,8 @@ impl Indexer {
         self.run_scans();
         if self.retry.is_none() {
             self.shared.open_first_scan();
-            // Clients that waited for the scan ask their questions now, so compacting has to wait.
+            // Clients now ask the questions that waited for the scan, and compacting would be in
+            // their way.
             self.next_measures = Instant::now() + MEASURES;
         }
     }
@@ -472,7 +476,7 @@ impl Indexer {
                 }
             }
         }
-        // Between two renames of a cycle a file would count as gone.
+        // A cycle of renames may be in two batches. A check between the two would miss a file.
         if !batch.renames.is_empty() && !self.coalescer.has_jobs() {
             self.not_before = self.not_before.max(now + BREATH);
         }
@@ -512,7 +516,7 @@ impl Indexer {
                 self.next_roots = Instant::now();
             }
             if roots.iter().any(|root| root.starts_with(&path)) {
-                // A root itself or a folder above it: the roots are checked soon.
+                // The path is a root or a folder above one, so the roots are checked soon.
                 self.next_roots = Instant::now();
                 if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);
@@ -534,7 +538,7 @@ impl Indexer {
                 && !hint.marks.has_any(Marks::UNKNOWN)
             {
                 if self.watches.has(&path, identity) {
-                    // Found, watched and listed before its own event arrived.
+                    // The directory was found, watched and listed before its own event arrived.
                     continue;
                 }
                 self.watches.dropped(&path);

@@ -1,6 +1,6 @@
-//! Finds mounts below the roots. A mount over a folder, or its end, makes no event. So the kernel's
-//! list is compared whenever the roots are checked. It is also compared before and after each check
-//! of changes, and between the listings of any reconcile.
+//! Finds mounts below the roots. Neither mounting over a folder nor unmounting makes an event. So
+//! the kernel's list is compared whenever the roots are checked. It is also compared before and
+//! after each check of changes, and between the listings of any reconcile.
 //!
 //! A check during which the list changed is not reliable: a mount may have hidden files meanwhile.
 //! Single targets are then checked again. A whole scan might never end that way if mounts change
@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 struct Covering {
     id: u64,
     device: String,
-    /// A number that is never reused, if the kernel has one.
+    /// The kernel's unique id of the mount, if there is one: it is never reused.
     number: Option<u64>,
 }
 

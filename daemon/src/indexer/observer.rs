@@ -37,9 +37,9 @@ pub(super) struct Meanwhile {
     pub(super) is_other: bool,
     /// The mount points that changed.
     pub(super) points: Vec<PathBuf>,
-    /// Directories that were being listed at that time. What was found in them is uncertain.
+    /// Directories that were being listed during a change of mounts. Their listings are uncertain.
     pub(super) listed: Vec<PathBuf>,
-    /// The last directory.
+    /// The directory that is being listed.
     last: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ impl Observer for Watching<'_> {
             self.unarmed.push(dir.to_path_buf());
         }
         self.meanwhile.look(self.mounts, self.shared, Some(dir));
-        // A mount over a directory, or its end, is no event in it.
+        // Mounting over a watched directory, or unmounting, makes no event in it.
         if armed == Armed::Kept && !self.meanwhile.is_other {
             Listing::Go
         } else {

@@ -47,7 +47,7 @@ impl Indexer {
         }
     }
 
-    /// Makes the cookie that a barrier waits for. If that fails, a full scan is the barrier.
+    /// Makes the cookie that a barrier waits for. If that fails, a full scan replaces it.
     pub(super) fn issue_cookie(&mut self, sync: &mut PendingSync) {
         sync.documents = None;
         match self.source.cookie() {
@@ -197,8 +197,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Marks the documents that each barrier waits for once its files are read. Returns whether a
-    /// barrier no longer waits for any.
+    /// Notes which documents each barrier waits for, once its files are read. Returns whether any
+    /// barrier can be answered.
     pub(super) fn mark_syncs(&mut self) -> bool {
         let Some(ingest) = &self.ingest else {
             return false;
@@ -231,7 +231,7 @@ impl Indexer {
                     self.syncs.push(sync);
                     continue;
                 }
-                // Not the truth, and the delay is unknown.
+                // Success would be untrue, and nobody knows how long further attempts would take.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }

@@ -1,8 +1,8 @@
-//! Paths that failed for now: no descriptors or memory left, or an error of a disk or a network.
-//! Such a failure is no fact about the file, so it is not stored. The path is tried again, after
-//! growing pauses. Until it succeeds, no answer counts as fresh.
+//! Keeps paths with a transient failure: no descriptors or memory left, or an error of a disk or a
+//! network. Such a failure is no fact about the file, so it is not stored. The path is tried again,
+//! after growing pauses. Until it succeeds, no answer counts as fresh.
 //!
-//! Pure: the input are times, the output are paths.
+//! Pure: it gets times and returns paths.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The first and the longest pause before a path is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// The maximum number of paths that are kept. Beyond that their folder is tried instead, at last
-/// the whole tree.
+/// The maximum number of paths that are kept. Beyond that, a folder is tried instead of the paths
+/// in it, in the end the whole tree.
 const MOST: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ mod tests {
         let began = Instant::now();
         let (mut passing, path) = (Passing::default(), Path::new("/t/a"));
         passing.met(path, EMFILE, began);
-        // The path failed again for another cause, before its next try: the pause does not grow.
+        // A second failure before the next try does not lengthen the pause.
         passing.met(path, EMFILE, began + Duration::from_millis(500));
         let mut now = began;
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {

@@ -1,10 +1,10 @@
 //! Stores the list of roots from run to run.
 //!
-//! A record of the index lists every root of the last run. Roots of `watch add` are watched again;
-//! the others show the next run which entries it can remove. The record states whether the first
-//! scan of a root was finished. Only then a changed file deserves an alert. It also lists the roots
-//! that `watch remove` took away. The configuration does not restore these; `watch add` does. A
-//! file has a copy: an index can be rebuilt from the tree, but these requests cannot.
+//! A record of the index lists every root of the last run. The next run watches the roots of `watch
+//! add` again, and removes the entries of roots that it no longer has. The record states whether
+//! the first scan of a root was finished. Only then does a changed file deserve an alert. It also
+//! lists the roots that `watch remove` took away. The configuration does not restore these; `watch
+//! add` does. A file has a copy: an index can be rebuilt from the tree, but these requests cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -203,7 +203,7 @@ pub(super) fn keep(
     index.put_record(RECORD, &text)
 }
 
-/// Copies the stored list of roots into an index without one. None of them counts as scanned.
+/// Copies the stored list of roots into an index without one. No root counts as scanned.
 pub(crate) fn restore(index: &Index, path: &Path) {
     if !matches!(
         index.snapshot().and_then(|all| all.record(RECORD)),
@@ -228,7 +228,8 @@ pub(crate) fn restore(index: &Index, path: &Path) {
     }
 }
 
-/// Splits a root for the slow comparison: its own entries, then each of its sub-directories.
+/// Splits a root for the slow comparison: its own entries, then each sub-directory with all below
+/// it.
 pub(super) fn pieces(root: &Path) -> Vec<Target> {
     let mut pieces = vec![Target::entry(root, Cause::Unknown)];
     let Ok(entries) = fs::read_dir(root) else {

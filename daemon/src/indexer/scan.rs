@@ -16,7 +16,7 @@ impl Indexer {
     /// Scans the roots that wait for a whole scan. Returns `false` if the index is broken or the
     /// scan was stopped.
     pub(super) fn run_scans(&mut self) -> bool {
-        // A scan is done when all files are read.
+        // A scan reads each file to its end: others do not get a turn in between.
         self.take_turns(false);
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
@@ -46,7 +46,8 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
-            // If documents wait, not everything is known.
+            // Waiting documents are counted before the root is live: its answers do not have them
+            // yet.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             self.shared.rebuilt(&root);
@@ -89,7 +90,7 @@ impl Indexer {
                 error.remedy(),
             );
             if last.is_some() {
-                // All files were scanned when the first attempt failed, and are polled since.
+                // All roots were scanned when the first attempt failed, and are polled since.
                 return;
             }
         } else {
@@ -101,8 +102,8 @@ impl Indexer {
         }
         self.watch_catalogue_folders();
         self.scan_all();
-        // The cookies of waiting barriers went with the old source. The following scan sees the
-        // changes that the barriers wait for. But another overflow may split it, so they get
+        // The cookies of waiting barriers were lost with the old source. The following scan sees
+        // the changes that the barriers wait for. But another overflow may split it, so they get
         // cookies of the new source.
         let mut syncs = std::mem::take(&mut self.syncs);
         for sync in &mut syncs {
@@ -177,7 +178,8 @@ impl Indexer {
         (report, meanwhile)
     }
 
-    /// Sets whether a large file is read for a limited time before others get their turn.
+    /// Sets whether reading of a large file pauses after a limited time, so that others get their
+    /// turn.
     pub(super) fn take_turns(&mut self, turns: bool) {
         if let Some(ingest) = &mut self.ingest {
             ingest.set_turn(turns.then_some(TURN));
@@ -191,7 +193,7 @@ impl Indexer {
             return true;
         };
         let targets = ingest.assumed_targets();
-        // Removed files are forgotten.
+        // There may be fewer now, because `assumed_targets` drops removed files.
         self.shared.set_assumed(ingest.assumed() as u64);
         self.look_at_found(targets)
     }

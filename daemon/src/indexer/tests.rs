@@ -369,7 +369,8 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     assert!(running.shared.fresh());
 }
 
-/// This happens at the limit of inotify instances. The daemon once missed all later events.
+/// The source cannot restart at the limit of inotify instances. Later events must arrive
+/// nevertheless.
 #[test]
 fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhile() {
     let (_dir, root) = tree();
@@ -552,7 +553,7 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
         None
     );
     drop(running);
-    // A root inside a former one: only the rest of that one is forgotten.
+    // The new root is inside a former one, of which only the rest is forgotten.
     let inner = root.join("d");
     let running = start_on(open(), &[&inner], usize::MAX);
     running.assert_converged();

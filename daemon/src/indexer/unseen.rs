@@ -2,14 +2,14 @@
 //!
 //! An event names a directory and a name in it, never a file. The file is found by `lstat`, but the
 //! name may be gone by then. Examples are a hard link that existed for one write and a name in a
-//! short-lived folder. A descriptor's file may never have had the reported name. So:
+//! short-lived folder. A file that was opened without a name never had the reported one. So:
 //!
 //! 1. A file with several names may be written under one that the index does not know. Then its
 //!    known names are checked as well: the new name may be gone before its turn.
 //! 2. A file that was opened with `O_TMPFILE` is reported under `#` and its inode number. Once it
 //!    has a name, that name is checked.
 //! 3. Otherwise inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered and
-//!    a while after the event. Until then no event explains why an inode changed.
+//!    a while after the event. Until then events are not trusted to explain why an inode changed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -30,11 +30,11 @@ impl Indexer {
         let came_and_went = hint.marks.has_any(Marks::APPEARED) && hint.marks.has_any(Marks::GONE);
         let Some(dir) = path.parent() else { return };
         match there {
-            // Changes in it before it was watched make no events.
+            // Changes in a new directory before it was watched make no events.
             Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
                 self.unseen.get_or_insert_with(Instant::now);
             }
-            // Most files have one name.
+            // A file with one name, as most have, is found under that name.
             Some((Kind::File, identity))
                 if is_written
                     && std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) =>

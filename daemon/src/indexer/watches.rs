@@ -33,12 +33,12 @@ use crate::coalesce::Kind;
 use crate::watch::renames::take_below;
 use crate::watch::{Source, WatchError};
 
-/// Least number of suspect paths at which the table may be stale.
+/// Up to this many suspect paths never make the table stale.
 const MOST_SUSPECT: usize = 50_000;
 /// Up to this many suspects are not checked with the source.
 const FEW_SUSPECT: usize = 16;
 
-/// An inode of this boot.
+/// The identity of a file or directory, until the next boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity {
     /// `st_dev`.
@@ -203,8 +203,8 @@ impl Watches {
         }
     }
 
-    /// Removes the watch of an inode from its place in the table. A bind mount may show a directory
-    /// at two places; then the watch stays.
+    /// Removes the watch of a directory that has moved away from its place in the table. If a bind
+    /// mount shows the directory at both places, the watch stays.
     fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
         let place = self.places.get(&identity).filter(|place| *place != new);
         let Some(place) = place.cloned() else { return };
@@ -221,7 +221,8 @@ impl Watches {
         std::mem::take(&mut self.displaced)
     }
 
-    /// Handles a name that is gone. The source may have forgotten its watches at and below it.
+    /// Handles a name that is gone. The source may have forgotten the watches at and below the
+    /// name.
     pub(crate) fn dropped(&mut self, path: &Path) {
         let dirs = self.take(path);
         self.suspect.extend(dirs);
@@ -268,10 +269,10 @@ impl Watches {
         self.watched.contains_key(dir) || self.polled.contains_key(dir)
     }
 
-    /// Returns watched directories that have left their paths in the table without an event: names
-    /// in a polled directory make none.
+    /// Returns watched paths that lead to another object now. Only in a polled directory can that
+    /// happen without an event.
     pub(crate) fn misplaced(&self) -> Vec<PathBuf> {
-        // This runs at every check for changes, and nearly always all directories are watched.
+        // This runs at every check for changes, and usually no directory is polled.
         if self.polled.is_empty() {
             return Vec::new();
         }
@@ -413,7 +414,7 @@ mod tests {
         watches.arm(&mut source, dir.path(), true);
         let identity = |dir: &Path| look(dir).unwrap().1;
         let all = [&a, &b].map(|dir| (dir.as_path(), identity(dir)));
-        // Directories that are watched already count as well.
+        // A directory that is watched already does not prevent a joint request.
         assert!(watches.arm_early(&mut source, all[..1].iter().copied(), true));
         assert!(watches.arm_early(&mut source, all.into_iter(), true));
         assert!(watches.has(&a, identity(&a)) && watches.has(&b, identity(&b)));
@@ -430,7 +431,7 @@ mod tests {
             watches.polled().collect::<Vec<_>>(),
             [(c.as_path(), Polled::Limit)]
         );
-        // Not the directory that was found a moment ago.
+        // Another directory is at the path now than the one that was found.
         script.limit(9);
         let of_c = identity(&c);
         watches.arm_early(&mut source, [(d.as_path(), of_c)].into_iter(), true);
@@ -440,8 +441,8 @@ mod tests {
     }
 
     /// At the limit of watches, a joint request watches some of its directories, but none is in the
-    /// table. One directory moved with its parent, without an event. The source then took the new
-    /// directory at the old path for the old one, so the new one was neither watched nor polled.
+    /// table. If such a directory moves without an event, the source takes a new directory at the
+    /// old path for the old one. The new one must still be watched or polled.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -462,8 +463,8 @@ mod tests {
         assert!(is_heard(&mut source, &dir.join("file")));
     }
 
-    /// The new place was watched before the old one was found empty. The watch of the old place was
-    /// then removed, and with it that of the new place.
+    /// The old and the new place have one watch. It must not be removed with the old place after
+    /// the new one was watched.
     #[test]
     fn a_directory_that_went_elsewhere_untold_is_watched_there() {
         let temp = tempfile::tempdir().unwrap();
@@ -510,7 +511,7 @@ mod tests {
             watches.arm(&mut source, folder, true);
         }
         watches.dropped(&dir.path().join("d"));
-        // The source has not yet read the event.
+        // The source has not yet read the event, so it still remembers all suspects.
         watches.clear_suspects(&mut source);
         assert_eq!(watches.suspect.len(), 100);
         script.tell(&dir.path().join("d"), Marks::GONE);

@@ -18,7 +18,7 @@ use crate::state::Topic;
 use crate::state::fresh::MOST_NAMED;
 use crate::watch::MORE_WATCHES;
 
-/// The maximum number of checks by a barrier of targets that changed at each check.
+/// A barrier checks targets that change at each check at most this many times.
 const PERSISTENCE: usize = 20;
 
 /// The maximum number of targets that are checked again at a time.
@@ -45,7 +45,7 @@ impl Indexer {
         if !self.run_scans() {
             return;
         }
-        // The files of a barrier are read to their ends.
+        // For a barrier, large files are read to their ends.
         self.take_turns(!reached);
         if !self.look_at_changes(reached, now) || !self.write_documents() {
             return;
@@ -103,8 +103,8 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // A barrier is for writes, and all of these make events. Files that are read once
-                // more only because they had just changed can wait.
+                // A barrier waits for writes, and each write makes an event. Files that are read
+                // once more only because they had just changed can wait.
                 read_now: false,
             });
         }
@@ -147,7 +147,7 @@ impl Indexer {
         true
     }
 
-    /// Writes the parts of documents, if it is time. Returns `false` if the index is broken.
+    /// Writes the parts of documents, if they are due. Returns `false` if the index is broken.
     fn write_documents(&mut self) -> bool {
         let due = self.ingest.as_ref().and_then(Ingest::documents_due);
         if due.is_none_or(|due| due.max(self.not_before) > Instant::now()) {
@@ -199,8 +199,8 @@ impl Indexer {
             .is_ok()
     }
 
-    /// Releases unused space of the index, if it is much. A running question prevents that; then
-    /// the next round does it.
+    /// Releases the unused space of the index, if there is much. A running question prevents that;
+    /// then the next round does it.
     pub(super) fn compact(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -212,7 +212,7 @@ impl Indexer {
         }
     }
 
-    /// Drops the entries that a listing finds new and reads anyway.
+    /// Drops the entries that are not indexed yet, if a listing finds and reads them anyway.
     fn drop_listed(&self, subtrees: &BTreeSet<PathBuf>, entries: &mut BTreeMap<PathBuf, Cause>) {
         if subtrees.is_empty() {
             return;
@@ -238,7 +238,7 @@ impl Indexer {
         }
         let (report, meanwhile) = self.reconcile(targets, true);
         if meanwhile.is_other {
-            // Checks all targets, because a check of a single entry lists nothing.
+            // All targets are checked again, because `meanwhile.listed` has no single entries.
             self.look_again(targets.iter().cloned());
         }
         self.not_before = Instant::now() + BREATH;
@@ -246,7 +246,7 @@ impl Indexer {
     }
 
     /// Checks unresolved targets again, a few at a time and whole trees one by one. Where mounts
-    /// change all the time, a long check would never be undisturbed.
+    /// change all the time, a long check would always be disturbed.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =

@@ -128,7 +128,8 @@ impl Watched {
     }
 }
 
-/// A distant commit does not invalidate a listing, and a near one is in it.
+/// A commit of unrelated files does not invalidate a listing. A commit of related files appears in
+/// it.
 #[test]
 fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     let mut watched = Watched::new(|_, shared| shared);
@@ -199,7 +200,7 @@ fn a_listing_goes_with_the_templates() {
     assert_eq!(watched.ask("subject"), (false, 0));
 }
 
-/// Returns the same at every path.
+/// Reports the same access at every path.
 #[derive(Debug)]
 struct Fixed(Seen);
 

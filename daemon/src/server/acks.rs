@@ -64,7 +64,7 @@ pub(super) fn mark(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Takes marks away; one row for each.
+/// Removes marks, and returns one row for each.
 pub(super) fn undo(
     context: &Context,
     a: &PathText,
@@ -93,7 +93,7 @@ fn known(snapshot: &Snapshot, path: &Path) -> Result<IndexedFile, Failure> {
     })
 }
 
-/// Returns the files that resemble one enough for an alert: first those with its content, then
+/// Returns the files that resemble this one enough for an alert: first those with its content, then
 /// others.
 fn alike(
     context: &Context,

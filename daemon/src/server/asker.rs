@@ -26,7 +26,7 @@ pub(super) struct Asker {
     pub(super) is_in_control: bool,
 }
 
-/// Returns the peer, if it may ask. Other peers are rejected at once, without any memory or wait.
+/// Returns the peer, if it may ask. Other peers are rejected at once, and cost no memory.
 pub(super) fn admitted(
     stream: &UnixStream,
     uid: u32,
@@ -98,7 +98,8 @@ impl Asker {
         (fresh, 0)
     }
 
-    /// Refuses requests that system mode does not answer, or not to this peer.
+    /// Refuses requests that system mode does not answer, and orders of a peer who may not give
+    /// them.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Failure> {
         if self.sight.is_none() {
             return Ok(());

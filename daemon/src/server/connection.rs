@@ -117,7 +117,7 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // The progress reveals how much other users have written.
+                // To other peers, the progress would reveal how much all users have written.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -130,7 +130,7 @@ impl Connection {
             } => {
                 let root = root_with(path.into(), rules);
                 let root = aside(&context, |context| handlers::new_root(context, root)).await?;
-                // Before the order, which stores them with the root.
+                // The rules are set before the order, which stores them with the root.
                 context.shared.set_alert_rules(&root.path, alerts);
                 let row = handlers::watch_row(&context, &root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None, None)
@@ -284,7 +284,7 @@ impl Connection {
                     continue;
                 }
             };
-            // The answer has begun.
+            // The answer has begun, so no more progress is sent.
             shown = None;
             match piece {
                 Some(piece) => self.write(&piece).await?,

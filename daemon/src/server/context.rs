@@ -32,7 +32,7 @@ pub(super) struct Figures {
     pub(super) hidden_text: u64,
 }
 
-/// The totals of the roots, with the clock that they belong to.
+/// The clock, and the totals of each root and the unreadable parts of documents as of then.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
 /// Shared by all connections.
@@ -50,7 +50,7 @@ pub struct Context {
     pub state: PathBuf,
     /// The slots for questions that are computed.
     pub(super) questions: FairShare,
-    /// The results of the last comparisons and collections.
+    /// The cache of answers and of the data from which they were made.
     pub(super) compared: MemoryCache,
     /// The totals that the last `status` counted.
     pub(super) figures: Mutex<Option<Counted>>,

@@ -27,7 +27,7 @@ use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
 use crate::state::Root;
 
-/// Answers a request that asks for no computing and gives the indexer no order.
+/// Answers a request that needs neither a search nor an order to the indexer.
 pub(super) fn answer(
     (context, asker): (&Context, &Asker),
     request: Request,
@@ -147,7 +147,7 @@ fn covers(
 ) -> Result<Answer<CoverRow>, Failure> {
     let seen = status::all_roots(context, asker)?;
     let roots: Vec<PathBuf> = seen.iter().map(|root| root.options.path.clone()).collect();
-    // Without an index no answer can be given, and the question itself will say why.
+    // Without an index every path counts as known: the question itself then reports the reason.
     let view = context.shared.snapshot().ok();
     let view = view.map(|snapshot| asker.view(snapshot));
     let is_known = |path: &PathText| -> Result<bool, AskError> {

@@ -1,8 +1,8 @@
 //! Keeps answers while nothing changes.
 //!
 //! Questions about whole trees are repeated. While the clock is unchanged, the answer is the same.
-//! Its stored lines are sent without any read of a file or a list. Only whether the answer is
-//! fresh, and what it may lack, is determined again.
+//! Its stored lines are sent without reading files or the index. Only whether the answer is fresh,
+//! and what it may lack, is determined again.
 //!
 //! Answers to callers who do not see everything are not kept. Neither are those of `covered`, which
 //! reads the present files. Answers about single files need no cache.
@@ -25,9 +25,9 @@ pub(super) struct AnswerPlace<'a> {
 }
 
 impl<'a> AnswerPlace<'a> {
-    /// Returns the entry for a completed request about an index of these roots, at the present
-    /// clock. `None` if answers of its kind are not stored. The clock is read here, before the
-    /// index. If it changes in between, the stored answer is not found again, at worst.
+    /// Returns the entry for the answer to a request whose scope is complete. `None` if answers of
+    /// its kind are not stored. The present clock is part of its name, and is read before the
+    /// index. If it changes in between, the stored answer is at worst never found.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -41,7 +41,7 @@ impl<'a> AnswerPlace<'a> {
                 | Request::Groups(_)
                 | Request::Order(_)
         );
-        // Until the first scan is done, former roots vanish without a tick.
+        // Until the first scan is done, former roots are removed without a change of the clock.
         if !is_of_trees || asker.sight().is_some() || !context.shared.first_scan_done() {
             return None;
         }

@@ -60,7 +60,7 @@ pub struct Limits {
     pub write_time: Duration,
     /// The only user who may ask, unless the daemon serves all users.
     pub uid: u32,
-    /// Divisor of all slots: one client may take one part in this many.
+    /// Divisor of the slots: one client may take all of them divided by this.
     pub share: usize,
 }
 
@@ -91,7 +91,7 @@ impl Limits {
     }
 }
 
-/// A user may have one part in this many of each limited resource.
+/// A user may take each limited resource divided by this.
 pub(crate) const SHARE: usize = 4;
 
 /// Answers until `ending` is true; then open connections get a failure and are closed.

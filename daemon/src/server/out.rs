@@ -83,7 +83,7 @@ impl Out {
         self.copy.take()
     }
 
-    /// Adds lines that were written before.
+    /// Adds stored lines.
     pub(super) fn raw(&mut self, lines: &[u8]) -> Result<(), ClientGone> {
         self.copy = None;
         for piece in lines.chunks(PIECE) {

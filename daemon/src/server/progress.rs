@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two reports.
 const PACE: Duration = Duration::from_millis(250);
 
-/// Returns the times of reports.
+/// Returns a timer for the reports.
 pub(super) fn pace() -> Interval {
     let mut pace = interval_at(Instant::now() + PATIENCE, PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -54,7 +54,7 @@ pub(super) fn answer(
     match answered {
         Ok(()) => {
             for error in lacking {
-                // A disconnected client is also noticed at the end of the answer.
+                // The result is ignored, because `end` also notices that the client is gone.
                 let _ = lines.error(error);
             }
             lines.end()
@@ -111,8 +111,8 @@ fn failure(error: &AskError) -> Failure {
 
 // ---- the scope ---------------------------------------------------------------------------------
 
-/// Returns the request with its whole scope, if every path that it names is watched: the daemon
-/// cannot answer about a part of them.
+/// Returns the request with its whole scope, if every path that it names is watched. The daemon
+/// does not answer about only some of them.
 fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
     match &mut request {
         Request::Find(find) => {
@@ -125,8 +125,9 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             if let Subject::File(path) = &find.subject
                 && is_waiting(context, path.as_path())
             {
-                // The caller extracts the document, because its extraction here may be far off. A
-                // caller who may not see the file gets the failure of a missing file.
+                // The failure makes the caller extract the document, because its turn here may be
+                // far off. A missing file has the same failure, so it reveals nothing to a caller
+                // who may not see the file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -192,8 +193,8 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
     Ok(())
 }
 
-/// Completes a scope. An empty scope is about the whole index and needs no list of paths. With
-/// patterns or a least size it gets that list: the roots and the catalogues.
+/// Completes a scope. An empty scope is about the whole index and needs no list of paths. Only if
+/// it has patterns or a least size, it is filled with the roots and the catalogues.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -359,7 +360,7 @@ struct Lines<'a> {
     sent: End,
     /// True if the answer is to be kept.
     is_kept: bool,
-    /// The header without the facts of the moment.
+    /// The header of the answer, from which freshness is determined anew each time.
     head: Header,
     /// True if a dump is text. Rows carry text as it is, and other bytes as base64.
     is_text: bool,

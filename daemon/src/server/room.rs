@@ -51,12 +51,12 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// There is no memory left, and no other process has more than this one.
+/// The limit of bytes is reached, and no other process has more than this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
 impl Admission {
-    /// Creates a room for this many incomplete requests of this many bytes together.
+    /// Limits incomplete requests to this number, and all requests together to this many bytes.
     pub(super) fn new(connections: usize, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             connections: connections.max(1),
@@ -219,7 +219,7 @@ mod tests {
         // No other process has more bytes than this one.
         assert_eq!(more.holds(7 * MB), Err(NoRoom));
         assert!(!is_sent_away(&mut small));
-        // A complete request counts, and stays.
+        // The bytes of a complete request count, but it is not closed.
         small.is_complete();
         let other = room.enter(3);
         other.holds(6 * MB).unwrap();

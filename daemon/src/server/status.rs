@@ -288,8 +288,8 @@ fn count(
     failed.map_or(Ok(figures), Err)
 }
 
-/// Returns the kinds of failures with parts of a file's content. The parts are added to `unopened`
-/// while there is room.
+/// Returns the kind of error of a content with parts that could not be read. The parts are added to
+/// `unopened` while there is room.
 fn skipped_parts(
     snapshot: &Snapshot,
     content: ContentId,

@@ -224,8 +224,7 @@ fn one_connection_too_many_is_told_so() {
     running.status_when_let_in();
 }
 
-/// The slot was once freed when the client disconnected. So any number of abandoned questions could
-/// run.
+/// An abandoned question keeps its slot until it has ended. Otherwise any number of them could run.
 #[test]
 fn a_question_takes_its_place_until_it_ends() {
     if in_a_process_of_its_own(
@@ -247,7 +246,7 @@ fn a_question_takes_its_place_until_it_ends() {
     Ingest::new(running.shared.index().unwrap(), options)
         .reconcile(&[Target::subtree(running.dir.path())], &mut Unobserved)
         .unwrap();
-    // The file system that covers the files does not answer: the question does not end.
+    // The file system that covers the files does not answer, so the question does not end.
     let Some(hung) = hung(&at) else {
         return;
     };
@@ -284,8 +283,8 @@ fn a_question_takes_its_place_until_it_ends() {
     }
 }
 
-/// Connections without a request, or with the beginning of one, once took all slots until their
-/// time was over.
+/// Connections without a request, or with the beginning of one, must not take all slots until their
+/// time is over.
 #[test]
 fn unfinished_requests_take_nobodys_place() {
     let running = start(|limits| {
@@ -295,14 +294,14 @@ fn unfinished_requests_take_nobodys_place() {
     let mut first = running.connect();
     let mut half: Vec<UnixStream> = (0..50).map(|_| running.connect()).collect();
     for stream in &mut half {
-        // Some are closed before they have sent anything.
+        // Some connections are closed before they have sent anything.
         let _sent = stream.write_all(b"{\"request\":");
         running.client().unwrap().status().unwrap();
     }
     let mut told = String::new();
     first.read_to_string(&mut told).unwrap();
     assert!(told.contains("\"busy\""), "{told}");
-    // More bytes than there is room for: the request is closed, and the next one is answered.
+    // A request with more bytes than all may have is closed, and the next one is answered.
     let told = running.say(&vec![b'x'; 2 << 20]);
     assert!(told.is_empty() || told.contains("\"busy\""), "{told}");
     running.client().unwrap().status().unwrap();
@@ -463,7 +462,7 @@ fn what_is_not_watched_is_said_to_be_so() {
     assert!(matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused));
 }
 
-/// Paths were once looked up on the threads that serve all connections.
+/// Paths are not looked up on the threads that serve all connections.
 #[test]
 fn a_path_that_does_not_answer_holds_up_nobody_else() {
     let running = start(|_| {});

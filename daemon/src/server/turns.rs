@@ -1,4 +1,4 @@
-//! Divides limited resources fairly: no client can take all of a resource.
+//! Limits the slots for answers and questions, in total and for each client.
 //!
 //! In a daemon of one user each request may use all slots. In system mode an account has at most a
 //! quarter of the running answers and of the running questions.

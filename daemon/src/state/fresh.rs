@@ -33,9 +33,9 @@ impl Shared {
         self.troubles.lock().keys().any(|(topic, _)| behind(*topic))
     }
 
-    /// [`Self::fresh`] and [`Self::pending`] for these paths and all below them. Files elsewhere do
-    /// not count, and neither do files that the user of this sight may not see. No paths mean
-    /// everything.
+    /// Returns [`Self::fresh`] and [`Self::pending`] for these paths and all below them. Files
+    /// elsewhere do not count, and neither do files that the user of this sight may not see. No
+    /// paths mean everything.
     pub fn freshness(&self, within: &[PathBuf], sight: Option<&dyn AccessCheck>) -> (bool, u64) {
         let is_within = |path: &Path| concerns(within, path);
         let looks = Cell::new(0);
@@ -53,7 +53,7 @@ impl Shared {
                 .filter(|root| root.state == RootState::Scanning);
             scanned.any(|root| is_within(&root.options.path))
         };
-        // A reconcile that is not the scan of a root may be at any path.
+        // Any other reconcile than the scan of a root may be at any path, so it counts.
         let scan = self.scan();
         let scanning = match &scan.1 {
             Some((root, _)) if !is_within(root) => 0,
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Sees what lies below a path.
+    /// Allows access to the paths below this one.
     #[derive(Debug)]
     struct Below(&'static str);
 

@@ -18,12 +18,12 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// The oldest sufficient Landlock: it controls truncation.
+/// The oldest version of Landlock that suffices: it controls truncation.
 const LEAST: ABI = ABI::V3;
 /// Requirements of that version.
 const LANDLOCK_TAKES: &str =
     "it takes Linux 6.2 or later, and `landlock` in /sys/kernel/security/lsm";
-/// Further rules that are requested if the kernel has them.
+/// The version whose additional rules are requested if the kernel has them.
 const NEWEST: ABI = ABI::V6;
 
 /// Folders of the machine that the daemon reads in addition to its roots: descriptors, mounts,
@@ -68,7 +68,7 @@ fn landlocked(read: &[PathBuf], write: &[&Path]) -> Result<(), Box<dyn std::erro
     }
 }
 
-/// Bit in the numbers of calls of this processor's other interface (x32).
+/// Bit in the numbers of system calls of x32, the other interface of this processor.
 #[cfg(target_arch = "x86_64")]
 const OTHER_INTERFACE: i64 = 0x4000_0000;
 
@@ -172,13 +172,13 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     for call in REFUSED {
         rules.insert(call, Vec::new());
     }
-    // Sockets of any family except that of this machine.
+    // Sockets are refused, unless they are Unix sockets.
     for call in [libc::SYS_socket, libc::SYS_socketpair] {
         let (here, dword) = (libc::AF_UNIX as u64, SeccompCmpArgLen::Dword);
         let elsewhere = SeccompCondition::new(0, dword, SeccompCmpOp::Ne, here)?;
         rules.insert(call, vec![SeccompRule::new(vec![elsewhere])?]);
     }
-    // Only old processors have numbers for these system calls.
+    // Only this processor has numbers for these system calls.
     #[cfg(target_arch = "x86_64")]
     for call in [
         libc::SYS_chown,
@@ -196,8 +196,8 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     {
         let same: Vec<i64> = rules.keys().copied().collect();
-        // The calls that have a number of their own in that interface, among them `execve` and
-        // `ptrace`.
+        // Some calls, among them `execve` and `ptrace`, have numbers of their own there: 512 to
+        // 547.
         for call in same.into_iter().chain(512..=547) {
             rules.insert(call | OTHER_INTERFACE, Vec::new());
         }

@@ -4,8 +4,8 @@
 //! starter of readers, mounts the view itself, and becomes its user. **Started by the service
 //! manager**, it is its user with one capability. Checker, starter and mount helper are then
 //! separate units, which it finds at their sockets. The resulting process is the same: one
-//! capability, no way to get another, and both restrictions installed. The only thread does all of
-//! it.
+//! capability, no way to get another, and both restrictions installed. All of it is done before a
+//! second thread starts.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -73,7 +73,7 @@ pub enum SystemError {
     Fence(String),
 }
 
-/// The daemon's connections to the outside of its restrictions.
+/// Resources that the daemon can use but not acquire behind its restrictions.
 #[derive(Debug)]
 pub struct Entered {
     /// Decides which users may see which files.
@@ -101,7 +101,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
             return Err(SystemError::InUse { path });
         }
         folder(&config.state, 0o700, system, system.user)?;
-        // Its entries cannot be exchanged while root works there.
+        // While root works in this folder, no other user can exchange its entries.
         folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
         held.push(start_helper(CHECKER, &checker, system)?);
@@ -127,7 +127,7 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     }
     rights::keep_only(CapabilitySet::DAC_READ_SEARCH).map_err(SystemError::Rights)?;
     let read: Vec<PathBuf> = config.roots.iter().map(|root| root.path.clone()).collect();
-    // Behind the restrictions it cannot be read.
+    // The lists of users are read now, because the restrictions prevent it later.
     let accounts = Accounts::of_machine();
     fences::put_up(&read, &[&config.state, runtime]).map_err(SystemError::Fence)?;
     let path = checker.clone();
@@ -178,8 +178,8 @@ fn only_root_above(path: &Path) -> Result<(), SystemError> {
     })
 }
 
-/// Starts a helper behind a socket that only the daemon can use. It ends with this process, which
-/// then closes the returned stream.
+/// Starts a helper behind a socket that only the daemon can use. The helper ends when the returned
+/// stream is closed, at the latest with this process.
 fn start_helper(
     what: &'static str,
     socket: &Path,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::renames::{LastRenames, swap_below};
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// The maximum number of hints and renames between two takes. Beyond, they are dropped, as the
+/// The maximum number of hints and renames between two takes. Above it they are dropped, as the
 /// kernel drops events when its queue is full. A full scan costs less than recording every name of
 /// a large tree.
 pub const MOST_HINTS: usize = 200_000;
@@ -106,7 +106,7 @@ impl Dirty {
 }
 
 fn note(hints: &mut BTreeMap<PathBuf, Hint>, path: &Path, marks: Marks, now: Instant) {
-    // Looked up by reference first: a file under steady writing allocates nothing.
+    // The path is copied only if it is new, so a file under steady writing allocates nothing.
     let new = Hint {
         marks,
         first: now,
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(late.again, None);
     }
 
-    /// A write was once reported under the former name of its folder, where nothing is.
+    /// A write must not be reported under the former name of its folder, where nothing is.
     #[test]
     fn marks_move_with_their_parents() {
         let now = Instant::now();
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
     }
 
-    /// Hints are not taken while the index is broken or a first scan runs.
+    /// While the index is broken or a first scan runs, nobody takes the hints.
     #[test]
     fn beyond_the_limit_hints_and_renames_are_dropped_and_the_loss_is_told() {
         let now = Instant::now();

@@ -82,7 +82,7 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// Merges both.
+    /// Merges two hints of one path.
     pub(crate) fn merge(&mut self, other: Self) {
         self.marks = self.marks.and(other.marks);
         self.first = self.first.min(other.first);
@@ -116,7 +116,7 @@ pub struct Batch {
     /// True if events were lost. Everything must be checked again, and the source's record of its
     /// watches may be wrong as well. So [`Source::reset`] and a full scan must follow.
     pub overflow: bool,
-    /// Half renames are held back: call [`Source::take`] again at this time.
+    /// Time of the next call of [`Source::take`], if half renames are held back.
     pub again: Option<Instant>,
 }
 
@@ -149,7 +149,7 @@ pub enum WatchError {
         /// The directory.
         path: PathBuf,
     },
-    /// The kernel refused (permission, a file system that cannot).
+    /// The kernel refused, because a permission is missing or the file system has no watches.
     #[error("cannot watch {}: {message}", .path.display())]
     Refused {
         /// The directory.

@@ -79,10 +79,11 @@ impl Instance {
     /// removed as well, the directory's watch is gone.
     fn cookie_anew(&mut self, cookies: &Path, file: &Path) -> io::Result<()> {
         if prepare(cookies)? {
-            // The crate may still believe that it watches the old directory.
+            // The crate may still have the watch of the old directory.
             let _forgotten = self.watcher.unwatch(cookies);
             if let Err(error) = add(&mut self.watcher, cookies) {
-                // The next attempt must find it missing again.
+                // The directory is removed, so that the next attempt finds it missing and adds the
+                // watch.
                 fs::remove_dir(cookies)?;
                 return Err(io::Error::other(error));
             }
@@ -269,7 +270,7 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             return;
         }
     };
-    // Checked before any path, because this event has none.
+    // This precedes the look at the path, because an overflow event has none.
     if event.need_rescan() {
         dirty.overflow();
         return;
@@ -283,8 +284,8 @@ fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: In
             event.kind,
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
         ) {
-            // The rename to the name of the next cookie reports the old name again. But no barrier
-            // waits for that cookie any more.
+            // A rename to the next cookie reports the name of the last one again, for which no
+            // barrier waits any more.
             dirty.cookie(cookie);
         }
         return;
@@ -516,7 +517,8 @@ mod tests {
         assert_eq!(still(&all), "a-b ab");
     }
 
-    /// Cookies were once made in a directory without a watch, and a reset never succeeded.
+    /// A cookie arrives even if its directory was removed: a new directory gets a new watch, also
+    /// after a reset.
     #[test]
     fn a_cookie_is_heard_after_its_directory_was_removed() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::Rename;
 
-/// Other threads' renames may come between the halves of an exchange; look back this far.
+/// Number of earlier renames in which the other half of an exchange is searched for. Renames by
+/// other threads may be in between.
 const MOST: usize = 16;
 
 /// The last renames, over batches.

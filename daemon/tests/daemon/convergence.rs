@@ -139,7 +139,7 @@ fn what_moves_in_and_out_populated_is_found_and_gone() {
     daemon.assert_converged();
     fs::rename(place.in_tree("inside"), &outside).unwrap();
     daemon.assert_converged();
-    // Changes outside do not matter now.
+    // Changes outside of the tree do not matter now.
     fs::write(outside.join("x/late"), text(4)).unwrap();
     daemon.assert_converged();
 }
@@ -158,7 +158,7 @@ fn what_moves_away_and_back_is_still_heard() {
         }
         fs::rename(&there, &here).unwrap();
         daemon.assert_converged();
-        // The kernel watches the inode, the table has the path: both must be correct again.
+        // The kernel watches the inode, but the table has the path: both must be right again.
         place.write("d/new", 10 + round as u32);
         place.write("d/e/new", 20 + round as u32);
         daemon.assert_converged();

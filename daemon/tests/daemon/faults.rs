@@ -12,8 +12,8 @@ use rustix::process::Signal;
 
 use crate::support::{Daemon, Place, status_when, wire};
 
-/// A file that was read within this time after its last change is read again later. So on a very
-/// slow machine the number of files read is no evidence.
+/// A file that was read within this time after its last change is read once more. So a test that
+/// takes longer, on a very slow machine, cannot judge by the number of files read.
 const UNSETTLED: Duration = Duration::from_secs(30);
 
 #[test]
@@ -191,8 +191,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// An index that is being rebuilt gives no final answer. It reports that until it is complete, also
-/// after a restart in between.
+/// While an index is being rebuilt, each answer reports that it may be incomplete, also after a
+/// restart in between.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {
     let place = Place::new();
@@ -240,7 +240,8 @@ fn an_index_that_is_built_anew_says_so_in_every_answer() {
     daemon.assert_converged();
 }
 
-/// Bit rot in idle blocks: for any damage, the answers are right, and no question fails for ever.
+/// Blocks are damaged while the daemon is down. After any damage the answers are right, and no
+/// question fails for ever.
 #[test]
 fn an_index_with_rotten_blocks_is_set_aside_and_built_anew() {
     let place = Place::new();
@@ -291,7 +292,7 @@ fn a_full_disk_degrades_and_mends_itself() {
     let daemon = place.start();
     daemon.assert_converged();
     let before = daemon.dump();
-    // Fill the disk up, then let the index need more room than there is.
+    // The disk is filled up, and then the index needs more space than is left.
     let filler = disk.path("filler");
     fill(&filler);
     for n in 0..2000 {
@@ -412,7 +413,8 @@ fn unfinished_requests_take_neither_answers_nor_memory() {
         }
         assert!(place.connect().unwrap().status().unwrap().is_live());
     }
-    // 24 times 56 MiB were sent; 128 MiB are allowed, and a buffer may have twice the room.
+    // The clients send 24 times 56 MiB. Requests may have 128 MiB, and a buffer may have twice the
+    // size of its content.
     let grown = peak() - before;
     assert!(grown < 400, "{grown} MiB");
     assert!(grown > 50, "{grown} MiB: nothing was sent");

@@ -49,7 +49,7 @@ fn answers_come_from_the_first_second_and_wait_waits() {
         place.write(&format!("{n}"), n);
     }
     let daemon = place.start();
-    // In any state, `status` answers and names it.
+    // `status` answers in any state and reports the state.
     let early = daemon.status();
     assert_eq!(
         early.fresh,
@@ -154,7 +154,7 @@ fn a_second_daemon_is_refused_and_the_first_goes_on() {
         said.contains("another resembled uses the state folder"),
         "{said}"
     );
-    // This one has a state folder of its own, but the same socket.
+    // This daemon has a state folder of its own, but the same socket.
     let (status, said) = place.fails(&["--state", "state2", "tree"]);
     assert_eq!(status.code(), Some(2));
     assert!(said.contains("another"), "{said}");

@@ -43,7 +43,7 @@ fn the_page_of_the_daemon_is_up_to_date() {
     let usage = "resembled [OPTIONS] [ROOT]...\nresembled --write-config [ROOT]...";
     let man = Man::new(Args::command().override_usage(usage))
         .section("8")
-        // The date is a blank. An empty one would be replaced by the next field.
+        // The date is a blank: roff would put the next field in the place of an empty one.
         .date(" ")
         .source(version())
         .manual("System Administration");
@@ -63,7 +63,7 @@ fn the_page_of_the_configuration_is_up_to_date() {
         .override_usage("~/.config/resemble/resembled.toml");
     let man = Man::new(command)
         .section("5")
-        // The date is a blank. An empty one would be replaced by the next field.
+        // The date is a blank: roff would put the next field in the place of an empty one.
         .date(" ")
         .source(version())
         .manual("File Formats");
@@ -148,7 +148,8 @@ fn every_key_is_on_the_page_and_no_other() {
         };
         let refused = read(&(before + "no-such-key = 1\n")).unwrap_err();
         let (_, expected) = refused.split_once(", expected ").expect(&refused);
-        // An alias is the same key with `_`. Other names are tables, and have a section.
+        // A name with `_` is an alias of a key. Names of tables are left out, because each has a
+        // section.
         let tables = TABLES.map(|(table, _, _)| table);
         let expected: BTreeSet<String> = expected
             .split('`')
@@ -162,7 +163,7 @@ fn every_key_is_on_the_page_and_no_other() {
     }
 }
 
-/// A key that is set to the default that the page states changes nothing.
+/// Setting a key to the default that the page states changes nothing.
 #[test]
 fn the_defaults_are_those_of_the_page() {
     let root = "[[root]]\npath = \"docs\"\n";
@@ -185,7 +186,7 @@ fn the_defaults_are_those_of_the_page() {
     assert!(defaults > 15, "{with_all}");
     let shown = |text: &str| format!("{:?}", read(text));
     assert_eq!(shown(&with_all), shown(root));
-    // A key that is set to another value changes something.
+    // Setting a key to another value changes something.
     let other = with_all.replace("reconcile = 3600", "reconcile = 3601");
     assert_ne!(shown(&other), shown(root));
 }

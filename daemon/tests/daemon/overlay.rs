@@ -61,7 +61,7 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     let why = fs::read_to_string(similar.join(".why/099%_report-1.txt")).unwrap();
     assert!(why.contains("near"), "{why}");
     assert_eq!(listing(&point.join("unlike.txt/.similar")), [] as [&str; 0]);
-    // Right after the barrier it shows all earlier changes.
+    // Right after a barrier, the listing shows all earlier changes.
     fs::rename(
         place.in_tree("old/report-1.txt"),
         place.in_tree("old/final.txt"),

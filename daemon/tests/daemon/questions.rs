@@ -16,7 +16,7 @@ const VERSIONS: u32 = 300;
 /// The number of questions that are computed at a time.
 const PLACES: u64 = 16;
 
-/// More than [`PLACES`].
+/// The number of clients, which is greater than [`PLACES`].
 const CLIENTS: usize = 40;
 
 /// The longest time that `status` may take, far less than one of the questions.
@@ -65,7 +65,7 @@ fn busy(place: &Place) -> Daemon<'_> {
     }
     let daemon = place.start();
     daemon.sync();
-    // Equal files would be compared in no time.
+    // The files differ, because equal ones would be compared in no time.
     assert_eq!(status(place).index.contents, u64::from(VERSIONS));
     daemon
 }
@@ -76,7 +76,7 @@ fn a_question_ends_when_its_client_goes_and_status_never_waits() {
     let place = Place::new();
     let daemon = busy(&place);
     let clients = ask_much(&place);
-    // All places are taken before any client goes.
+    // All slots are taken before any client disconnects.
     let began = Instant::now();
     while status(&place).questions < PLACES {
         assert!(began.elapsed() < SOON, "the questions are too easy");

@@ -46,7 +46,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     daemon.sync();
     let read = daemon.status().index.files_read;
 
-    // Rules of a root, and a sink.
+    // The new configuration has rules for a root, and a sink.
     configure(format!(
         "[[root]]\npath = \"{root}\"\nalert-min = \"90%\"\n\
          [[root]]\npath = \"{second}\"\nexclude = [\"*.iso\"]\n\
@@ -60,7 +60,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     let status = daemon.status();
     assert_eq!(status.roots[1].rules.exclude, ["*.iso"]);
     assert!(status.roots[0].alerts.min.is_some(), "{status:?}");
-    // Files as young as these may be read once more, but not those of all roots.
+    // Files that changed lately may be read once more, but no root is read as a whole.
     assert!(status.index.files_read < read + 20, "{read}: {status:?}");
     // The sink works: a copy is an alert in its file.
     fs::copy(other.join("a.txt"), other.join("copy.txt")).unwrap();
@@ -120,7 +120,7 @@ fn a_hangup_changes_roots_rules_and_sinks_and_says_what_it_cannot_change() {
     );
 }
 
-/// `Type=notify` with `ExecReload=` and `WatchdogSec=`.
+/// The manager has `Type=notify`, `ExecReload=` and `WatchdogSec=` for this unit.
 #[test]
 fn the_service_manager_hears_of_a_reload_and_gets_signs_of_life() {
     let place = Place::new();

@@ -54,8 +54,8 @@ fn age(daemon: &Daemon<'_>, seen: &BTreeMap<PathBuf, FirstSeen>) -> i64 {
     last
 }
 
-/// Changes the tree while the daemon is stopped. It gets all events at once, and nothing changes
-/// while it looks.
+/// Changes the tree while the daemon is stopped. The daemon then gets all events at once, and
+/// nothing changes while it checks them.
 fn unheard(daemon: &Daemon<'_>, change: impl FnOnce()) {
     daemon.signal(Signal::STOP);
     change();
@@ -132,8 +132,8 @@ struct Storm<'a> {
     written: u32,
     /// When the bytes of each file were first seen.
     seen: HashMap<String, i64>,
-    /// Bytes of files that are not in the folder where they were seen first. If that folder goes,
-    /// so does the time.
+    /// Bytes of files that are not in the folder where they were seen first. If that folder is
+    /// removed, the time is lost.
     alone: HashSet<String>,
     /// The bytes that each path had when it was last there.
     former: BTreeMap<PathBuf, String>,
@@ -190,8 +190,9 @@ impl Storm<'_> {
         }
     }
 
-    /// Compares answers of the daemon with the tree after this many steps. After several of them,
-    /// `lost` may know a path by what it had in between.
+    /// Compares answers of the daemon with the tree after this many steps. After more than one
+    /// step, paths that are gone are not compared: between two steps they may have had other
+    /// contents.
     fn compare(&mut self, daemon: &Daemon<'_>, steps: usize) -> Vec<String> {
         let mut wrong = Vec::new();
         let there: BTreeMap<PathBuf, String> = files(self.place)
@@ -205,7 +206,7 @@ impl Storm<'_> {
             let time = now.map(|first| first.time);
             let is_right = match (time, known) {
                 (Some(time), Some(known)) => time == *known,
-                // What moved may have lost the folder of its first name.
+                // A moved content may have lost the folder in which it was first seen.
                 (None, _) => self.alone.contains(text) || self.former.get(path) != Some(text),
                 (Some(_), None) => true,
             };
@@ -252,7 +253,7 @@ fn cycle(names: &[&PathBuf], spare: &Path) -> io::Result<()> {
         .rev()
         .map(|pair| fs::rename(pair[0], pair[1]));
     let renamed: Vec<_> = renamed.collect();
-    // If one is missing, the last keeps its name.
+    // If a rename failed, the last file keeps its name.
     if renamed.iter().all(Result::is_ok) {
         return fs::rename(spare, names[0]);
     }
@@ -267,7 +268,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Long: `RESEMBLE_RENAMES=200`.
+/// `RESEMBLE_RENAMES=200` makes this a long test.
 #[test]
 fn a_storm_of_renames_keeps_what_is_known() {
     let storms = asked_for("RESEMBLE_RENAMES").unwrap_or(2);
@@ -297,7 +298,7 @@ fn a_storm_of_renames_keeps_what_is_known() {
             let steps = 1 + storm.random.below(5);
             unheard(&daemon, || {
                 for _ in 0..steps {
-                    // What is there may forbid a step.
+                    // A step may be impossible in the present tree.
                     let _outcome = storm.one();
                 }
             });

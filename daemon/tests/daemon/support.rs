@@ -57,7 +57,7 @@ impl Place {
         self.command_in(&[], args)
     }
 
-    /// The same command, given as its last arguments to another program that starts it.
+    /// The same command, run by the program `around`, which gets it as its last arguments.
     fn command_in(&self, around: &[&str], args: &[&str]) -> Command {
         let program = [around, &[env!("CARGO_BIN_EXE_resembled")]].concat();
         let mut command = Command::new(program[0]);
@@ -149,7 +149,8 @@ impl Place {
     }
 }
 
-/// Daemons of tests that are not about the view mount none: all of them would share one place.
+/// Daemons of tests that are not about the view mount none, because all of them would use the same
+/// mount point.
 fn no_mount(args: &[&str]) -> Option<&'static str> {
     let is_shown = ["--mount", "--link"].iter().any(|arg| args.contains(arg));
     (!is_shown).then_some("--no-mount")
@@ -237,7 +238,7 @@ impl Daemon<'_> {
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // A daemon that a test has stopped hears no other signal.
+            // A daemon that a test has stopped reacts only to this signal.
             child.kill().ok();
             child.wait().ok();
         }
@@ -248,7 +249,7 @@ pub(crate) fn wire(path: &Path) -> PathText {
     PathText::from(path)
 }
 
-/// Asks for the state of the daemon until it is as it should be.
+/// Asks for the state of the daemon until `is_so` accepts it.
 pub(crate) fn status_when(
     daemon: &Daemon<'_>,
     is_so: impl Fn(&StatusAnswer) -> bool,

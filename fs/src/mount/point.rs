@@ -9,7 +9,7 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// Longest time in which an overlay must answer.
+/// Longest wait for an answer of an overlay.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A directory that is ready to be mounted on.

@@ -10,7 +10,6 @@
 //!   socket is the helper's standard input. So no other process inherits it, and no code runs
 //!   between fork and exec.
 //! * The options are constants. Nothing in a user's path (such as a comma) can become an option.
-//!   option.
 
 use std::ffi::CString;
 use std::io::{self, IoSlice, IoSliceMut, Read};
@@ -84,7 +83,7 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     let device = device.map_err(|errno| MountError::Device {
         source: errno.into(),
     })?;
-    // Without `default_permissions`: modes and owners alone would decide wrongly.
+    // There is no `default_permissions`, because modes and owners alone would decide wrongly.
     let data = format!(
         "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
         device.as_raw_fd()

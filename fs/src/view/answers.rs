@@ -10,8 +10,8 @@ use super::node::{At, Node, Subject};
 use crate::names::{self, Answer, rank};
 use crate::neighbours::Neighbour;
 
-/// The maximum number of entries in one listing, as the contract promises. A listing that is cut
-/// keeps the best entries.
+/// The maximum number of entries in one listing, as `docs/semantics.md` promises. A listing that is
+/// cut keeps the best entries.
 const LISTED: usize = 100;
 /// The maximum number of answers kept for look-ups after a listing. They are valid only for one
 /// generation.
@@ -164,7 +164,7 @@ pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     }
 }
 
-/// File systems refuse in different ways: they have no attributes at all, or not this one.
+/// Converts an error: a file system may have no attributes at all, or not this one.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

@@ -84,8 +84,8 @@ impl Namespace {
             })
     }
 
-    /// Opens the file that a path names now, or the one that the second look-up of this thread
-    /// opened.
+    /// Opens the file at a place. After a refusal in this thread, it is the file that the second
+    /// look-up opened.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<u64> {
         let opener = (self.account, thread);
         let (late, claimed) = {
@@ -107,7 +107,8 @@ impl Namespace {
             self.reopenings.lock().refuse(opener, at.clone());
             return Err(Refusal::Stale);
         } else if self.inodes.show(ino, now) && self.inodes.open(ino, now) {
-            // The kernel has not looked the name up again. The file has only grown or shrunk.
+            // The kernel has not looked the name up again, but the file is the same and only its
+            // size differs.
             file
         } else {
             self.opened_before(ino)?

@@ -24,9 +24,9 @@ use super::shares::{Amounts, Share, Shares};
 
 /// The maximum number of bytes that are held in memory, if there is a folder for files.
 const IN_MEMORY: usize = 64 << 10;
-/// The number of the next file that has a name for a moment.
+/// Numbers the files that must have a name until they are open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// The least number of entries at which closed ones are removed.
+/// The least number of entries at which unused ones are removed.
 const FEW: usize = 1024;
 
 /// The set of held contents.

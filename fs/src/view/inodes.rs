@@ -6,12 +6,12 @@
 //! open. Two nodes with one hash get distinct numbers by probing. A node keeps its number while the
 //! kernel knows it.
 //!
-//! The kernel keeps pages and a size by number. It cuts pages outside of the lock under which it
-//! takes a new size, so the size of one file may cut pages of the next. So **only one file is ever
-//! open under a number**. A file that replaces another at its path gets a number of its own, as on
-//! a disk. Until the kernel looks the name up again, the old number shows the attributes of what is
-//! there, and cannot be opened any more. A disk may use the number of a removed file again; then
-//! both count as one file.
+//! The kernel keeps pages and a size for each number. It sets a new size under a lock, but cuts off
+//! pages after that. So if two files were open under one number, the size of one could cut off
+//! pages of the other. So **only one file is ever open under a number**. A file that replaces
+//! another at its path gets a number of its own, as on a disk. Until the kernel looks the name up
+//! again, the old number shows the attributes of what is there, and cannot be opened any more. A
+//! disk may use the number of a removed file again; then both count as one file.
 //!
 //! Numbers below 2^32 are never given out. Some of them are reserved: 0 (no entry), 1 (the root)
 //! and `0xffff_ffff` (the kernel's "unknown").
@@ -59,7 +59,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// No file: the kernel was shown the attributes of files that are not that of the number.
+    /// Marks a number under which the kernel was shown other files than its own. It equals no file.
     const OTHERS: Self = Self {
         dev: 0,
         ino: 0,
@@ -305,7 +305,8 @@ mod tests {
         let newest = look_up(shown(6, 10));
         assert!(newest != old && newest != new, "the disk uses 6 again");
         inodes.forget(newest, 1);
-        // Nothing is open under this number, so it shows what is there, but is not opened again.
+        // No file is open under this number, so it may show another file, but it opens none any
+        // more.
         assert!(inodes.show(new, shown(9, 10)));
         assert!(!inodes.open(new, shown(9, 10)) && !inodes.open(new, shown(8, 10)));
         inodes.forget(old, 2);

@@ -273,8 +273,8 @@ impl Namespace {
                 (_, Ok(stat)) => return Ok(self.entry(&node, attr(ino, &node, stat.as_ref()))),
                 (_, Err(refusal)) => Some(refusal),
             };
-            // The path is gone, but this account still has the file open. Or the path leads to
-            // another file, and somebody has this one open.
+            // An open file answers in two cases. Its path is gone, and this account has it open. Or
+            // its path leads to another file, and any account has it open.
             let account = refusal.is_some().then_some(self.account);
             if let Some(open) = self.handles.open_file(ino, account) {
                 return self.attr_of(ino, &open);

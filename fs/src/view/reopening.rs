@@ -1,4 +1,4 @@
-//! Opens of a file that the kernel knows differently.
+//! Repeats opens of files that have changed since the kernel looked them up.
 //!
 //! While the kernel trusts a name, another file may have taken the path, or the file may have
 //! grown. An open under the known inode number is then refused with ESTALE: the kernel looks the
@@ -7,8 +7,8 @@
 //! The file may be replaced again between this look-up and the open, and a second ESTALE would
 //! reach the program. So **the look-up itself opens the file**, and the open receives that one.
 //!
-//! A path that leads to no name, such as `/proc/self/fd/0`, is not looked up again: the second open
-//! finds its own refusal.
+//! A path without a name, such as `/proc/self/fd/0`, is opened again without a look-up. The second
+//! open finds the record of the refusal, and opens the file under the old number.
 //!
 //! A thread that is killed in between leaves an open file behind. It is closed with a later
 //! request, after [`KEPT`].
@@ -41,7 +41,7 @@ pub(crate) struct Reopening {
 }
 
 impl Reopenings {
-    /// Returns whether no open was refused lately. Then no place needs to be looked for.
+    /// Returns whether no refused open waits for its repetition.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -128,8 +128,8 @@ impl Shares {
             let all = taken.all[n].saturating_add(new[n]);
             let free = self.limits[n].checked_sub(all).ok_or(Refusal::TooMany)?;
             let owns = has[n].saturating_add(own[n]);
-            // A first amount is always granted. An account that takes none of a resource now may
-            // keep what it has of it.
+            // An account always gets a first amount of a resource. A resource of which it takes
+            // nothing now is not checked.
             if self.is_for_all && has[n] > 0 && own[n] > 0 && owns.saturating_mul(LEFT) > free {
                 return Err(Refusal::TooMany);
             }

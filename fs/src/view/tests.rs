@@ -160,7 +160,8 @@ fn read_on(
     }
 }
 
-/// The names in a directory, sorted, without `.` and `..`; each is looked up and agrees.
+/// The names in a directory, sorted, without `.` and `..`. A look-up of each must agree with the
+/// listing.
 fn ls(space: &Namespace, path: &str) -> Vec<OsString> {
     let dir = Walk::to(space, path).unwrap();
     let opened = space.open_dir(dir.ino()).unwrap();

@@ -236,8 +236,8 @@ impl Tree {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not report the type. The path is not left out, so it may be
-                // checked.
+                // Some file systems do not report the type. `stat` may ask for it, because the path
+                // is not left out.
                 FileType::Unknown => match self.stat(&at.join(name)) {
                     Ok((_, stat)) => RealKind::of_stat(&stat),
                     Err(_) => continue,
@@ -315,7 +315,8 @@ impl Tree {
         let root = self.root(at)?;
         let mounts = self.mounts.current();
         let real = below(&root.real, &at.rel);
-        // The user requested the root itself, on whatever file system it is.
+        // The root itself is never left out, because the user requested it, on whatever file
+        // system.
         let inner = real.ancestors().take_while(|path| *path != root.real);
         if inner.into_iter().any(|path| self.left_out(path, &mounts)) {
             return Err(Errno::NOENT);

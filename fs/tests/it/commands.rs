@@ -40,7 +40,8 @@ fn everyday_commands_in_the_folders_view() {
         long.contains("062%_old.txt -> /") && long.contains("report.txt"),
         "{long}"
     );
-    // The length of these texts is not known before: every way of reading must return all of them.
+    // The length of these texts is not known before they are opened: every way of reading must
+    // return all of them.
     let why = shell("cat $1/report.txt/.similar/.why/062%_old.txt", m);
     assert!(
         why.contains("report.txt resembles ") && why.ends_with("old.txt\n"),
@@ -141,7 +142,7 @@ fn files_view_equals_the_tree_for_commands() {
     let tar =
         "cd $1; tar c --sort=name --hard-dereference --no-recursion -h report.txt big sub | md5sum";
     assert_eq!(shell(tar, m), shell(tar, &docs));
-    // The answer of a directory.
+    // A directory has `.similar`, too.
     assert_eq!(shell("ls -A $1/.similar", m), "report.txt\n");
     assert_eq!(
         shell("ls $1/.similar/report.txt", m),

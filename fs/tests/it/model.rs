@@ -55,7 +55,7 @@ fn change() -> impl Strategy<Value = Change> {
 fn apply(top: &Path, change: &Change) {
     let at = |path: &PathBuf| top.join(path);
     let _refused = match change {
-        // Not through a link: that would write elsewhere.
+        // Writing through a link would change a file elsewhere.
         Change::Write(path, bytes) if !at(path).is_symlink() => fs::write(at(path), bytes),
         Change::MakeDir(path) => fs::create_dir_all(at(path)),
         Change::Link(path, target) => symlink(target, at(path)),

@@ -151,7 +151,7 @@ fn a_mount_point_inside_a_watched_root_is_skipped() {
     let first = Overlay::mount(inside("M", View::Files), Arc::clone(&site.map) as _).unwrap();
     let second =
         Overlay::mount(inside("sub/N", View::Folders), Arc::clone(&site.map) as _).unwrap();
-    // A bind mount of the first has a path that does not identify it as ours.
+    // A bind mount of the first overlay has a path that does not identify it as ours.
     fs::create_dir(site.path("docs/bound")).unwrap();
     rustix::mount::mount_bind(first.mount_point(), site.path("docs/bound")).unwrap();
     for overlay in [&first, &second] {

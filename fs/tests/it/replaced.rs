@@ -77,7 +77,7 @@ fn scratch(path: &Path) -> File {
     options.open(path).unwrap()
 }
 
-/// Reads a file in each way, and returns the name of the way.
+/// Reads a file in each way. Returns the name of the way and the bytes.
 fn read_in_all_ways(shown: &Path, to: &Path) -> Vec<(&'static str, Vec<u8>)> {
     let by = |program: &str, arguments: &[&std::ffi::OsStr]| {
         let out = run(program, arguments);
@@ -122,7 +122,8 @@ fn a_replaced_file_is_read_whole() {
                     change(&file, b"a file that only stat sees");
                     fs::metadata(&file.shown).unwrap();
                     change(&file, &bytes);
-                    // Each way is once the first that opens the file.
+                    // `read` and `sendfile` are each once the first to open the file; the other
+                    // ways follow them.
                     let (name, read) = match way {
                         0 => ("read", fs::read(&file.shown).unwrap()),
                         1 => ("sendfile", sent(&file.shown, &copy)),
@@ -227,7 +228,7 @@ fn a_file_that_is_replaced_all_the_time_is_read_whole() {
     let contents: Vec<Vec<u8>> = contents(12).collect();
     file.make(&contents[0]);
     let is_over = AtomicBool::new(false);
-    // On a busy machine 20,000 reads showed each of the races that this test is about.
+    // On a busy machine 20,000 reads meet each of the races that this test is about.
     let reads = std::env::var("RESEMBLE_READS").map_or(500, |reads| reads.parse().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {

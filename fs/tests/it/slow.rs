@@ -19,9 +19,9 @@ struct Blocking {
 
 impl Blocking {
     fn block(&self) {
-        // The test receives only the first of these, and may have stopped receiving by now.
+        // The test receives only the first messages, and may have stopped receiving by now.
         let _uncounted = self.entered.lock().unwrap().send(());
-        // Ends when the test drops its sender.
+        // This returns when the test drops its sender.
         let _released = self.release.lock().unwrap().recv();
     }
 }

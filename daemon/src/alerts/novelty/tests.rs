@@ -171,8 +171,8 @@ fn what_builds_make_counts_in_a_tree_only() {
     );
 }
 
-/// Otherwise a user with write access to a watched tree could make the daemon read any file. Alerts
-/// would reveal its contents.
+/// A link could make the daemon read any file for a user with write access to a watched tree.
+/// Alerts would reveal the file's contents.
 #[test]
 fn ignore_files_are_not_read_through_links() {
     let mut tree = Scene::new();
@@ -192,8 +192,8 @@ fn ignore_files_are_not_read_through_links() {
         )
     };
     assert!(is_news(&verdict), "{verdict:?}");
-    // A file that is too large has no rules: its last line, cut by the limit, could be another
-    // rule.
+    // Rules from a file that is too large are not used: the size limit could cut its last line into
+    // another rule.
     fs::remove_file(tree.path("p/.gitignore")).unwrap();
     tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
     let verdict = tree.assess("p/target/a.o", &before, 1);
@@ -239,7 +239,7 @@ fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
     );
 }
 
-/// Each copy once looked up all others and was compared with them: five hundred copies took 250,000
+/// The copies are looked up once for all of them. Otherwise five hundred copies would take 250,000
 /// paths.
 #[test]
 fn many_copies_of_a_file_are_looked_up_once() {

@@ -37,7 +37,7 @@ impl Sink for FileSink {
             .map_err(named)?;
         let before = file.metadata().map_err(named)?.len();
         if let Err(error) = file.write_all(&text).and_then(|()| file.sync_data()) {
-            // Half a line would spoil the next one.
+            // The next alert would continue a half-written line, and neither could be parsed.
             let _cut = file.set_len(before);
             return Err(named(error));
         }

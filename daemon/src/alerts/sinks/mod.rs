@@ -81,7 +81,7 @@ impl Delivery {
             Outlet::new(&sink.name, filter, sink.pace, kind, place)
         };
         let outlets: Vec<Outlet> = sinks.iter().map(outlet).collect();
-        // A new sink has a position from now on, so that a restart loses nothing.
+        // The position of a new sink is stored at once, so that a restart loses no alert.
         keep(&mut places, &outlets);
         Self {
             log: Arc::clone(log),

@@ -12,7 +12,7 @@ const OPTIONS: IndexOptions = IndexOptions {
     boilerplate_limit: 1000,
 };
 
-/// A question that meets damage signals the index thread; once it did not.
+/// A question that meets damage signals the index thread.
 #[test]
 fn damage_that_a_question_meets_leads_to_a_new_index() {
     let (dir, root) = tree();
@@ -36,7 +36,7 @@ fn damage_that_a_question_meets_leads_to_a_new_index() {
     running.assert_converged();
 }
 
-/// The snapshot of a closed index was once kept, and nothing could be read from it.
+/// The last commit is read from the file, because the snapshot of a closed index cannot be read.
 #[test]
 fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     let (dir, root) = tree();
@@ -54,7 +54,7 @@ fn the_last_commit_answers_while_the_index_cannot_be_opened_for_writing() {
     rustix::mount::mount_bind(&disk.0, &disk.0).unwrap();
     let upper = Mounted(disk.0.clone());
     upper.remount("bind,ro");
-    // More than fits into the file at its present size.
+    // These texts need more than the free space in the file of the index.
     for n in 0..1000 {
         let path = root.join(format!("d/{n}"));
         fs::write(&path, prose(n, 4000)).unwrap();

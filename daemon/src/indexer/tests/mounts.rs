@@ -1,11 +1,11 @@
-//! Disks that are mounted over folders, or go.
+//! Disks that are mounted over folders or removed.
 
 use resemble_testutil::tmpfs;
 
 use super::*;
 
-/// A disk was removed and another one mounted in its place. The kernel uses the same device and
-/// inode numbers, so its folders counted as watched.
+/// A disk is removed and another one is mounted in its place. The kernel uses the same device and
+/// inode numbers, but the new folders are not watched yet.
 #[test]
 fn a_disk_in_the_place_of_another_is_watched() {
     let tree = TempTree::new();
@@ -32,7 +32,7 @@ fn a_disk_in_the_place_of_another_is_watched() {
     assert!(!running.script.watched().contains(&place.join("folder")));
 }
 
-/// A disk hid a folder for a moment during a full comparison. No event reports the mount, or the
+/// A disk hides a folder for a moment during a full comparison. No event reports the mount, or the
 /// file that appeared in the folder before.
 #[test]
 fn what_a_mount_hid_while_all_was_looked_at_is_found() {

@@ -37,9 +37,10 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-/// The requests of the kernel while a file is replaced all the time: it looks the name up, asks for
-/// the attributes, and opens the file. An open that is refused is repeated after further look-ups,
-/// of which the first finds that the name no longer has the number.
+/// Sends the requests of the kernel while a file is replaced all the time. The kernel looks the
+/// name up, asks for the attributes, and opens the file. If the open is refused, it looks the name
+/// up twice and repeats the open. The first of these look-ups finds that the name has another
+/// number.
 #[test]
 fn a_file_is_never_refused_twice_while_it_is_replaced() {
     let fixture = Fixture::new();
@@ -54,7 +55,7 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
         };
         let mut known = vec![look_up()];
         space.getattr(known[0]).unwrap();
-        // The name is trusted for a while.
+        // The kernel trusts the name for a while, in which the file may be replaced.
         std::thread::yield_now();
         let handle = space.open(known[0], thread).or_else(|refusal| {
             assert_eq!(refusal, Refusal::Stale);
@@ -97,7 +98,8 @@ fn a_file_is_never_refused_twice_while_it_is_replaced() {
     assert_eq!(space.in_use(), (0, 0));
 }
 
-/// An open that is refused prepares the next look-up of its place, unless that one fails.
+/// A refused open makes the next look-up of its place open the file. If that look-up fails, the
+/// refusal is forgotten.
 #[test]
 fn a_refused_open_is_ended_by_a_failed_look_up() {
     let fixture = Fixture::new();
@@ -190,7 +192,7 @@ fn what_is_open_is_held_once_and_bounded() {
         let rest = read_on(&space, held[0].handle, from, 2000).len() as u64;
         assert_eq!(rest, 5002u64.saturating_sub(from), "{from}");
     }
-    // A listing that has changed is another one.
+    // A changed listing is held in addition to the earlier one.
     fixture.dir.write("docs/many/one more", "");
     let changed = space.open_dir(many.ino()).unwrap();
     assert!(taken().disk > once.disk + 200_000);

@@ -244,7 +244,7 @@ fn times_to_live() {
 /// program that has it open sees the next change that much later.
 #[test]
 fn a_quiet_file_is_trusted_for_ten_milliseconds() {
-    // The sources of this test are older than the test program.
+    // `Cargo.toml` is older than the test program, so it was not changed for five seconds.
     let roots = [PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
     let map: Arc<dyn Neighbours> = Arc::new(MapNeighbours::new());
     let space = Namespace::new(View::Files, Show::Default, &roots, Vec::new(), map).unwrap();
