@@ -145,7 +145,7 @@ impl Cli {
         let root = Self::command();
         let args = with_values(renamed(args, &root));
         let parsed = root.try_get_matches_from(&args);
-        // Only help and errors show the list of verbs, which every question would pay for.
+        // Every question would pay for the list of verbs. So it is made only for help and errors.
         let parsed = parsed.or_else(|_| Self::listed(false).try_get_matches_from(&args))?;
         Self::from_arg_matches(&parsed)
     }
@@ -393,7 +393,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns whether the daemon of another machine may answer it, or whether it asks no daemon.
+    /// Returns whether the command may run with the daemon of another machine. A command that asks
+    /// no daemon always may.
     pub const fn asks_other_machines(&self) -> bool {
         match self {
             Self::Watch(watch) => matches!(watch.action, WatchAction::List { .. }),
@@ -472,7 +473,7 @@ pub struct RelationFilter {
 }
 
 impl Selection {
-    /// The files of a question about these paths.
+    /// Returns the scope of a question: the selected files at and below these paths.
     pub fn scope(&self, within: Vec<PathText>) -> Scope {
         Scope {
             within,
@@ -513,8 +514,8 @@ pub struct Answering {
     /// True if documents and archives are looked into. The verbs set it from their [`TextLayer`].
     #[arg(skip)]
     pub text: bool,
-    /// True if every file counts; the verbs set it. Then no daemon answers that excludes files. Nor
-    /// does the system's daemon, which does not have the caller's rights.
+    /// True if the answer must miss no file; the verbs set it. Then no daemon is asked that
+    /// excludes files. Nor is the system's daemon, which does not have the caller's rights.
     #[arg(skip)]
     pub whole: bool,
 }

@@ -1,8 +1,8 @@
 //! Chooses the process that answers: the daemon, or this process with its own cache.
 //!
 //! The daemon answers if there is one at the socket and it watches every path that the question
-//! names. Otherwise the command itself does. Both give proto answers about real paths. So the rest
-//! of the program and its output do not depend on the choice.
+//! names. Otherwise the command itself does. Both return the same types (`proto`) with real paths.
+//! So the rest of the program and its output do not depend on the choice.
 //!
 //! 1. With `--local` no daemon is asked. If a daemon is named, by `--socket`, `--state` or one of
 //!    their environment variables, it must answer.
@@ -54,12 +54,12 @@ pub use subject::{FindSubject, digest_stdin, inode_of};
 use subject::{content, read_now};
 pub(crate) use subject::{formats, subject_error};
 
-/// The daemon or this process.
+/// The process that answers: the daemon or this process.
 #[derive(Debug)]
 pub enum Backend {
     /// The daemon.
     Daemon {
-        /// The client through which it is asked.
+        /// The connection to it.
         client: Box<Client>,
         /// The parameters of its index.
         params: Params,
@@ -69,8 +69,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Chooses the process that answers a question about these paths; no paths mean the daemon's
-    /// roots.
+    /// Chooses the process that answers a question about these paths. An empty list means the
+    /// daemon's roots.
     pub fn choose(
         ui: &mut Ui,
         env: &Env,
@@ -79,7 +79,7 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        // The daemon knows only imported catalogues.
+        // A daemon knows the catalogues that it imported, but no other catalogue files.
         let is_file = |one: &Named| {
             matches!(
                 catalogued::source_of(&one.real),
@@ -106,7 +106,8 @@ impl Backend {
             }) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
-                // A busy daemon exists. Reading all files here would make it busier.
+                // A busy daemon is not replaced by this process: reading all files here would slow
+                // it even more.
                 Err(error) if is_daemon_named(env, global) || is_busy(&error) => return Err(error),
                 Err(error) => ui.detail(&error.to_string()),
             }
@@ -176,7 +177,7 @@ impl Backend {
     /// Scans every path of the question again, if this process answers. (The daemon watches its
     /// paths all the time.)
     ///
-    /// The answers that follow, and [`Self::dump`], name what could not be read.
+    /// Later answers and [`Self::dump`] report what could not be read.
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         match self {
             Self::Daemon { .. } => Ok(()),
@@ -234,7 +235,7 @@ impl Backend {
         self.ask(ui, "grouping", request)
     }
 
-    /// Returns the groups of external candidate pairs. Only this process answers that.
+    /// Returns the groups that external candidate pairs form. A daemon cannot answer this question.
     pub fn groups_of_pairs(
         &mut self,
         ui: &Ui,
@@ -253,7 +254,8 @@ impl Backend {
     ///
     /// # Errors
     ///
-    /// The inner error means that this subject cannot be read; others may still be readable.
+    /// The inner error means that this subject cannot be read. Other subjects may still be
+    /// readable.
     pub fn find(
         &mut self,
         sought: &FindSubject,
@@ -285,7 +287,7 @@ impl Backend {
                     let path = sought.file().unwrap_or_else(|| name.clone());
                     unread = unread::error(path.as_path(), skipped);
                     if is_elsewhere {
-                        // Neither bytes nor name nor dates leave this machine.
+                        // Another machine gets only digests: no bytes, no name and no dates.
                         (read.bytes, read.date) = (None, None);
                         self.put(about(content(None, &read, &Path::new("-").into())))?
                     } else {
@@ -318,13 +320,13 @@ impl Backend {
         })
     }
 
-    /// Returns the destinations of the files that were at these paths.
+    /// Returns where the files at these paths went, as the daemon saw it.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }
 
-    /// Returns when and under which names contents were first seen, by path, if the daemon knows. A
-    /// command that reads files itself has no history.
+    /// Returns when, and under which name, the content at each path was first seen. Only a daemon
+    /// knows that, so without one there are no entries.
     pub fn first_seen(&mut self, paths: Vec<PathText>) -> CliResult<HashMap<PathText, FirstSeen>> {
         if paths.is_empty() || !self.is_daemon() || self.is_elsewhere() {
             return Ok(HashMap::new());
@@ -343,14 +345,15 @@ impl Backend {
         matches!(self, Self::Daemon { .. })
     }
 
-    /// Maintains the cache, after the answer was printed.
+    /// Maintains the cache, which may be compacted. This is called after the answer was printed.
     pub fn close(self, ui: &mut Ui) {
         if let Self::Local(local) = self {
             local.close(ui);
         }
     }
 
-    /// Sends a dump of these roots to `sink`, piece by piece. No roots mean all of the daemon's.
+    /// Sends a dump of these roots to `sink`, piece by piece. An empty list means all roots of the
+    /// daemon.
     pub fn dump(
         &mut self,
         roots: Vec<PathText>,
@@ -391,7 +394,7 @@ fn relayed(progress: StepProgress) {
     });
 }
 
-/// Returns the message for a question about the daemon's roots without a daemon.
+/// Returns the error message if a question needs the daemon's roots and no daemon answers.
 fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> String {
     if global.local {
         return "nothing to look in: with --local, name directories (find: --in DIR)".to_owned();
@@ -426,8 +429,8 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Returns whether a question failed because the daemon or the cache does not have its file. Then
-/// this process can read the file itself, or report the failure more exactly.
+/// Returns whether a question failed because the daemon or the cache lacks its subject. Then this
+/// process can read the file itself, or report the failure more exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(

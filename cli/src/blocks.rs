@@ -12,7 +12,7 @@ use resemble_proto::message::{Groups, IdenticalSet};
 use resemble_proto::path::PathText;
 use rustix::fs::{Mode, OFlags};
 
-/// File systems whose files can share blocks, and that report which.
+/// File systems whose files can share blocks, and that report the shared blocks.
 const SHARING: [&[u8]; 3] = [b"btrfs", b"xfs", b"bcachefs"];
 
 /// The minimum size of files whose holes are searched for. Holes of smaller files are not worth the
@@ -37,14 +37,14 @@ pub(crate) fn taken(meta: &Metadata) -> u64 {
     meta.size().min(meta.blocks() * 512)
 }
 
-/// Records in identical sets which files share their blocks, and the total of shared bytes. Paths
-/// are those of an answer. Only file systems that can share blocks are asked.
+/// Records in identical sets which files have holes and which share their blocks, and corrects the
+/// totals. The paths must be real paths.
 pub(crate) fn note(groups: &mut Groups) {
     note_holes(groups);
     note_shared(groups);
 }
 
-/// Notes which files have holes. The set with most overhead stays the first one.
+/// Records how many bytes files with holes take on their disk. Sorts the sets by overhead again.
 fn note_holes(groups: &mut Groups) {
     for set in &mut groups.identical {
         if set.size < HOLES_FROM {
@@ -64,7 +64,7 @@ fn note_holes(groups: &mut Groups) {
     groups.identical.sort_by_key(|set| Reverse(set.overhead()));
 }
 
-/// Notes which files share their blocks. Only file systems that can share are asked.
+/// Records which files share their blocks. Only file systems that can share blocks are asked.
 fn note_shared(groups: &mut Groups) {
     let mounts = resemble_mounts::read().unwrap_or_default();
     let is_sharing = |fs_type: &[u8]| SHARING.contains(&fs_type);
@@ -88,7 +88,8 @@ fn note_shared(groups: &mut Groups) {
     groups.summary.shared_blocks = shared.sum();
 }
 
-/// Numbers the files: equal for files with the same blocks, and 0 for others. Empty if all are 0.
+/// Returns a number for each file: the same one for files with the same blocks, 0 for all others.
+/// Returns an empty list if all are 0.
 fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     let mut files: HashMap<Extents, Vec<usize>> = HashMap::new();
     let mut numbers = vec![0; places.len()];
@@ -110,7 +111,7 @@ fn numbers(places: Vec<Option<Extents>>) -> Vec<u32> {
     numbers
 }
 
-/// Reads the extents of a file. `None` if one of them cannot be shared.
+/// Reads the extents of a file; `None` if one of them is not shared or cannot be read.
 fn extents(path: &Path) -> Option<Extents> {
     let extent = |extent: io::Result<FiemapExtent>| {
         let extent = extent.ok()?;
@@ -151,7 +152,7 @@ mod tests {
         assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
     }
 
-    /// A file of holes takes no space, and a set of such files is listed after one that takes
+    /// A file that is one hole takes no space. A set of such files follows a smaller set that takes
     /// space.
     #[test]
     fn holes_are_no_overhead() {

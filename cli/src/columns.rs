@@ -1,4 +1,4 @@
-//! Two texts in two columns, equal parts in equal colours.
+//! Prints two texts in two columns, with equal parts in equal colours.
 //!
 //! Figure 4 of Forman et al. (2005) for a terminal:
 //!
@@ -6,13 +6,13 @@
 //!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
 //! ```
 //!
-//! 1. **Colours cycle, numbers do not.** There are six colours of the 256, each with a contrast of
-//!    at least 3.5 to 1 to black and to white. The number of the run beside the line gives the same
-//!    information without colours. Text that only one file has is not coloured.
+//! 1. **Colours repeat, numbers do not.** Six colours of the terminal's 256 are used, each with a
+//!    contrast of at least 3.5 to 1 to black and to white. The number of the run beside the line
+//!    gives the same information without colours. Text that only one file has is not coloured.
 //! 2. **Without colours** the differing stretches of a line that is partly shared are put in
 //!    `[-…-]` and `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
-//! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs
-//!    go to the next multiple of eight; lines are wrapped, never cut.
+//! 3. **Widths are columns of the screen**: a wide letter takes two, a combining one none. A tab
+//!    goes to the next multiple of eight. Lines are wrapped, never cut.
 
 use std::fmt::Write as _;
 use std::io;
@@ -52,7 +52,7 @@ pub(crate) fn width() -> usize {
         .clamp(40, 1000)
 }
 
-/// Returns the bytes in a row of the hex dump that fit on each side.
+/// Returns how many bytes a row of the hex dump has on each side.
 pub(crate) fn hex_bytes(width: usize) -> usize {
     // Each of the two sides has an offset, the number of a run, and 3.25 characters per byte.
     if width >= 140 {
@@ -133,7 +133,7 @@ enum Marks {
     Right,
 }
 
-/// Settings for all rows: colours and widths.
+/// Colours and widths, which are the same for all rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
     color: bool,
@@ -153,12 +153,12 @@ pub(crate) struct Piece {
     pub(crate) run: Option<u32>,
 }
 
-/// One screen line of a row, which may have several.
+/// One line on the screen. A row may need several.
 #[derive(Clone, Debug)]
 pub(crate) enum RowLine {
     /// Text across both sides, about rows that are left out.
     Across(String),
-    /// Both sides, with the sign between them.
+    /// Both sides, with a sign between them.
     Sides(Option<SideLine>, char, Option<SideLine>),
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct SideLine {
     pub(crate) pieces: Vec<Piece>,
     /// True if the row represents an omitted stretch.
     pub(crate) is_fold: bool,
-    /// Blanks that fill its width.
+    /// Number of blanks that fill the side to its full width.
     pub(crate) padding: usize,
 }
 
@@ -237,8 +237,7 @@ impl Paper {
         }
     }
 
-    /// Returns lines with the new places of moved runs, so that the reader need not search for
-    /// them.
+    /// Returns lines that say where moved runs are, so that the reader need not search for them.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs
@@ -398,12 +397,12 @@ pub(crate) const fn color_of(run: u32) -> u8 {
     PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()]
 }
 
-/// Returns the run whose number is printed next to a line: the first on it.
+/// Returns the run whose number is printed next to a line: the first run on it.
 fn run_of(line: &Line) -> Option<u32> {
     line.spans.iter().find_map(|span| span.run)
 }
 
-/// Returns the spans of a line with tabs expanded.
+/// Returns the pieces of a line: its spans with tabs expanded.
 fn pieces(line: &Line) -> Vec<Piece> {
     let mut column = 0;
     line.spans
@@ -428,7 +427,7 @@ fn pieces(line: &Line) -> Vec<Piece> {
         .collect()
 }
 
-/// Puts the differing pieces in brackets.
+/// Puts pieces that only one file has in brackets.
 fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     let (open, close) = match marks {
         Marks::None => return pieces,
@@ -441,9 +440,9 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     pieces
 }
 
-/// Wraps pieces into lines of at most `width` columns, each with its used columns. There is at
-/// least one line. A line is broken after a blank if there is one in its last third, so most words
-/// stay whole.
+/// Wraps pieces into at least one line of at most `width` columns; returns each line with its
+/// columns in use. A line ends at a blank if there is one in its last third, so most words stay
+/// whole.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     let all: Vec<(char, usize, Option<u32>)> = pieces
         .iter()
@@ -480,7 +479,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     }
 }
 
-/// Joins characters into pieces of one run each; returns these and their columns.
+/// Joins characters of the same run into pieces. Returns the pieces and their total columns.
 fn joined(line: &[(char, usize, Option<u32>)]) -> (Vec<Piece>, usize) {
     let mut pieces: Vec<Piece> = Vec::new();
     for (c, _, run) in line {

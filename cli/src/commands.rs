@@ -112,7 +112,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// Runs `groups`, or the verb that one of four of its options selects.
+/// Runs `groups`, or the command that one of its options selects: `--files-from`, `--order`,
+/// `--conflicts` or `--review`.
 fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     groups::check(global, args)?;
     match &args.files_from {
@@ -124,7 +125,7 @@ fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResu
     }
 }
 
-/// Refuses to send orders, or commands with file names, to another machine, because paths mean
+/// Refuses commands that the daemon of another machine cannot answer. Their paths would mean
 /// something else there.
 fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
     let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());
@@ -141,7 +142,7 @@ fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<
     )))
 }
 
-/// Returns another program that was installed with this one.
+/// Returns the path of a program that is installed in the folder of this one.
 fn installed(name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name(name);
     program.is_file().then_some(program)
@@ -166,7 +167,7 @@ fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
     parse_saved(path, Saved::parse(&bytes))
 }
 
-/// Returns the parsed value, or a sentence about the file.
+/// Returns the parsed value, or an error that names the file.
 fn parse_saved<T>(path: &Path, parsed: Result<T, SavedError>) -> CliResult<T> {
     parsed.map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }

@@ -1,9 +1,8 @@
 //! The results of commands.
 //!
-//! There are three exit codes and no others. [`Outcome`] is the result of a command that did its
-//! work. Every [`CliError`] is trouble, and is reported in one sentence. One exception needs no
-//! sentence: the reader closed the pipe (`resemble find … | head -1`). The exit code is then that
-//! of trouble, because the output is incomplete.
+//! There are only three exit codes. [`Outcome`] is the result of a command that did its work. A
+//! [`CliError`] is reported in one sentence, and the exit code is 2. A pipe that its reader closes
+//! (`resemble find … | head -1`) is no error. The exit code is then that of the answer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,7 @@ use resemble_tables::{LinkTablesError, TablesError};
 pub enum Outcome {
     /// The expected state holds: something found, live, in sync, done.
     Holds,
-    /// The expected state does not hold: nothing found, scanning or degraded, out of time.
+    /// The expected state does not hold: nothing found, scanning or degraded, time limit reached.
     DoesNot,
     /// The answer was given, but some files could not be read.
     Incomplete,
@@ -122,7 +121,7 @@ impl CliError {
         }
     }
 
-    /// Returns whether the reader closed the pipe, which only the exit code reports.
+    /// Returns whether the reader has closed the pipe, which is never reported.
     pub fn is_broken_pipe(&self) -> bool {
         let (Self::Output(error) | Self::File { source: error, .. }) = self else {
             return false;

@@ -11,7 +11,7 @@ use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
-/// The limits of the excerpt of a pair. Longer files are cut, and the page notes it.
+/// The limits of the excerpt of a pair. If it is cut, the page notes that.
 const VIEW: ViewOptions = ViewOptions {
     context: 3,
     rows: 300,
@@ -20,14 +20,14 @@ const VIEW: ViewOptions = ViewOptions {
     hex: 8,
 };
 
-/// Reads `a` and `b`, whose relative names start from `base_a` and `base_b`.
+/// Reads `a` and `b`. If their names are relative, they start from `base_a` and `base_b`.
 pub fn side_by_side(
     (base_a, a): (&Path, &PathText),
     (base_b, b): (&Path, &PathText),
     params: &Params,
 ) -> SideBySide {
     let (a, b) = (base_a.join(a.as_path()), base_b.join(b.as_path()));
-    // The shares are not reported here.
+    // Only rows are shown and no shares, so templates are not needed.
     match why::compare(&a, &b, (params, &Templates::default()), Unit::Words) {
         Ok(comparison) => {
             let view = comparison.view(&VIEW);

@@ -1,7 +1,7 @@
 //! `resemble-cli`: the command line.
 //!
-//! Other crates decide the answers. This crate turns arguments into a request, finds a process to
-//! answer it, and prints the result:
+//! Other crates compute the answers. This crate turns arguments into a request, chooses the process
+//! that answers, and prints the result:
 //!
 //! ```text
 //! args ─► commands::VERB ─► names (real paths) ─► backend ─┬─► daemon (socket)
@@ -12,7 +12,7 @@
 //!                                                           dirs, groups)           (--from)
 //! ```
 //!
-//! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
+//! * [`args`] has all options and their help texts; parsing touches nothing of the system.
 //! * [`commands`] has one file per verb; [`question`] has the common steps of all questions.
 //! * [`backend`] chooses the process that answers, and hides the choice.
 //! * [`lists`] prints answers that are lists. [`mod@print`] and [`plans`] print the documents of
@@ -22,7 +22,7 @@
 //! * `blocks` finds the files that share their blocks.
 //! * [`local_time`] has the reader's time zone.
 //! * `screen` is `resemble ui`, behind the feature `ui`.
-//! * [`ui`] is the only module that prints; [`error`] is the only one with exit codes.
+//! * [`ui`] prints results and messages; [`error`] defines the exit codes.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -53,12 +53,12 @@ use std::process::ExitCode;
 
 use resemble_proto::places::Env;
 
-/// Runs the program with these arguments (the first is its name) and says how it ended.
+/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
     let cli = match args::Cli::of(args) {
         Ok(cli) => cli,
-        // Help and version are answers (exit code 0). All other errors of parsing are wrong usage
-        // (2). clap prints both itself.
+        // clap prints all of these itself. Help and version are answers (exit code 0), and all
+        // other errors are wrong usage (2).
         Err(error) => return ui::print_usage(&args::advised(error)),
     };
     let mut ui = ui::Ui::of_process(&cli.global);

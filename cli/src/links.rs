@@ -1,6 +1,7 @@
-//! Links from another engine, for `groups --links`.
+//! Reads the links of another engine, for `groups --links`.
 //!
-//! `resemble_tables` reads their files and `resemble_query` checks them; neither knows the other.
+//! This module connects two crates that do not know each other: `resemble_tables` reads the files,
+//! and `resemble_query` checks them.
 
 use std::path::Path;
 
@@ -64,8 +65,8 @@ impl ExternalPairs for Links {
     }
 }
 
-/// Encodes measures as in the output of `resemble measure`: the unit (0 words, 1 bytes; -1 not
-/// measured), and [`Proven::to_words`].
+/// Encodes measures as in the output of `resemble measure`. The first number is the unit (0 words,
+/// 1 bytes, -1 not measured); the others are [`Proven::to_words`].
 pub fn numbers(found: Option<Proven>) -> [i64; 6] {
     let Some(found) = found else {
         return [-1, 0, 0, 0, 0, 0];
@@ -85,7 +86,7 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
-/// A negative number is converted to a huge one, which the check refuses.
+/// Converts two numbers of a row. A negative number becomes a huge one, which the check refuses.
 const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
     ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),

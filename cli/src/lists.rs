@@ -30,7 +30,7 @@ pub const LARGER_SHARE: &str = "the larger share of one file that is in the othe
 /// Explains the percentages of a list of resemblances.
 pub const RESEMBLANCE: &str = "what both have, of what either has:";
 
-/// Explains the percentages of the following rows, on a terminal.
+/// Prints a line that explains the percentages of the following rows, on a terminal.
 pub fn title<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     how: &ListAs,
@@ -102,7 +102,7 @@ pub fn print_document<B: ListBody<Row: Row>>(
     })
 }
 
-/// Prints rows without a [`Document`].
+/// Prints rows that are not in a [`Document`].
 pub fn print<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -152,7 +152,7 @@ pub fn print_text<R: Row>(
     ui.print(|out| rows::write_text(out, rows, output.end(), grouped))
 }
 
-/// Prints one row of an endless answer.
+/// Prints one row of an answer without an end (`alerts --follow`).
 pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
     let end = output.end();
     let one = std::slice::from_ref(row);
@@ -165,7 +165,7 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
     ui.flush()
 }
 
-/// Prints the head of an endless answer.
+/// Prints the head of an answer without an end.
 pub fn print_head<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -179,7 +179,7 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
-/// The size above which not all members of a family are compared with each other.
+/// The largest family whose members are all compared with each other.
 const MOST_COMPARED: &str = "1,000";
 
 /// Reports on standard error which rows are missing from an answer, and whether it is out of date.
@@ -213,7 +213,8 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     if !header.fresh {
         let files = counted(header.pending, "file");
         ui.note(&if by_daemon {
-            // Folders may still have to be listed, or paths may be unreadable for now.
+            // With nothing to be read, folders may still have to be listed, or paths may be
+            // unreadable for now.
             let left = if header.pending == 0 {
                 String::new()
             } else {
@@ -226,8 +227,8 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     }
 }
 
-/// Reports on standard error what was searched for an answer without rows, because "nothing" is an
-/// answer too. `what` is that answer in a few words.
+/// If an answer has no rows, reports on standard error how much was searched. `what` describes the
+/// empty answer in a few words.
 pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {
         return;

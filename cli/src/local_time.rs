@@ -1,4 +1,4 @@
-//! Local time. No other module uses `chrono`.
+//! Reads and shows local time. No other module uses `chrono`.
 
 use chrono::{Local, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeDelta, TimeZone};
 use resemble_report::lines::Zone;
@@ -14,9 +14,9 @@ pub fn zone() -> Zone {
     }
 }
 
-/// Parses a day or a time: `2026-11-23`, which is local, or `2026-11-23T18:30:00Z`. Returns seconds
-/// since 1970. If an hour occurs twice, the first one is meant. If the hour was skipped, the
-/// following one is meant.
+/// Parses a day (`2026-11-23`) or a time (`2026-11-23T18:30:00`), which are local, or in UTC with a
+/// `Z`. Returns seconds since 1970. An hour that occurs twice is the first one. An hour that was
+/// skipped is the following one.
 pub fn seconds(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (clock, is_utc) = match clock.strip_suffix('Z') {

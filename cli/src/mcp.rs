@@ -1,14 +1,14 @@
 //! `resemble mcp`: a server of the Model Context Protocol on standard input and output.
 //!
-//! A thin layer: each tool is a question of the command line. This program asks it by starting
-//! itself again with `--format json`. So figures, errors and the choice of the answering process
-//! are those of the verb. To cancel a question, that process is ended.
+//! Each tool is a question of the command line. This program asks it by starting itself again with
+//! `--format json`. So figures, errors and the choice of the answering process are those of the
+//! verb. To cancel a question, the server ends the process that asks it.
 //!
 //! 1. **Nothing outside the roots.** Arguments are opened beneath a root, without following a link
-//!    (`places`), and questions search only the roots. So rows, counts, totals, reasons and
-//!    discounts are about files in them. A path outside and a missing path get the same answer.
-//! 2. **Bounded and terse.** The caller bounds the rows and the bytes of an answer, which has the
-//!    totals (`answers`).
+//!    (`places`). Questions search only the roots. So rows, counts, totals, reasons and discounts
+//!    are about files in them. A path outside and a missing path get the same answer.
+//! 2. **Bounded answers.** The caller limits the rows and the bytes of an answer. The totals are
+//!    always in it (`answers`).
 //! 3. **Read-only.** No tool changes anything.
 
 mod answers;
@@ -52,19 +52,18 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
                 Err(error) => Err(failed(&error)),
             }
         };
-        // If this is dropped, the processes that ask questions are ended.
+        // A signal drops `serve`, which ends the processes that ask questions.
         tokio::select! {
             served = serve => served,
             _ = ended.recv() => Ok(()),
         }
     });
-    // A read of standard input may never return.
+    // A read of standard input may never return, so the runtime does not wait for it.
     runtime.shutdown_background();
     served.map(|()| Outcome::Holds)
 }
 
-/// Returns the options of this process that decide who answers. They are passed on to the processes
-/// that ask.
+/// Returns the options that decide which process answers. The processes that ask get them, too.
 fn passed_on(global: &Global) -> Vec<OsString> {
     let mut options = Vec::new();
     for (option, value) in [("--socket", &global.socket), ("--state", &global.state)] {

@@ -1,12 +1,12 @@
 //! The names on the command line, and the files that they name.
 //!
-//! Questions carry real paths: absolute, without symbolic links. Answers are printed with the names
-//! of the arguments. For any directories, `pairs old new` prints `old/x` and `new/x`. [`Named`]
-//! keeps both sides of that translation.
+//! Questions carry real paths: absolute, without symbolic links. Answers are printed with paths
+//! that begin as the arguments do: `pairs old new` prints `old/x` and `new/x`. [`Named`] has both
+//! forms of an argument.
 //!
 //! A catalogue can be named where a directory is expected, and a file in it is named with a colon.
-//! Its paths have a form that no real path has (`resemble_proto::catalogued`), so the two cannot be
-//! confused later.
+//! Paths in a catalogue have a form that no real path has (`resemble_proto::catalogued`). So they
+//! are never confused with real paths.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -88,7 +88,7 @@ impl Named {
     }
 }
 
-/// The name of a catalogue in front of a path: with a colon.
+/// Returns the name of a catalogue with a colon, as it begins a path in the catalogue.
 pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
@@ -113,8 +113,8 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// Resolves a required path by `find`. If there is a list `missing`, a path that does not exist is
-/// added to it: documents list such paths as errors.
+/// Resolves a required path by `find`. If the path does not exist and there is a list `missing`,
+/// adds it there. Documents list such paths as errors.
 pub fn needed(
     shown: &Path,
     find: impl Fn(&Path) -> CliResult<Named>,
@@ -170,12 +170,12 @@ pub fn real_paths(named: &[Named]) -> Vec<PathText> {
         .collect()
 }
 
-/// Translates real paths to names as the user would write them: by the first argument that contains
-/// them.
+/// Translates real paths to paths as the user would write them. Such a path begins with the first
+/// argument that contains the file.
 #[derive(Clone, Debug, Default)]
 pub struct ShownNames {
-    /// For each real path, the index of its argument and the name as given. A list of names may be
-    /// long.
+    /// For each real path, the index of its argument and the name as given. It is a map because
+    /// there may be many arguments.
     by_real: HashMap<PathBuf, (usize, PathBuf)>,
 }
 
@@ -227,7 +227,7 @@ impl ShownNames {
 pub struct NamedMember {
     /// The file that it is in.
     pub file: Named,
-    /// The names on the way to it in that file.
+    /// The names that lead to it inside that file.
     pub names: Vec<u8>,
 }
 
@@ -252,8 +252,8 @@ pub fn member_of(path: &Path) -> Option<NamedMember> {
     })
 }
 
-/// The errors of an answer for people and documents: sorted by path, one for each path, with the
-/// names of the arguments.
+/// Returns the errors of an answer for people and documents. They are sorted, with one error for
+/// each path, and their paths begin as the arguments do.
 pub fn tidy(mut errors: Vec<SoftError>, shown: &ShownNames) -> Vec<SoftError> {
     for error in &mut errors {
         error.path = shown.path(&error.path);
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(ShownNames::default().path(&elsewhere), elsewhere);
     }
 
-    /// Compared with a search through all arguments in their order.
+    /// The result equals that of a search through all arguments in their order.
     #[test]
     fn the_first_argument_that_leads_there_counts() {
         let names = ["/a", "/a/b", "/a/b.zip", "/a/b/c", "/"];

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{CliError, CliResult};
 
-/// Numbers the files of this process.
+/// The number of the next temporary file of this process, for its name.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A file that replaces another one when it is complete. If it is never completed, it is removed.
@@ -27,9 +27,10 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Starts a file that is to replace `target`, with its permissions.
+    /// Starts a file that will replace `target`. It has the permissions of `target`.
     pub(crate) fn next_to(target: &Path) -> CliResult<Self> {
-        // The target of a link is replaced, but never a device or a directory.
+        // If `target` is a link, the file that it leads to is replaced. Devices and directories are
+        // never replaced.
         let real = fs::canonicalize(target);
         if real.is_err() && target.is_symlink() {
             let source = io::Error::other("it is a link that leads to no file");
@@ -47,7 +48,8 @@ impl NewFile {
         name.push(format!(".{}.{number}.new", std::process::id()));
         let path = target.with_file_name(name);
         let mut options = OpenOptions::new();
-        // `create_new`: the file that is read back below is the one that this process wrote.
+        // `create_new` refuses an existing file. So a caller that reads the file back reads what
+        // this process wrote.
         let file = options.write(true).create_new(true).open(&path);
         let file = file.map_err(CliError::file("write", target))?;
         let new = Self {
@@ -90,7 +92,7 @@ impl NewFile {
         written.map_err(self.fails("write"))
     }
 
-    /// Writes pieces for a producer that can only be stopped. If writing fails, [`Self::complete`]
+    /// Writes a piece for a producer that can only be stopped. If writing fails, [`Self::complete`]
     /// returns the error.
     pub(crate) fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
         match self.file.write_all(piece) {
@@ -116,8 +118,8 @@ impl NewFile {
     pub(crate) fn keep(mut self) -> CliResult<()> {
         fs::rename(&self.path, &self.target).map_err(self.fails("write"))?;
         self.is_kept = true;
-        // The folder is synchronised as well, because it has the new name. If that is impossible,
-        // the system will write it later.
+        // The folder is synchronised as well, because it has the new name. If that fails, the
+        // system writes the folder later.
         if let Ok(folder) = File::open(folder_of(&self.target)) {
             folder.sync_all().ok();
         }

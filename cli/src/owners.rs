@@ -1,7 +1,7 @@
 //! Looks up the owners of the files of an answer.
 //!
-//! The command does that itself, with the rights of its user, and only for displayed files. So an
-//! answer of a daemon that sees more reveals no more.
+//! The command looks them up itself, with the rights of its user, and only for displayed files. So
+//! owners reveal nothing about files that only a daemon may see.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,14 +22,14 @@ pub(crate) fn are_shown(global: &Global, is_json: bool) -> bool {
 /// The owners of files, each looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct FileOwners {
-    /// Names of users by their numbers, once they are read.
+    /// Names of users by their numbers; `None` until the first look-up.
     names: Option<HashMap<u32, String>>,
     known: HashMap<PathText, Option<String>>,
 }
 
 impl FileOwners {
-    /// Returns the name of a file's owner, or the number if it has no name. A member has the owner
-    /// of its file. `None` if no file of this machine is there.
+    /// Returns the name of a file's owner, or the owner's number if it has no name. A member has
+    /// the owner of its file. Returns `None` if this machine has no file at the path.
     pub(crate) fn of(&mut self, path: &PathText) -> Option<String> {
         if let Some(known) = self.known.get(path) {
             return known.clone();

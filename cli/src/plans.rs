@@ -101,8 +101,8 @@ pub fn of_groups(
     Ok(Plan::of_groups(document, &means))
 }
 
-/// Filters a saved report. It has one name of each file. If that is left out, another one may be
-/// picked, while the file is still there.
+/// Filters a saved report, which has one name of each file. If the filter leaves out that name, it
+/// may pick another name of the file, if the file still exists.
 pub(crate) fn pick_groups(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     if !picked.include.is_empty() || !picked.exclude.is_empty() {
         rename_picked(report, picked)?;
@@ -118,7 +118,7 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     let shown = ShownNames::of(&named);
     let mut names = HashMap::new();
     let mut note = |path: &PathText, size: u64, time: Option<i64>| {
-        // A report may be of another machine, or older than the file.
+        // A report may come from another machine, or be older than the file.
         let is_it = |file: &FileState| {
             file.size == size && time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -171,7 +171,7 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
         places.sort_by_key(|&at| &set.paths[at]);
         set.select(&places);
     }
-    // Members of one rank are in the order of their names. A family is in the order of its steps.
+    // Members of one rank are sorted by name. A family keeps the order of its steps.
     let clusters = document.body.clusters.iter_mut();
     for cluster in clusters.filter(|_| !document.parameters.family) {
         let is_by_time = cluster.kind == ClusterKind::Versions;
@@ -185,7 +185,7 @@ fn rename_picked(report: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
     Ok(())
 }
 
-/// Every path of an answer.
+/// Calls `change` with every path of an answer.
 pub(crate) fn each_path(body: &mut Groups, change: &mut dyn FnMut(&mut PathText)) {
     for set in &mut body.identical {
         set.paths.iter_mut().for_each(&mut *change);
@@ -205,7 +205,7 @@ pub(crate) fn each_path(body: &mut Groups, change: &mut dyn FnMut(&mut PathText)
     }
 }
 
-/// The plan for the conflicts below some paths, which are as the arguments lead to them.
+/// Makes the plan for the conflicts below `roots`, whose paths are as given.
 pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], kind: &Treatment) -> CliResult<Plan> {
     let real = real(roots);
     let means = Means {
@@ -257,7 +257,7 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
         return Err(CliError::Usage(why.to_owned()));
     }
     let common = &parameters.common;
-    // A catalogue records only files; its folders are those that contain files.
+    // A catalogue records only files, so a folder of A is one that contains a file.
     let files = document.body.entries.iter();
     let files = files.filter_map(|row| is_recorded.then_some(row.a.as_ref()?.as_path()));
     let recorded: HashSet<&Path> = files.flat_map(|file| file.ancestors().skip(1)).collect();
@@ -278,7 +278,8 @@ pub fn of_compare(document: &CompareDocument) -> CliResult<Plan> {
     ))
 }
 
-/// The means of a plan for files of this machine: each has only the name in the question.
+/// Returns the basic means of a plan. All files are on this machine, and their other names are not
+/// known.
 fn means(kind: Treatment) -> Means<'static> {
     Means {
         kind,
@@ -320,8 +321,8 @@ fn loss(
     if shared.ranges_of == RangesOf::Chunks {
         return Err("it or the file that stays is too large to be compared whole".to_owned());
     }
-    // For texts the share counts words. Many of the words may be common ones, or be in another
-    // order.
+    // For texts the share counts words, which may be common ones or be in another order. So the
+    // share of bytes limits it.
     let [share, of_bytes] = [shared.told().0.a_in_b, shared.measures.a_in_b].map(Fraction::from);
     Ok(Loss {
         held: share.min(of_bytes),
@@ -334,7 +335,7 @@ fn loss(
     })
 }
 
-/// Returns the path of a catalogued file below the directory of --at.
+/// Returns the path that a catalogued file has in a script. `@` is the directory that `--at` names.
 fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.as_os_str().as_bytes();
     let below = below.strip_prefix(disk.as_os_str().as_bytes())?;
@@ -342,7 +343,8 @@ fn away(disk: &Path, path: &Path) -> Option<PathBuf> {
     Some(Path::new("@").join(OsStr::from_bytes(below)))
 }
 
-/// Returns the catalogue among some paths, with its colon. A plan is for at most one disk.
+/// Returns the name of the catalogue among some paths, with its colon. A plan is for at most one
+/// catalogue.
 fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     let found = roots
         .iter()
@@ -356,20 +358,20 @@ fn disk(roots: &[PathText]) -> CliResult<Option<PathBuf>> {
     Ok(disk)
 }
 
-/// Returns the real paths of the paths that exist.
+/// Returns the real paths of the paths that exist on this machine.
 fn real(paths: &[PathText]) -> Vec<PathBuf> {
     here(paths).into_iter().map(|named| named.real).collect()
 }
 
-/// Returns those of the paths that exist on this machine.
+/// Returns the paths that exist on this machine, without those in a catalogue.
 fn here(paths: &[PathText]) -> Vec<Named> {
     let named = paths.iter().map(|path| names::required(path.as_path()));
     let named = named.filter_map(Result::ok);
     named.filter(|named| !named.is_catalogued()).collect()
 }
 
-/// Completes a treatment with the real path of its target directory. The directory may be new, and
-/// is outside of the roots.
+/// Completes a treatment with the real path of its target directory. The directory may be new, but
+/// must lie outside the roots.
 fn placed(kind: &Treatment, roots: &[PathBuf]) -> CliResult<Treatment> {
     let Some(given) = kind.target() else {
         return Ok(kind.clone());
@@ -421,11 +423,11 @@ fn real_rule(rule: &KeepRule) -> CliResult<KeepRule> {
     Ok(rule.clone().with_dir(real))
 }
 
-/// The names of files with several hard links, below the roots of a question. An answer names each
-/// file once. The names are searched for when the first such file is found.
+/// Finds all names of files with several hard links, below the roots of a question. They are needed
+/// because an answer names each file once. The search begins with the first such file.
 struct LinkNames<'a> {
     roots: &'a [PathBuf],
-    /// A name counts if all of them admit it.
+    /// A name counts if all patterns admit it.
     patterns: Vec<Patterns>,
     names: OnceCell<HashMap<(u64, u64), Vec<PathBuf>>>,
 }
@@ -467,7 +469,7 @@ impl<'a> LinkNames<'a> {
 
     fn gather(&self, root: &Path, names: &mut HashMap<(u64, u64), Vec<PathBuf>>) {
         let Ok(anchor) = Anchor::open(root) else {
-            // Patterns do not apply to a file that was named itself.
+            // The root is a file that was named itself. Only `--include` can leave it out.
             if let Ok(meta) = fs::symlink_metadata(root)
                 && !self.patterns.iter().any(Patterns::includes_some)
             {
@@ -478,7 +480,8 @@ impl<'a> LinkNames<'a> {
         };
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            // A folder that cannot be listed may hide names, so the file is left out.
+            // Names in a folder that cannot be listed stay unknown. A plan leaves out a file with
+            // unknown names.
             let listed = anchor.dir(&folder).and_then(|dir| dir.list(&|_| false));
             for found in listed.into_iter().flatten() {
                 let path = folder.join(&found.name);
@@ -541,14 +544,15 @@ fn look(path: &Path) -> Result<FileState, String> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // The path of the folder is resolved. The last name is not followed, even if it is a link.
+    // Links in the path of the folder are followed. The file itself must not be a link.
     let folder = fs::canonicalize(parent).map_err(failed)?;
     let path = folder.join(name);
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
     if !meta.is_file() {
         return Err("it is no regular file".to_owned());
     }
-    // A file in a trash cannot be the copy that stays, either: emptying the trash would remove it.
+    // A file in a trash cannot even be the copy that stays, because emptying the trash would remove
+    // it.
     if is_in_trash(&path) {
         return Err("it lies in the trash".to_owned());
     }

@@ -1,7 +1,7 @@
-//! Reports in every format but text: one document, many printers.
+//! Prints a report in any format but text.
 //!
-//! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one;
-//! from there on the two are treated alike. [`resemble_report::text`] makes the text for people,
+//! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one.
+//! After that, both are treated alike. [`resemble_report::text`] makes the text for people,
 //! [`resemble_report`] the pages and workbooks.
 
 use resemble_proto::clock;
@@ -30,18 +30,18 @@ pub fn print(
         ReportFormat::Tsv => ui.write_data(|out| tables::write(out, Style::Tsv, report, end)),
         ReportFormat::Fdupes => match report {
             Report::Groups(document) => ui.write_data(|out| tables::fdupes(out, document, end)),
-            // The arguments were refused before any file was read.
+            // All other verbs have refused `fdupes` before they read any file.
             _ => Ok(()),
         },
         ReportFormat::Html => ui.write_data(|out| html::write(out, report, extras, now())),
         ReportFormat::Xlsx => ui.write(|out| xlsx::write(out, report, extras, now())),
-        // Each verb prints its own view.
+        // Each verb prints text itself.
         ReportFormat::Text => Ok(()),
     }
 }
 
-/// When a report is made, in seconds since 1970; `SOURCE_DATE_EPOCH` makes two reports of the same
-/// document the same bytes.
+/// Returns the time of the report in seconds since 1970. `SOURCE_DATE_EPOCH` sets it, so that two
+/// reports of the same document have the same bytes.
 fn now() -> u64 {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok();
     let fixed = fixed.and_then(|seconds| seconds.parse().ok());

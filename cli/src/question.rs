@@ -1,12 +1,12 @@
 //! Asks questions and prints their answers.
 //!
-//! A verb defines what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
-//! the same for all verbs, and is here:
+//! A verb defines the paths, the requests and the output of its question ([`Verb`]). The other
+//! steps are the same for all verbs, and are here:
 //!
 //! 1. A named path that does not exist is a soft error. If no named path exists, the answer is
 //!    empty. The question must not become one about all that the daemon watches.
 //! 2. The named paths decide who answers. If this process does, it scans them again ([`Backend`]).
-//! 3. Rows and errors name files as the arguments lead to them.
+//! 3. Paths in rows and errors begin as the arguments do.
 //! 4. The output is opened when the answer is complete: a question that fails leaves no empty file.
 //! 5. After the answer, standard error reports what the answer leaves out, and then lists the
 //!    errors.
@@ -39,20 +39,21 @@ pub struct QuestionPaths {
     /// The paths in which the question looks. Rows name files with paths that begin as these were
     /// given.
     pub named: Vec<Named>,
-    /// Further paths that the daemon must watch: that of `--of`.
+    /// Other paths that the daemon must watch, too: the path of `--of`.
     pub also: Vec<Named>,
-    /// Paths that are also scanned if this process answers. They do not influence who answers.
+    /// Paths that are also scanned if this process answers. They have no influence on the choice of
+    /// the process.
     pub looked_at: Vec<PathText>,
     /// The number of named paths that are the subject; these come first. The others are only
     /// searched. Errors below them are reported, but do not make the answer incomplete.
     pub about: usize,
-    /// True if all places are only searched, even if no path is named.
+    /// True if no path is a subject, even if no path is named.
     pub only_looks: bool,
     /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
     /// True if there is a place to look in: a named path, or all that the daemon watches.
     pub anything: bool,
-    /// Made from the named paths when the first row is shown.
+    /// Translates paths for rows. It is made from the named paths at the first row.
     pub(crate) shown: OnceCell<ShownNames>,
 }
 
@@ -90,7 +91,7 @@ impl QuestionPaths {
         }
     }
 
-    /// Adds missing paths. If the question cannot do without them, it is not asked.
+    /// Adds required paths that are missing. If there are any, the question is not asked.
     #[must_use]
     pub fn unless(mut self, missing: Option<Vec<SoftError>>) -> Self {
         let missing = missing.unwrap_or_default();
@@ -99,8 +100,8 @@ impl QuestionPaths {
         self
     }
 
-    /// Refuses a question that names only files, and at most `most` of them: too few to compare
-    /// with each other. One container is enough for a question about its members.
+    /// Refuses a question that names only files, at most `most` of them, which are too few to
+    /// compare. One container is enough for a question about its members.
     pub fn not_files_alone(&self, verb: &str, most: usize) -> CliResult<()> {
         match self.named.first() {
             Some(file)
@@ -119,8 +120,8 @@ impl QuestionPaths {
         }
     }
 
-    /// Completes a question without a place. It is about everything that the daemon watches or, if
-    /// there is no daemon, about the current directory.
+    /// Completes a question that names no place. It is about everything that the daemon watches. If
+    /// there is no daemon, it is about the current directory.
     #[must_use]
     pub fn or_here(self, ui: &mut Ui, env: &Env, global: &Global) -> Self {
         let is_there = || match backend::daemon(env, global) {
@@ -140,7 +141,7 @@ impl QuestionPaths {
         }
     }
 
-    /// Makes only the first of the named paths the subject.
+    /// Makes the first `first` named paths the subject. The others are only searched.
     #[must_use]
     pub fn only_about(self, first: usize) -> Self {
         Self {
@@ -150,13 +151,13 @@ impl QuestionPaths {
         }
     }
 
-    /// Returns whether an error leaves a gap in the answer, and so changes the exit code.
+    /// Returns whether an error leaves a gap in the answer, and so makes the exit code 2.
     fn is_gap(&self, error: &SoftError) -> bool {
         let path = error.path.as_path();
         let (about, looked_in) = self.named.split_at(self.about);
         match error.kind {
             SoftErrorKind::LeftOut => return false,
-            // An error of a document elsewhere below the daemon's roots.
+            // The daemon also reports unread documents elsewhere below its roots.
             SoftErrorKind::Unread if self.only_looks && path.is_absolute() => {
                 return self.looked_at.iter().any(|file| path == file.as_path());
             }
@@ -166,7 +167,7 @@ impl QuestionPaths {
             || self.named.iter().any(|named| path == named.real)
             || self.looked_at.iter().any(|file| path == file.as_path())
             || !looked_in.iter().any(|tree| {
-                // Content that a catalogue lacks is missing in the answer.
+                // An error in a catalogue means that content is missing in the answer.
                 !tree.is_catalogued() && path.starts_with(&tree.real)
             })
     }
@@ -176,13 +177,13 @@ impl QuestionPaths {
         names::real_paths(&self.named)
     }
 
-    /// Returns a path of the answer as the arguments lead to it.
+    /// Returns a path of the answer in a form that begins as the arguments do.
     pub fn shown(&self, real: &PathText) -> PathText {
         let shown = self.shown.get_or_init(|| ShownNames::of(&self.named));
         shown.path(real)
     }
 
-    /// Returns all errors of an answer, sorted, with paths as the arguments lead to them.
+    /// Returns all errors of an answer, sorted, with paths that begin as the arguments do.
     pub fn errors(&self, mut found: Vec<SoftError>) -> Vec<SoftError> {
         found.extend(self.missing.iter().cloned());
         names::tidy(found, &ShownNames::of(self.named.iter().chain(&self.also)))
@@ -221,10 +222,10 @@ impl QuestionPaths {
 
 /// A verb that asks a question.
 pub trait Verb {
-    /// The answer as it is in the document.
+    /// The body of the document with the answer.
     type Body: Body + Default;
 
-    /// Returns the processes that may answer.
+    /// Returns the options that decide which process answers.
     fn answering(&self) -> Answering;
 
     /// Returns whether the paths are scanned before the question is asked. Otherwise the daemon or
@@ -241,7 +242,7 @@ pub trait Verb {
         asked: &QuestionPaths,
     ) -> CliResult<Whole<Self::Body>>;
 
-    /// Names the files of the answer as the arguments lead to them.
+    /// Replaces the real paths of the answer by paths that begin as the arguments do.
     fn show(&self, body: &mut Self::Body, asked: &QuestionPaths);
 
     /// Returns the parameters of the question, for the document.
@@ -290,14 +291,14 @@ pub trait Verb {
         NOTHING
     }
 
-    /// Returns whether the document has the number of scanned files. The note on standard error has
-    /// it in any case.
+    /// Returns whether the document has the number of compared files. The note on standard error
+    /// has it in any case.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let _ = backend;
         true
     }
 
-    /// Returns whether the requested state holds.
+    /// Returns whether the expected state holds. The exit code is then 0, else 1.
     fn holds(&self, document: &Document<Self::Body>) -> bool {
         document.header.total > 0
     }
@@ -308,7 +309,7 @@ pub trait Verb {
 pub struct Answered<B: Body> {
     /// The answer.
     pub report: Saved<B>,
-    /// Numbers of scanned files.
+    /// Numbers of compared files.
     looked: Option<Looked>,
     /// The daemon or this process, if the question was asked.
     backend: Option<Backend>,
@@ -428,7 +429,8 @@ pub fn finish<V: Verb>(ui: &mut Ui, verb: &V, answered: Answered<V::Body>) -> Cl
     lists::note_nothing(ui, &asked, verb.nothing(&document.body));
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
     let mut limited = header.clone();
-    // Near-copies are left out only of new answers.
+    // A new answer lacks rows because of near-copies or `--top`. A saved report can only lack them
+    // because it was made with `--top`.
     if verb.from().is_some() && verb.top().is_none() && header.shown < header.total {
         let (shown, total) = (human_count(header.shown), human_count(header.total));
         ui.note(&format!(

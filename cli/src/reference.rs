@@ -1,7 +1,7 @@
 //! `docs/cli-reference.md`: the help of every command on one page.
 //!
-//! The page is made from the help texts, and a test compares it with the file. So a changed option
-//! shows in review as a change of the manual.
+//! The page is made from the help texts, and a test compares it with the file. So a review of a
+//! changed option shows the changed page.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub fn page() -> String {
     page
 }
 
-/// The page of a program with this command line, whose users call it `name`.
+/// Returns the page of the program `name`, whose command line is `root`.
 pub fn page_of(root: clap::Command, name: &str, head: &str) -> String {
     let mut page = head.to_owned();
     let mut root = at_width(root);

@@ -9,11 +9,12 @@
 //! ```
 //!
 //! 1. [`model`] and [`draw`] are pure: a key changes the state, the state is drawn. Only
-//!    [`terminal`] reads keys, files and what the threads say.
+//!    [`terminal`] reads keys and files, and receives the results of threads.
 //! 2. The question is asked in a thread. So the screen is painted at once, and shows the progress.
-//! 3. Nothing that is looked at is changed. All that is written is a plan, into a new file.
+//! 3. The files of the report are never changed. Only plans, in new files, and templates are
+//!    written.
 //!
-//! This module is behind the feature `ui`, as the crate that draws is large.
+//! This module is behind the feature `ui`, because the crate `ratatui` that draws is large.
 
 mod collection;
 mod draw;

@@ -1,12 +1,13 @@
-//! Prints everything; no other module does.
+//! Prints results and messages. No other module does, except `help`, `relay`, `measure` and the
+//! screen.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. Only
 //! this module treats terminals differently: quoting of names, padding of columns, colours and
 //! progress.
 //!
-//! 1. The file of `-o` is made when the first byte is written, after the files were scanned: its
-//!    own search must not find it. It gets its name when it is complete (`NewFile`). If a command
-//!    fails, the old file stays.
+//! 1. The file of `-o` is created when the first byte is written. That is after the files were
+//!    scanned, so that the scan does not find it. It gets its name when it is complete (`NewFile`).
+//!    If a command fails, the old file stays.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so a full disk is an error and not a lost
 //!    last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, tables and documents are
@@ -45,7 +46,7 @@ use crate::new_file::NewFile;
 /// The maximum number of partly read documents that are named.
 const UNREAD: usize = 10;
 
-/// Amount of text on standard error.
+/// How much is printed on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Talk {
     Errors,
@@ -68,7 +69,7 @@ enum Target {
 enum Output {
     /// A regular file, which gets its name at the end.
     New(NewFile),
-    /// A device or a pipe, which has its name.
+    /// A device or a pipe, which is written to directly.
     Open(BufWriter<File>),
 }
 
@@ -89,7 +90,7 @@ impl Output {
         }
     }
 
-    /// Ends the output after all of it was written.
+    /// Completes the output after all of it was written.
     fn finish(self, path: &Path) -> CliResult<()> {
         match self {
             Self::New(mut file) => {
@@ -117,12 +118,12 @@ pub struct Ui {
     talk: Talk,
     /// True if long output may go through a pager.
     may_page: bool,
-    /// The reader of the output has closed the pipe.
+    /// True if the reader of the output has closed the pipe.
     is_cut: bool,
-    /// Messages for standard error that wait until the pager has ended, because it would draw over
-    /// them.
+    /// Messages for standard error that wait until the pager has ended, because the pager would
+    /// draw over them.
     after: String,
-    /// Shows a screen the current step.
+    /// Gives a screen the current progress.
     board: Option<ProgressBoard>,
 }
 
@@ -194,7 +195,7 @@ impl Ui {
         }
     }
 
-    /// Sends results to a file, which is made with the first byte.
+    /// Sends results to a file, which is created when the first byte is written.
     pub fn redirect(&mut self, output: Option<&Path>) {
         if let Some(path) = output {
             self.out = Target::File {
@@ -221,14 +222,14 @@ impl Ui {
         self.talk >= Talk::Details
     }
 
-    /// Returns whether the reader of the output has closed the pipe. Output without an end then
-    /// stops.
+    /// Returns whether the reader of the output has closed the pipe. A command whose output has no
+    /// end then stops.
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes results. If the reader has closed the pipe, it wants no more results. That is not an
-    /// error, and the exit code is that of the answer.
+    /// Writes results. If the reader has closed the pipe, further results are dropped. That is not
+    /// an error, and the exit code is that of the answer.
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
         let written = match &mut self.out {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),
@@ -252,8 +253,8 @@ impl Ui {
         }
     }
 
-    /// Writes results for programs, with every byte of a name. On a terminal, where no program
-    /// reads them, control characters are spelled out.
+    /// Writes results for programs, with every byte of a name. On a terminal, which no program
+    /// reads, control characters are spelled out.
     pub fn write_data(
         &mut self,
         body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -268,7 +269,7 @@ impl Ui {
         })
     }
 
-    /// Flushes what was written so far, for output that a person follows.
+    /// Flushes the output so far, for a person who follows it.
     pub fn flush(&mut self) -> CliResult<()> {
         // `write` opens the file of `-o`, so an empty answer leaves an empty file.
         self.write(|out| out.flush())
@@ -290,7 +291,7 @@ impl Ui {
         self.style().name(name, tint)
     }
 
-    /// Prints lines of cells, two blanks between; on a terminal in columns.
+    /// Prints lines of cells, which two blanks separate. On a terminal the cells form columns.
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> CliResult<()> {
         self.print(|out| out.lines(lines, end))
     }
@@ -318,8 +319,8 @@ impl Ui {
         }
     }
 
-    /// Prints the files that could not be read, and the first of the partly read documents: a
-    /// collection may have thousands of these.
+    /// Prints the files that could not be read. Of the partly read documents it prints only the
+    /// first ones, because a collection may have thousands.
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
         let mut unread = 0;
         let mut left_out = 0;
@@ -372,7 +373,7 @@ impl Ui {
     }
 
     fn say(&mut self, text: &str) {
-        // If standard error is closed, the message is lost.
+        // If standard error is closed, the messages are lost.
         let mut line = format!("resemble: {}", harmless(text));
         if let Some(columns) = self.err_columns {
             line = wrap(&line, columns, 0, 2);
@@ -389,7 +390,7 @@ impl Ui {
     pub fn finish(&mut self, result: CliResult) -> ExitCode {
         let out = std::mem::replace(&mut self.out, Target::Stream(Box::new(io::sink())));
         let flushed = match out {
-            // Output before an error stays printed.
+            // Even if the command failed, the output so far is printed.
             Target::Stream(mut stream) => stream.flush().map_err(CliError::Output),
             Target::Paged(mut pager) => pager
                 .finish(&mut io::stdout().lock())
@@ -409,7 +410,7 @@ impl Ui {
         };
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => outcome.into(),
-            // Help is printed by another crate.
+            // clap prints help and does not go through [`Self::write`].
             Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
             Err(error) => {
                 self.say(&error.to_string());

@@ -9,7 +9,7 @@ use crate::local_time;
 
 pub use resemble_proto::number::{duration, share, size};
 
-/// Parses a glob as in ignore files; refuses an invalid one.
+/// Parses a glob as in .gitignore; refuses an invalid one.
 pub fn glob(text: &str) -> Result<String, String> {
     match pattern::check(text) {
         Ok(()) => Ok(text.to_owned()),
@@ -36,7 +36,7 @@ pub fn degree(text: &str) -> Result<Degree, String> {
     }
 }
 
-/// The kinds of alerts that are sent.
+/// The kinds of changes that cause alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertKinds(pub Vec<AlertWord>);
 
@@ -52,20 +52,20 @@ pub fn alert_kinds(text: &str) -> Result<AlertKinds, String> {
     kinds.collect::<Result<_, _>>().map(AlertKinds)
 }
 
-/// The first alert that is listed.
+/// The start of a list of alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// The first alert after the one with this number.
     Number(u64),
-    /// From this time on, in seconds since 1970.
+    /// This time or later, in seconds since 1970.
     Time(u64),
-    /// From this long ago on.
+    /// At most this long ago.
     Ago(Duration),
 }
 
-/// Parses a number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a
-/// time. The latter (`2026-11-23`, `2026-11-23 18:30`, optionally with seconds) are local, or in
-/// UTC with a `Z`.
+/// Parses the number of an alert (`412`), a duration (`90s`, `15m`, `2h`, `1d`, `2w`), a day or a
+/// time. Days and times (`2026-11-23`, `2026-11-23 18:30`, optionally with seconds) are local, or
+/// in UTC with a `Z`.
 pub fn since(text: &str) -> Result<Since, String> {
     const DAY: u64 = 86_400;
     if let Ok(number) = text.parse() {
@@ -172,7 +172,8 @@ mod tests {
         ] {
             let zone = local_time::zone();
             let ahead = |at: u64| (zone.ahead)(at.cast_signed());
-            // No offset changes within a day of these.
+            // The offset of local time is the same throughout the day before and after each of
+            // these times.
             let local = if text.ends_with('Z') {
                 0
             } else {

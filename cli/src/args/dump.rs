@@ -43,7 +43,7 @@ pub struct DumpArgs {
 }
 
 impl DumpArgs {
-    /// The form that was asked for.
+    /// Returns the requested form.
     pub const fn form(&self) -> DumpForm {
         match (self.chunks, self.files) {
             (true, _) => DumpForm::Chunks,

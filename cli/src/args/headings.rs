@@ -23,11 +23,11 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 /// The heading of the verbs that only `help --all` lists.
 const OTHERS: &str = "Others";
 
-/// The command with its verbs under headings: those of [`HEADINGS`], or all.
+/// Returns the command, whose help lists verbs under headings: those of [`HEADINGS`], or all verbs.
 pub(super) fn listed(command: clap::Command, all: bool) -> clap::Command {
     let template = template(&command, all);
     command
-        // The list of the template replaces the one that clap makes of visible verbs.
+        // The template has its own list of verbs, so clap's list is hidden.
         .mut_subcommands(|verb| verb.hide(true))
         .override_usage("resemble [OPTIONS] <COMMAND>")
         .help_template(template)

@@ -46,7 +46,7 @@ impl TextLayer {
         !self.no_text && self.wanted != TextWanted::Off
     }
 
-    /// The unit of a question with this requested unit.
+    /// Returns the unit of the measures: the requested one, but bytes if nothing is extracted.
     pub fn unit(self, asked: MeasureUnit) -> MeasureUnit {
         if self.is_on() {
             asked

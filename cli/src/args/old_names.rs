@@ -1,4 +1,4 @@
-//! Verbs that had other names: these go on working, and nothing lists them.
+//! Old names of verbs. They still work, but no help lists them.
 
 use std::ffi::OsString;
 
@@ -11,8 +11,8 @@ const OLD_NAMES: [(&str, &[&str]); 5] = [
     ("unmount", &["view", "off"]),
 ];
 
-/// Puts today's words in the place of a verb's old name. `root` knows which global options before
-/// the verb have a value.
+/// Replaces the old name of a verb by its present words. `root` defines the global options, of
+/// which some take a value.
 pub(super) fn renamed(
     args: impl IntoIterator<Item = OsString>,
     root: &clap::Command,
@@ -30,7 +30,8 @@ pub(super) fn renamed(
     args
 }
 
-/// Returns the place of the first word from `at` on that is neither an option nor its value.
+/// Returns the index of the verb: the first word from `at` on that is neither an option nor its
+/// value.
 fn verb_after(args: &[OsString], mut at: usize, root: &clap::Command) -> usize {
     let has_value = |word: &str| {
         let long = word.strip_prefix("--");

@@ -57,7 +57,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The list for errors, if the format is a document.
+    /// Returns an empty list to collect errors in, if the format prints errors; otherwise `None`.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.is_json().then(Vec::new)
     }

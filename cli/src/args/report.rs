@@ -70,7 +70,7 @@ fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl ReportFormat {
-    /// The list for errors, if the format is a document.
+    /// Returns an empty list to collect errors in, if the format prints errors; otherwise `None`.
     pub fn errors(self) -> Option<Vec<SoftError>> {
         self.for_rows().and_then(RowFormat::errors)
     }
@@ -80,7 +80,7 @@ impl ReportFormat {
         self.for_rows().is_some_and(RowFormat::is_json)
     }
 
-    /// The word on the command line.
+    /// Returns the word for it on the command line.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -134,7 +134,7 @@ impl ReportOutput {
         Ok(())
     }
 
-    /// The same options for an answer that is a list of rows instead of a report.
+    /// Returns the same options for a list of names. `what` describes that list.
     pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
         let Some(format) = self.format.for_rows() else {
             return Err(CliError::Usage(format!(

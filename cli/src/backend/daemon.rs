@@ -11,7 +11,7 @@ use resemble_report::quote::quoted;
 use crate::args::Global;
 use crate::error::{CliError, CliResult};
 
-/// Connects to the user's daemon, or to that of the system.
+/// Connects to the user's daemon, or else to the system's daemon.
 pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
     Ok(whose_daemon(env, global)?.0)
 }
@@ -26,20 +26,20 @@ pub fn is_socket_named(env: &Env, global: &Global) -> bool {
     global.socket.is_some() || env.resemble_socket.is_some()
 }
 
-/// Returns whether one daemon was named, by its socket or its state folder. No other may answer
-/// then.
+/// Returns whether a daemon was named, by its socket or its state folder. Then no other daemon may
+/// answer.
 pub fn is_daemon_named(env: &Env, global: &Global) -> bool {
     is_socket_named(env, global) || global.state.is_some() || env.resemble_state.is_some()
 }
 
-/// Connects to the user's daemon, or to that of the system. Returns whether it is that of the
-/// system.
+/// Connects to the user's daemon, or else to the system's daemon. Returns whether it is the
+/// system's.
 pub fn whose_daemon(env: &Env, global: &Global) -> CliResult<(Client, bool)> {
     whose(env, global, |socket| connect_to_own(env, global, socket))
 }
 
-/// Calls `connect` with the socket of the user's daemon. If no daemon answers there and it was not
-/// named, calls it with the socket of the system's. Returns whether it is the system's.
+/// Calls `connect` with the socket of the user's daemon. If no daemon answers there and no daemon
+/// was named, calls it with the system's socket. Returns whether the system's daemon answered.
 pub fn whose<T>(
     env: &Env,
     global: &Global,
@@ -49,7 +49,7 @@ pub fn whose<T>(
     let own = own_socket(env, global).and_then(|socket| connect(&socket));
     let why = match own {
         Ok(connected) => return Ok((connected, false)),
-        // A user without a place for a socket has no daemon.
+        // Without a place for a socket the user has no daemon of their own.
         Err(why @ (CliError::NobodyAnswers(_) | CliError::Place(_))) if !is_named => why,
         Err(why) => return Err(why),
     };

@@ -2,8 +2,8 @@
 //!
 //! 1. The subjects of a find are scanned together with the directories. So a hard link of an
 //!    indexed file is recognized, and a second question about a large file reads nothing.
-//! 2. Answers themselves name unreadable files and directories, because they know what `--exclude`
-//!    leaves out. Errors that the index cannot store are added here.
+//! 2. The answer names unreadable files and directories, because the question knows what
+//!    `--exclude` leaves out. This module adds errors that the index cannot store.
 //! 3. An unusable cache only costs time, and one line has the reason. If damage shows during a
 //!    question, the cache is replaced, and the question is asked again (`Local::on_sound`).
 
@@ -88,14 +88,15 @@ impl Local {
         if let Some(note) = index.take_note() {
             ui.note(&note);
         }
-        // The folder exists now: opening the cache has made it.
+        // Opening the cache has made its folder, so it exists now.
         let scratch = scratch_dir(folder.as_deref());
         let templates = templates(ui, env, global, params);
         Ok(Self {
             index,
             templates,
             params: *params,
-            // The scan extracts each file once, questions may do so for each of their subjects.
+            // A scan extracts each file once. A question may need the parts of a subject again and
+            // again, so recent ones are kept.
             part_reader: part_reader.map(|reader| Arc::new(RecentParts::new(reader)) as _),
             scratch,
             errors: Vec::new(),
@@ -148,8 +149,8 @@ impl Local {
         Ok(())
     }
 
-    /// Applies `work` to the index. If that reveals damage, it is repeated with a new cache: an
-    /// answer may be wrong, and an error may not be about the question.
+    /// Applies `work` to the index. If that shows damage, the cache is replaced and `work` is
+    /// repeated. A damaged index makes answers and errors unreliable.
     fn on_sound<T>(&mut self, mut work: impl FnMut(&mut Self) -> CliResult<T>) -> CliResult<T> {
         let done = work(self);
         if !self.index.is_damaged() {
@@ -204,8 +205,8 @@ impl Local {
         })
     }
 
-    /// Returns the answer to a question that only the laboratory asks. Its path is a folder for
-    /// scratch files.
+    /// Returns the answer to a question of the laboratory. The question gets a folder for scratch
+    /// files.
     pub fn answer<R, E>(
         &mut self,
         question: impl Fn(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
@@ -222,8 +223,8 @@ impl Local {
         })
     }
 
-    /// Compares two trees without the index. `None` if the index has both trees: then it has
-    /// scanned them again and must be used.
+    /// Compares two trees without the index. Returns `None` if the index is the faster way. Then
+    /// the trees are scanned again, and the caller asks the index.
     pub(super) fn compare(
         &mut self,
         ui: &Ui,
@@ -243,8 +244,9 @@ impl Local {
         Ok(Some(compared?))
     }
 
-    /// Checks whether a directory can be removed, without the index. `None` if there are several
-    /// roots, or the index has both trees: then it has scanned them again and must be used.
+    /// Checks whether a directory can be removed, without the index. Returns `None` if there are
+    /// several roots, or if the index is the faster way. Then the trees are scanned again, and the
+    /// caller asks the index.
     pub(super) fn covered(
         &mut self,
         ui: &Ui,
@@ -265,8 +267,8 @@ impl Local {
         })
     }
 
-    /// Returns the sets of identical files, without the index. `None` if the index has the paths of
-    /// the question: then it has scanned them again and must be used.
+    /// Returns the sets of identical files, without the index. Returns `None` if the index has the
+    /// paths. Then they are scanned again, and the caller asks the index.
     pub(super) fn identical(
         &mut self,
         ui: &Ui,
@@ -300,7 +302,7 @@ impl Local {
         })
     }
 
-    /// Returns a snapshot of the index, without the text of marked templates.
+    /// Returns a snapshot of the index. Text of marked templates does not count in it.
     fn snapshot(&self, with_lists: bool) -> CliResult<Snapshot> {
         let snapshot = if with_lists {
             self.index.snapshot()?
@@ -339,7 +341,8 @@ impl Local {
         Ok(dumped)
     }
 
-    /// Maintains the cache, after the answer was printed. A note reports a replacement.
+    /// Maintains the cache, after the answer was printed. If the cache was replaced, a note reports
+    /// it.
     pub fn close(mut self, ui: &mut Ui) {
         if let Some(note) = self.index.take_note() {
             ui.note(&note);
@@ -347,8 +350,9 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds to an answer the results of the last refresh. These are the number of files that
-    /// changed while they were read, and errors and vanished files that are not `named`.
+    /// Adds what the last refresh found: how many files changed while they were read, and its
+    /// errors. Errors at paths for which `is_named` is true are left out, because the answer has
+    /// them.
     fn add_own(
         &self,
         snapshot: &Snapshot,
@@ -363,8 +367,8 @@ impl Local {
     }
 }
 
-/// Returns whether a question reads posting lists. Those about directories and groups count the
-/// pieces themselves, unless their memory is limited.
+/// Returns whether a question reads posting lists. Questions about directories and groups need
+/// none, unless their memory is limited: they count the pieces themselves.
 const fn reads_lists(request: &Request) -> bool {
     match request {
         Request::Dirs(dirs) => dirs.memory.is_some(),
@@ -373,12 +377,12 @@ const fn reads_lists(request: &Request) -> bool {
     }
 }
 
-/// Returns whether the index has a file at a path. Questions of the laboratory name only files.
+/// Returns whether the index has a file at a path. If so, the answer itself names its error.
 fn is_file(snapshot: &Snapshot, path: &Path) -> bool {
     !matches!(snapshot.file_at(path), Ok(None))
 }
 
-/// Collects an answer from its rows.
+/// Collects the rows of an answer.
 struct Collected<Q: Question>(Whole<Q::Body>);
 
 impl<Q: Question> Reply for Collected<Q> {
@@ -433,9 +437,8 @@ impl Reply for Pieces<'_> {
     }
 }
 
-/// Returns the folder for scratch files. It is that of the cache: the system's temporary folder is
-/// often in memory, and scratch files are meant to save memory. Without a writable cache folder it
-/// is the system's.
+/// Returns the folder for scratch files: that of the cache if it is writable, else the system's.
+/// The system's folder is often in memory, which scratch files are meant to save.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -445,8 +448,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// Returns the state folder and the cache folder, even if they are not used: neither a daemon nor
-/// this process indexes them. A folder is indexed if the user names it or something in it.
+/// Returns the state folder and the cache folder, which are not indexed, even if they are not in
+/// use. A folder is left out of this list if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());
@@ -457,7 +460,7 @@ fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     .collect()
 }
 
-/// Returns the read and lookup errors, by path.
+/// Returns the read and lookup errors, sorted by path.
 fn errors_of(report: &Report) -> Vec<SoftError> {
     let unread = report.errors.iter().map(|error| {
         let source = io::Error::from_raw_os_error(error.errno);

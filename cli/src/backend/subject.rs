@@ -1,4 +1,5 @@
-//! The subjects of `find`: files, members and standard input, as this process reads them.
+//! The subjects of `find`: files, members and standard input. This process reads them if no index
+//! has them.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -30,7 +31,7 @@ pub enum FindSubject {
 }
 
 impl FindSubject {
-    /// Returns the subject of the question, called `name`.
+    /// Returns the subject as a request has it. `name` is the name of a content that has no path.
     pub fn subject(&self, name: &PathText) -> Subject {
         match self {
             Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
@@ -39,7 +40,7 @@ impl FindSubject {
         }
     }
 
-    /// Returns a path at which the bytes can be read again.
+    /// Returns the path of a subject that is a file of its own, which can be read again.
     pub(super) fn on_disk(&self) -> Option<&Path> {
         match self {
             Self::File(file) => Some(&*file.real).filter(|_| !file.is_catalogued()),
@@ -57,8 +58,8 @@ impl FindSubject {
     }
 }
 
-/// Returns a subject with content that this process has read. `file` is set if it can be read there
-/// again.
+/// Returns a subject whose content this process has read. `file` is the path where that content can
+/// be read again, if there is one.
 pub(super) fn content(file: Option<&Path>, read: &ReadSubject, name: &PathText) -> Subject {
     Subject::Content {
         digest: Box::new(WireDigest::from(&read.digest)),
@@ -81,7 +82,7 @@ pub(super) fn content(file: Option<&Path>, read: &ReadSubject, name: &PathText) 
     }
 }
 
-/// Returns a rendition in the form for the daemon; `None` for one that is not sent.
+/// Converts a rendition to the form of the protocol; `None` for a kind that is not sent.
 fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
     Some(WireRendition {
         stands: rendition.stands_as()?,
@@ -94,7 +95,7 @@ pub(crate) fn formats(text: bool) -> Option<Formats> {
     text.then(|| Formats::new(Limits::default(), Vec::new()))
 }
 
-/// Reads a subject that no index has.
+/// Reads a subject that is not in the index.
 pub(super) fn read_now(
     sought: &FindSubject,
     params: &Params,
@@ -129,7 +130,7 @@ pub(super) fn read_now(
     }
 }
 
-/// Returns the soft error of a member that its file does not have.
+/// Returns the soft error for a member that its file does not have.
 fn no_member(sought: &FindSubject) -> SoftError {
     let path = match sought {
         FindSubject::Member(member) => renditions::shown(&member.file.shown, &member.names),

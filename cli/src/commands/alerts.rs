@@ -145,8 +145,8 @@ pub(super) struct AlertsParameters<'a> {
     relation: &'a [PairRelation],
 }
 
-/// Reads the alerts from the log in the state folder, if no daemon runs. Lines that are no alerts
-/// are skipped, as the daemon does.
+/// Reads the alerts from the log in the state folder, if no daemon runs. Like the daemon, it skips
+/// lines that are no alerts.
 fn logged(env: &Env, global: &Global) -> Option<(PathBuf, Vec<AlertRow>)> {
     if backend::is_socket_named(env, global) {
         return None;
@@ -171,12 +171,13 @@ fn before_now(ago: Duration) -> u64 {
     clock::now().saturating_sub(ago.as_secs())
 }
 
-/// The pauses between two attempts to reach a daemon that is gone.
+/// Pauses between two attempts to reach a daemon that is gone. Each pause is twice as long as the
+/// one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Alerts as they arrive, each once, across restarts of the daemon: they are identified by their
-/// numbers.
+/// Receives alerts as they arrive, each once, even if the daemon restarts. The number of an alert
+/// identifies it.
 pub(super) struct Follower {
     /// `None` while the daemon is gone.
     client: Option<Client>,
@@ -234,7 +235,8 @@ impl Follower {
         rows.next().transpose()
     }
 
-    /// Waits for a daemon. If its log has fewer alerts, it is a new log, so all alerts are new.
+    /// Waits for a daemon. If the last number in its log is lower than ours, the log is a new one.
+    /// Then all its alerts are new.
     fn reconnect(&mut self, env: &Env, global: &Global) -> CliResult<Client> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -267,7 +269,7 @@ impl Follower {
     }
 }
 
-/// Returns whether a daemon that is ending causes this error.
+/// Returns whether an error may pass: the daemon is ending, busy, slow or gone.
 fn is_passing(error: &ClientError) -> bool {
     match error {
         ClientError::Failed(failure) => {

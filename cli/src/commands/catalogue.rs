@@ -1,4 +1,4 @@
-//! `resemble catalogue`: an index without the content.
+//! `resemble catalogue`: writes, keeps and joins catalogues.
 
 mod add;
 mod join;

@@ -1,6 +1,6 @@
 //! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
-//! It asks a question of `find` for each file. It keeps rows whose larger share, without common
+//! It asks one `find` question for each file. It keeps rows whose larger share, without common
 //! text, is at least `--min`. It drops rows of the file itself.
 
 mod baseline;
@@ -67,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CheckArgs) -> 
         None => QuestionPaths::within(&args.within),
     };
     asked.missing.append(&mut checked.errors);
-    // Parts of a checked file that could not be read are missing in the answer.
+    // A part of a checked file that cannot be read makes the answer incomplete.
     let shown = checked.files.iter().map(|file| file.shown.clone());
     asked.looked_at = shown.collect();
     if checked.files.is_empty() {
@@ -112,7 +112,7 @@ impl NearCopyQuestion<'_> {
             min: self.args.min,
             min_shared: None,
             relation: Vec::new(),
-            // The listing rule has thresholds of its own; the score alone decides here.
+            // The score alone decides here, so the thresholds of the listing rule are turned off.
             all: true,
             top: None,
             exact: false,
@@ -144,8 +144,8 @@ impl NearCopyQuestion<'_> {
         })
     }
 
-    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if the checked
-    /// files were copied to `within`.
+    /// Adds the files of `within` that resemble a checked file. `are_copies` is true if `within`
+    /// has the copies of the checked files.
     fn add(
         &self,
         number: usize,
@@ -181,13 +181,14 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// Returns whether a file may be a finding: it is not the next baseline of another process.
+    /// Returns whether a file may be a finding. The temporary file of a baseline that is being
+    /// written may not.
     fn is_looked_at(&self, path: &Path) -> bool {
         let baseline = self.args.baseline.as_deref();
         !baseline.is_some_and(|baseline| is_replacement(path, baseline))
     }
 
-    /// The row of a finding, if it counts.
+    /// Returns the row of a found file, if it is a finding.
     fn row(
         &self,
         number: usize,
@@ -196,13 +197,13 @@ impl NearCopyQuestion<'_> {
         params: &Params,
     ) -> Option<CheckRow> {
         let mut row = CheckRow::of(found);
-        // The time is that of a copy which was just made of the checked bytes, so it means nothing.
+        // The checked bytes were just copied into a file, so its time means nothing.
         if row.found.age.newer_by == Some(DatedBy::File) {
             row.found.age = Newer::default();
         }
         let real = row.found.path.as_path();
         let (file, _) = way(real);
-        // If both are staged, the later one is the copy.
+        // Of two similar staged files only the later one gets a row, as the copy.
         let is_there = if is_copy {
             self.checked.number_of(real) < Some(number)
         } else {
@@ -233,7 +234,7 @@ impl NearCopyQuestion<'_> {
             let paths = rows.iter().map(|row| row.found.path.as_path());
             let paths = paths.filter(|path| !is_checked(path));
             let paths: HashSet<&Path> = paths.map(|path| way(path).0).collect();
-            // A command line has a bound.
+            // The length of a command line is limited.
             for paths in Vec::from_iter(paths).chunks(256) {
                 listed.extend(tree.files(paths)?);
             }
@@ -245,7 +246,7 @@ impl NearCopyQuestion<'_> {
         Ok(())
     }
 
-    /// Leaves accepted pairs out, or accepts all.
+    /// Leaves out accepted pairs. With `--accept` it accepts all other pairs, too.
     fn settle(&self, ui: &mut Ui, rows: &mut Vec<CheckRow>) -> CliResult<()> {
         let (Some(Baseline(pairs)), Some(path)) = (&self.baseline, &self.args.baseline) else {
             return Ok(());
@@ -266,7 +267,7 @@ impl NearCopyQuestion<'_> {
     }
 }
 
-/// Returns the path that was named for an index of this process and is gone.
+/// Returns the missing path, if the error is that a path to be scanned is missing.
 fn vanished(error: &CliError) -> Option<&Path> {
     match error {
         CliError::Local(LocalError::Path { path, source })
@@ -298,7 +299,7 @@ impl Verb for NearCopyQuestion<'_> {
         let mut within = asked.scope();
         let mut listed = None;
         if let Some(tree) = self.tree.as_ref().filter(|_| !backend.is_daemon()) {
-            // This process does not need to read files that git ignores.
+            // Git lists the files that it does not ignore. This process scans only these.
             let files = listed.insert(tree.files(&[])?);
             files.retain(|path| self.is_looked_at(path));
             within = files.iter().map(|path| path.as_path().into()).collect();
@@ -306,7 +307,7 @@ impl Verb for NearCopyQuestion<'_> {
         }
         while let Err(error) = backend.refresh(ui, &within) {
             let gone = vanished(&error).filter(|_| listed.is_some());
-            // It vanished after git had listed it.
+            // A file that git has listed may vanish before the scan.
             match gone.and_then(|gone| within.iter().position(|path| path.as_path() == gone)) {
                 Some(at) => within.remove(at),
                 None => return Err(error),
@@ -344,7 +345,7 @@ impl Verb for NearCopyQuestion<'_> {
             }
         }
         if self.tree.is_some() && listed.is_none() {
-            // Files that git ignores were read but do not count.
+            // The daemon also compared files that git ignores, so its number of files is left out.
             all.header.looked = None;
         }
         self.without_ignored(listed, &mut all.body.results)?;
@@ -400,7 +401,7 @@ impl NearCopyQuestion<'_> {
     fn shown_path(&self, real: &PathText, asked: &QuestionPaths) -> PathText {
         if let Some(number) = self.checked.number_of(real.as_path()) {
             let checked = &self.checked.files[number];
-            // The names that lead into an archive.
+            // The rest of the path names a member of an archive.
             let rest = real.as_bytes().get(checked.copy.as_os_str().len()..);
             return PathText::from_bytes(
                 [checked.shown.as_bytes(), rest.unwrap_or_default()].concat(),

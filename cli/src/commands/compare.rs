@@ -1,4 +1,4 @@
-//! `resemble compare`: two directories or files by content.
+//! `resemble compare`: compares two directories or two files by content.
 //!
 //! It requests no more rows than it prints. Two nearly equal trees of 100,000 files have nearly
 //! 100,000 rows `same`, which text shows only on request.
@@ -50,7 +50,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     question::run(ui, env, global, &asked, Compare { args, classes })
 }
 
-/// Asks for the comparison, to be shown elsewhere.
+/// Asks for the comparison that `resemble ui` shows.
 #[cfg(feature = "ui")]
 pub(super) fn answer(
     ui: &mut Ui,
@@ -164,7 +164,8 @@ fn note_nested(ui: &mut Ui, named: &[Named; 2]) {
     ));
 }
 
-/// The two named paths are A and B, and rows are relative to them.
+/// The question of `compare`. The two named paths are A and B, and paths in rows are relative to
+/// them.
 struct Compare<'a> {
     args: &'a CompareArgs,
     classes: Vec<CompareClass>,

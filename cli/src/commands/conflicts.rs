@@ -1,6 +1,6 @@
-//! `resemble groups --conflicts`: what sync programs kept twice.
+//! `resemble groups --conflicts`: lists the files of which sync programs kept two versions.
 //!
-//! The names identify these files, and a comparison of two files needs no index. So no daemon is
+//! Their names identify these files, and a comparison of two files needs no index. So no daemon is
 //! asked: this process lists the names and reads the pairs. The figures are those of `why`.
 
 use std::collections::{BTreeMap, HashSet};
@@ -113,7 +113,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     Ok(Outcome::of(total > 0).with_errors(has_gaps))
 }
 
-/// The conflicts among some files, by the paths of their originals.
+/// Returns the conflicting copies among some files, by the paths of their originals.
 fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> {
     let all: HashSet<&Path> = names.iter().map(PathBuf::as_path).collect();
     let mut found = BTreeMap::<PathBuf, Vec<_>>::new();
@@ -133,8 +133,8 @@ fn conflicts(names: &[PathBuf]) -> BTreeMap<PathBuf, Vec<(&Path, SyncProgram)>> 
     found
 }
 
-/// Adds a row for each conflict of one file. If that file is gone, the conflicts are compared with
-/// the first of them.
+/// Adds a row for each conflicting copy of a file. If the file is gone, the copies are compared
+/// with the first copy.
 fn add(
     original: &Path,
     copies: &[(&Path, SyncProgram)],

@@ -1,4 +1,4 @@
-//! `resemble covered`: can a directory go?
+//! `resemble covered`: checks whether a directory can be removed.
 
 use std::path::Path;
 
@@ -50,8 +50,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
-    // As in every verb, a named path that is a link is followed. Here the user may then remove that
-    // path, so it is reported.
+    // As in every verb, a named link is followed. Here a note reports it, because the user may
+    // remove the link afterwards.
     if dir.shown.is_symlink() {
         ui.note(&format!(
             "{} is a symbolic link: the answer is about {}, which stays when the link is removed",
@@ -65,7 +65,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     question::run(ui, env, global, &asked, Covered { args })
 }
 
-/// The name of a file of DIR relative to it.
+/// Returns the path of a file below DIR, relative to DIR.
 fn below<'a>(dir: &PathText, path: &'a PathText) -> &'a [u8] {
     let (dir, path) = (dir.as_bytes(), path.as_bytes());
     let below = path.strip_prefix(dir).unwrap_or(path);
@@ -73,7 +73,7 @@ fn below<'a>(dir: &PathText, path: &'a PathText) -> &'a [u8] {
     &below[slashes..]
 }
 
-/// Which rows of a saved report are kept.
+/// Returns the filter for the rows of a saved report.
 fn picked(args: &CoveredArgs) -> Picked {
     Picked {
         include: args.include.clone(),
@@ -84,7 +84,7 @@ fn picked(args: &CoveredArgs) -> Picked {
     }
 }
 
-/// The first of the named paths is DIR, the others are the ROOTs of --by.
+/// The question of `covered`. The first named path is DIR, and the others are the ROOTs of --by.
 struct Covered<'a> {
     args: &'a CoveredArgs,
 }
@@ -95,7 +95,8 @@ impl Verb for Covered<'_> {
     fn answering(&self) -> Answering {
         Answering {
             whole: true,
-            // Near copies must have the same figures as in every other question.
+            // Near copies are compared by their texts, so their figures are those of every other
+            // question.
             text: true,
             ..self.args.answering.clone()
         }

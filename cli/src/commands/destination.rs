@@ -1,7 +1,7 @@
 //! The destination of a catalogue: a file, or standard output.
 //!
-//! A catalogue is complete, and its producer has read it back, before the first byte is sent to a
-//! pipe. The reader of a pipe could not be asked to forget an incomplete one.
+//! A catalogue is sent to a pipe only after it is complete and was read back. The reader of the
+//! pipe could not discard an incomplete one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -11,7 +11,7 @@ use crate::error::{CliError, CliResult};
 use crate::new_file::NewFile;
 use crate::ui::Ui;
 
-/// The destination of a file.
+/// The destination of a catalogue, a delta or a joined catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination<'a> {
     /// This path, replacing an existing file.
@@ -21,8 +21,8 @@ pub(super) enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Parses a path. `-` is standard output, which must not be a terminal: these files are not
-    /// text.
+    /// Parses a path. `-` is standard output, which must not be a terminal, because the files are
+    /// not text.
     pub(super) fn of(path: &'a Path) -> CliResult<Self> {
         if path != Path::new("-") {
             return Ok(Self::File(path));
@@ -43,7 +43,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Creates a file for this destination, or a temporary one from which it is made.
+    /// Creates a file that will replace the destination. For standard output it is a temporary
+    /// file.
     pub(super) fn begin(self) -> CliResult<NewFile> {
         match self {
             Self::File(path) => NewFile::next_to(path),

@@ -1,7 +1,7 @@
-//! `resemble digest`: the digests of the bytes of files, by which plans know near copies again.
+//! `resemble digest`: prints the digests of the bytes of files. Plans check near copies by them.
 //!
-//! It is the digest that names contents everywhere ([`resemble_core::hash::content`]). A link is
-//! not followed: a plan asks about the file that has the name.
+//! The digest is the one by which contents are named everywhere ([`resemble_core::hash::content`]).
+//! A link is not followed, because a plan means the file at the path itself.
 
 use resemble_relate::prove::read::digest_of;
 use resemble_report::plan::spelled;

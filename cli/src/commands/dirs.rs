@@ -1,4 +1,4 @@
-//! `resemble dirs`: similar directories.
+//! `resemble dirs`: lists similar directories.
 
 use std::path::{Path, PathBuf};
 
@@ -45,8 +45,7 @@ struct Dirs<'a> {
 impl Verb for Dirs<'_> {
     type Body = SimilarDirs;
 
-    /// Documents are compared by their texts, because the daemon, which has extracted them, does
-    /// so.
+    /// Documents are compared by their texts. A daemon does so, too, because it has extracted them.
     fn answering(&self) -> Answering {
         Answering {
             text: true,
@@ -97,7 +96,8 @@ impl Verb for Dirs<'_> {
     }
 }
 
-/// Returns the similar directories of the files of another question, which are indexed already.
+/// Returns the similar directories among the files of another question. These files are already in
+/// the index.
 pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,

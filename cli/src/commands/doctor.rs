@@ -88,8 +88,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DoctorArgs) ->
         Err(error) => (None, vec![Check::wrong("daemon", error.to_string())]),
     };
     if is_of_system {
-        // The daemon of the system mounts overlays, so it does not matter whether this user could
-        // mount one.
+        // The system's daemon mounts the overlays, so this user need not be able to mount one.
         if status
             .as_ref()
             .is_some_and(|status| !status.mounts.is_empty())

@@ -1,6 +1,6 @@
-//! `resemble dump`: the index in a form that can be compared, or chunk by chunk.
+//! `resemble dump`: prints the index in a form that can be compared, or chunk by chunk.
 //!
-//! Paths are real ones. So the dump of the daemon equals that of a fresh search (`--local
+//! Paths are real paths. So the dump of the daemon equals that of a fresh scan (`--local
 //! --no-cache`), byte for byte.
 
 use resemble_proto::places::Env;

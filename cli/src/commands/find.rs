@@ -1,7 +1,8 @@
 //! `resemble find`: lists the files similar to a file, or to standard input.
 //!
 //! Each FILE is a question of its own. The answers are printed in the order of the arguments, and
-//! `--top` cuts each of them. A FILE that cannot be read is a soft error: the others are answered.
+//! `--top` limits each of them. A FILE that cannot be read is a soft error: the others are
+//! answered.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     }
     let mut asked = QuestionPaths::within(&args.within);
     let mut subjects = Vec::with_capacity(files.len());
-    // If every directory of --in is missing, no FILE is asked about.
+    // If every directory of --in is missing, there is nothing to ask about any FILE.
     for file in files.iter().filter(|_| asked.anything) {
         match FileArgument::of(file, args) {
             Ok(subject) => subjects.push((PathText::from(file.as_path()), subject)),
@@ -53,7 +54,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     });
     asked.looked_at.extend(on_disk);
     if subjects.is_empty() {
-        // No FILE can be asked about, so no question is needed.
+        // No FILE is left, so no question is asked.
         asked.anything = false;
     } else {
         asked = asked.or_here(ui, env, global);
@@ -73,10 +74,10 @@ struct Find<'a> {
     args: &'a FindArgs,
     /// All FILE arguments, with those of `--files-from`.
     files: Vec<PathBuf>,
-    /// The arguments that can be asked about, with their names as given.
+    /// The arguments that are files, members or standard input, with their names as given.
     subjects: Vec<(PathText, FileArgument)>,
     print_as: ListAs,
-    /// The rows name files of another machine.
+    /// True if the rows name files of another machine.
     is_remote: bool,
     /// True if the rows have the owners of the files.
     has_owners: bool,
@@ -156,8 +157,8 @@ impl Verb for Find<'_> {
                 Err(error) => all.errors.push(error),
             }
         }
-        // First sightings are added only with `-v`. So without it, an answer does not depend on a
-        // daemon.
+        // Only a daemon knows when a file was first seen. So these dates are added only with `-v`,
+        // and without it the answer does not depend on a daemon.
         if ui.is_verbose() {
             let rows = &mut all.body.results;
             let paths = rows.iter().map(|row| row.path.clone()).collect();
@@ -217,17 +218,16 @@ impl Verb for Find<'_> {
         self.args.selection.top
     }
 
-    /// Returns whether the document has the number of compared files. For a question about
-    /// everything that the daemon watches it does not: the size of the index is only in a note for
-    /// people.
+    /// Returns whether the document has the number of compared files. A question about everything
+    /// that the daemon watches has it only in the note on standard error.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
     }
 }
 
-/// Returns the place of a row on a terminal. The order is: versions of the file, its containers,
-/// its parts, files that share a part, and quotations. Rows of one place keep their order.
+/// Returns the rank of a row on a terminal. The order is: versions of the file, its containers, its
+/// parts, files that share a part, and quotations. Rows of one rank keep their order.
 fn place(row: &FindRow) -> u8 {
     match row.relation {
         Some(Relation::Identical | Relation::SameText | Relation::Near) => 0,
@@ -238,7 +238,7 @@ fn place(row: &FindRow) -> u8 {
     }
 }
 
-/// Marks the youngest of the versions, unless FILE is as young. Dates in the future are unknown.
+/// Marks the newest of the versions, unless FILE is as new. Dates in the future count as unknown.
 fn mark_newest(rows: &mut [DatedRow<'_>], subject: Option<(u64, i64)>) {
     let date = |file: Option<(u64, i64)>| file.map(|(_, date)| date).filter(is_past);
     let of_version = |row: &DatedRow<'_>| date(row.file).filter(|_| place(row.row) == 0);

@@ -1,4 +1,4 @@
-//! `resemble groups --files-from LIST`: a list of hits, with one line per cluster.
+//! `resemble groups --files-from LIST`: prints one line per cluster of a list of hits.
 //!
 //! The hits of `grep -l` are often one text in thirty versions. Here the first version in the list
 //! represents all of them. The list keeps its order, so a ranking stays a ranking. (Broder et al.
@@ -85,7 +85,7 @@ impl Verb for Folding<'_> {
         Ok(folded)
     }
 
-    /// The rows already have the names as in the list.
+    /// Changes nothing, because the rows already have the names of the list.
     fn show(&self, _: &mut Folded, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, params: &Params) -> GroupsParameters {
@@ -109,13 +109,15 @@ impl Verb for Folding<'_> {
     }
 }
 
-/// The listed files, one row per cluster, at the place of the cluster's first file.
+/// Returns the listed files, one row per cluster. The row is at the place of the cluster's first
+/// file.
 fn folded(listed: &[Named], groups: &Groups) -> Vec<FoldRow> {
     let mut numbers: HashMap<PathBuf, u32> = HashMap::new();
     let mut first: Vec<u32> = Vec::with_capacity(listed.len());
     let mut inodes = HashMap::new();
     for (number, one) in (0u32..).zip(listed) {
-        // An answer names only one of several hard links, so files with one inode share a number.
+        // An answer names only one of several hard links. So files with the same inode share a
+        // number.
         let same = *numbers.entry(one.real.clone()).or_insert(number);
         let linked = inode_of(&one.real).map_or(same, |inode| *inodes.entry(inode).or_insert(same));
         first.push(linked);

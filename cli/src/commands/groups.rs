@@ -1,4 +1,4 @@
-//! `resemble groups`: the report of a collection.
+//! `resemble groups`: finds the identical and similar files of a collection.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -98,7 +98,7 @@ fn plan_marks(ui: &mut Ui, args: &GroupsArgs, path: &Path, marks: &SavedMarks) -
     Ok(Outcome::Holds)
 }
 
-/// Asks for the groups, to be shown elsewhere.
+/// Asks for the groups that `resemble ui` shows.
 #[cfg(feature = "ui")]
 pub(super) fn answer(
     ui: &mut Ui,
@@ -110,7 +110,7 @@ pub(super) fn answer(
     question::answer(ui, env, &here(global, args), &asked, &mut verb)
 }
 
-/// Links are answered without a daemon.
+/// Adds `--local` if `--links` is given, because a daemon takes no links.
 fn here(global: &Global, args: &GroupsArgs) -> Global {
     Global {
         local: global.local || args.links.is_some(),
@@ -118,7 +118,7 @@ fn here(global: &Global, args: &GroupsArgs) -> Global {
     }
 }
 
-/// Returns the question, and the process that answers it.
+/// Returns the paths of the question, and the verb that asks it.
 pub(super) fn question<'a>(
     global: &Global,
     args: &'a GroupsArgs,
@@ -191,7 +191,7 @@ pub(super) struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// Returns whether a person asks about a whole collection, without details.
+    /// Returns whether a person asks about a whole collection, and for no details.
     fn is_first_look(&self, ui: &Ui) -> bool {
         let args = self.args;
         !args.all && args.of.is_none() && args.selection.top.is_none() && !ui.is_verbose()
@@ -227,8 +227,8 @@ impl Verb for Grouping<'_> {
         Ok(answer)
     }
 
-    /// If no contents are compared, the daemon or the cache scans the files itself. But a page also
-    /// has similar directories, which need an index.
+    /// Returns false if only identical files are printed: the daemon or the cache then scans the
+    /// files itself. A page also has similar directories, which need an index.
     fn is_refreshed(&self) -> bool {
         only(self.args) != OnlyGroups::Identical || is_page(self.args)
     }
@@ -312,8 +312,8 @@ impl Verb for Grouping<'_> {
     }
 }
 
-/// Returns the identical files of several names, with the number of names. A file that is gone has
-/// one, as in a plan.
+/// Returns the identical files that have several hard links, with their number of links. A file
+/// that is gone counts as having one, as in a plan.
 fn links(groups: &Groups) -> Vec<(PathText, u64)> {
     let paths = groups.identical.iter().flat_map(|set| &set.paths);
     let counted = paths.filter_map(|path| {
@@ -323,12 +323,12 @@ fn links(groups: &Groups) -> Vec<(PathText, u64)> {
     counted.filter(|(_, links)| *links > 1).collect()
 }
 
-/// Returns whether the report is a page or a workbook, which has more than the answer.
+/// Returns whether the report is a page or a workbook, which shows more than the answer.
 const fn is_page(args: &GroupsArgs) -> bool {
     matches!(args.output.format, ReportFormat::Html | ReportFormat::Xlsx)
 }
 
-/// Returns the groups that are printed: no others are made.
+/// Returns the kind of groups that are printed. Other kinds are not computed.
 fn only(args: &GroupsArgs) -> OnlyGroups {
     let is_of_copies = args.plan.is_some() && args.superseded.is_none();
     let is_of_sets = args.filter.relation == [PairRelation::Identical];
@@ -354,7 +354,7 @@ pub(super) fn request(
         degree: args.degree.unwrap_or_default(),
         memory: args.bound.memory,
         top: args.selection.top,
-        // The names of --order are for an archiver, which compresses bytes.
+        // The names of --order are for an archiver. It compresses bytes and not texts.
         text: args.layer.is_on() && !args.order,
         unit: args.layer.unit(MeasureUnit::Words),
     }

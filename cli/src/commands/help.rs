@@ -1,4 +1,4 @@
-//! `resemble help`: the list of the verbs, or the help of one.
+//! `resemble help`: prints the list of the verbs, or the help of one verb.
 
 use clap::CommandFactory;
 

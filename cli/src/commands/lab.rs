@@ -1,7 +1,7 @@
-//! `resemble lab`: hands over to `resemble-lab`.
+//! `resemble lab`: runs `resemble-lab`.
 //!
-//! The laboratory is a program of its own, so that nothing of it is linked here. It takes the place
-//! of this process: what it prints, how it ends and how it takes signals is its own business.
+//! The laboratory is a separate program, so none of its code is linked here. It replaces this
+//! process: its output, exit code and handling of signals are its own.
 
 use std::ffi::OsString;
 use std::io;
@@ -34,8 +34,8 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
     Err(CliError::file("run", &program)(source))
 }
 
-/// The options that stand before `lab`; `resemble-lab` has them too. It asks no daemon in any case,
-/// so `--local` is left out.
+/// Returns the options before `lab`, which `resemble-lab` has, too. `--local` is left out, because
+/// `resemble-lab` asks no daemon in any case.
 fn of_all_commands(global: &Global) -> Vec<OsString> {
     let mut args = Vec::new();
     let color = match global.color {

@@ -1,8 +1,8 @@
-//! `resemble man`: the manual pages, made from the help texts.
+//! `resemble man`: makes the manual pages from the help texts.
 //!
-//! The text after the options of `--help` has headings: `Examples:` and `Exit codes:`. They become
-//! sections of the page. Exit codes of the program, files and environment are on the page of every
-//! command.
+//! The text after the options of `--help` has the headings `Examples:` and `Exit codes:`, which
+//! become sections of the page. The pages of all commands also have the exit codes, the files and
+//! the environment of the program.
 
 use std::io;
 use std::path::Path;
@@ -61,7 +61,8 @@ const SEE_ALSO: [(&str, &str); 4] = [
     ("resembled", "8"),
 ];
 
-/// Prints the page of this command line, or writes it and those of its commands into a folder.
+/// Prints the page of this command line. With a folder, writes that page and the pages of its
+/// commands there.
 pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult {
     let pages = pages(root).map_err(CliError::Output)?;
     let Some(dir) = dir else {
@@ -76,7 +77,7 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
     Ok(Outcome::Holds)
 }
 
-/// Every page with the name of its file; the page of the program is first.
+/// Returns all pages with the names of their files. The page of the program is first.
 pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     // Gives each subcommand its global options and its full name.
     root.build();
@@ -117,7 +118,7 @@ impl Program {
         // A page is made of the long help. So options that `-h` omits must be visible.
         let whole = command.clone().mut_args(|arg| arg.hide_short_help(false));
         let man = Man::new(whole.override_usage(usage))
-            // An empty field would be replaced by the next one.
+            // If the date were empty, the next field of the title line would be shown in its place.
             .date(" ")
             .source(format!("{} {}", self.name, self.version))
             .manual("User Commands");
@@ -134,7 +135,7 @@ impl Program {
         Ok(page)
     }
 
-    /// The sections after the options.
+    /// Returns the sections after the options.
     fn rest(&self, command: &clap::Command, name: &str) -> Roff {
         let mut roff = Roff::new();
         let after = After::of(command);
@@ -164,7 +165,7 @@ impl Program {
     }
 }
 
-/// The text after the options, by its headings.
+/// The text after the options, split at its headings.
 #[derive(Default)]
 struct After {
     examples: Vec<String>,
@@ -213,7 +214,8 @@ fn notes(roff: &mut Roff, lines: &[String]) {
     }
 }
 
-/// Formats commands, indented by two columns, each with a description that is indented further.
+/// Formats examples: commands indented by two columns, each with a description that is indented
+/// further.
 fn examples(roff: &mut Roff, lines: &[String]) {
     for line in lines.iter().filter(|line| !line.is_empty()) {
         if let Some(does) = line.strip_prefix("      ") {

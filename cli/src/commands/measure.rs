@@ -1,6 +1,6 @@
-//! `resemble measure`: measures listed pairs, for engines that have found them.
+//! `resemble measure`: measures pairs of files that another engine has found.
 //!
-//! Its callers are programs with millions of pairs, so input and output are bytes: docs/scale.md
+//! Its callers are programs with millions of pairs, so input and output are binary. docs/scale.md
 //! has their layout.
 
 use std::ffi::OsStr;
@@ -43,7 +43,7 @@ pub(super) fn run() -> CliResult {
     }
 }
 
-/// Reads the next file of the list: a digest of 32 bytes, and a path that ends with a zero.
+/// Reads the next file of the list: a digest of 32 bytes, and a path ended by NUL.
 fn file(from: &mut impl BufRead) -> CliResult<Option<ListedFile>> {
     if from.fill_buf().map_err(failed)?.is_empty() {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! `resemble notify`: shows alerts to a person, in that person's session.
 //!
-//! One thread follows the daemon. This one delivers alerts as the daemon's own sinks do: in the
-//! order of their numbers, each at least once, from where an earlier run stopped.
+//! One thread follows the daemon. The main thread delivers alerts as the daemon's own sinks do. It
+//! takes them in the order of their numbers, each at least once, from where an earlier run stopped.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ mod dbus;
 
 /// File of the delivery position, in the state folder.
 const PLACES_FILE: &str = "notify.json";
-/// Time limit of a program.
+/// Time limit of a program that is run for an alert.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
@@ -49,7 +49,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
         rows: rows.into_iter().filter(|row| row.seq > after).collect(),
         failing: None,
     };
-    // A new outlet has a position from now on, so that a restart loses nothing.
+    // The position of a new outlet is saved at once, so that a restart loses no alert.
     teller.keep(&mut places)?;
     if args.once {
         return teller.tell_once(ui, &mut places);
@@ -76,7 +76,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) ->
     teller.tell(ui, &mut places, &heard)
 }
 
-/// Events of the following thread.
+/// Messages of the thread that follows the daemon.
 enum Event {
     Row(Box<AlertRow>),
     Note(String),
@@ -125,7 +125,7 @@ impl AlertNotifier {
             .last()
             .map_or(self.outlet.place().after, |row| row.seq);
         if row.seq <= last {
-            // The daemon has a new log.
+            // The numbers begin again, so the daemon has a new log.
             self.rows.clear();
             self.outlet.go_on_after(row.seq - 1);
         }
@@ -216,7 +216,7 @@ impl Sink for Desktop {
     }
 }
 
-/// Returns the title above the sentence.
+/// Returns the title of a notification. Its text is a sentence about the alert.
 fn title(row: &AlertRow) -> String {
     let name = row
         .a

@@ -1,4 +1,4 @@
-//! `resemble groups --order`: the names of all files, similar ones side by side.
+//! `resemble groups --order`: prints the names of all files, similar ones next to each other.
 
 use std::path::Path;
 

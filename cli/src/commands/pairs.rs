@@ -52,8 +52,8 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// A list that is cut is for a reader, so it is sorted by what is worth reading. If a score is
-    /// requested, it is sorted by that.
+    /// Returns the order of the pairs. With `--top` alone, the pairs most worth reading come first.
+    /// If a score is requested, it sorts them.
     fn order(&self) -> PairOrder {
         match (self.args.score, self.args.selection.top) {
             (None, Some(_)) => PairOrder::Worth,
@@ -112,7 +112,7 @@ impl Verb for Pairs<'_> {
                 (row.owner_a, row.owner_b) = (owners.of(&row.a), owners.of(&row.b));
             }
         }
-        // The same path occurs in many rows.
+        // The same path occurs in many rows, so its name is looked up only once.
         let mut shown: HashMap<PathText, PathText> = HashMap::new();
         let paths = body.pairs.iter_mut();
         for path in paths.flat_map(|row| [&mut row.a, &mut row.b]) {

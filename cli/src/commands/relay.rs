@@ -20,7 +20,7 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
         source,
     };
     let mut asked = daemon.try_clone().map_err(failed)?;
-    // The thread ends with the process at the latest.
+    // The thread ends when the process ends, or before.
     std::thread::spawn(move || {
         carry(io::stdin().lock(), &mut asked).ok();
         // The client has hung up, so it needs no answer.
@@ -33,8 +33,8 @@ pub(super) fn run(env: &Env, global: &Global) -> CliResult {
     }
 }
 
-/// Copies bytes as they arrive, to the end. `io::copy` would use `splice`, which may wait at a pipe
-/// that already has data.
+/// Copies bytes to the end of the input, each piece as it arrives. `io::copy` would use `splice`,
+/// which may wait at a pipe that already has data.
 fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {

@@ -1,8 +1,8 @@
-//! `resemble groups --review`: a person visits the clusters and names those whose members share
-//! only a frame.
+//! `resemble groups --review`: shows the clusters one by one, and a person names those whose
+//! members share only a frame.
 //!
 //! The text that the members of such a cluster share is marked as a template, as by `templates
-//! mark`. The following clusters, and those of later runs, are made without it.
+//! mark`. Further clusters, now and in later runs, are made without it.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -53,9 +53,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
 /// The next step after an answer of the person.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// The next cluster.
+    /// Show the next cluster.
     Next,
-    /// The clusters as they are now.
+    /// Mark a template, and compute the clusters again.
     Again,
     End,
 }
@@ -63,7 +63,7 @@ enum Step {
 struct Review<'a> {
     asked: &'a QuestionPaths,
     verb: &'a Grouping<'a>,
-    /// The clusters that were shown, by id.
+    /// The ids of the clusters that were shown.
     seen: HashSet<String>,
     lines: &'a mut dyn Iterator<Item = io::Result<String>>,
 }

@@ -1,4 +1,4 @@
-//! `resemble ui`: a report on the whole screen.
+//! `resemble ui`: shows a report on the whole screen.
 
 use resemble_proto::places::Env;
 
@@ -69,7 +69,7 @@ mod with_screen {
         Ok(Outcome::of(found))
     }
 
-    /// Returns whether the locale is UTF-8. The first of its variables that is set counts.
+    /// Returns whether the locale is UTF-8. Of its variables, the first one that is set counts.
     fn is_utf8(env: &dyn Fn(&str) -> Option<String>) -> bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"];
         let mut set = names.iter().filter_map(|name| env(name));
@@ -78,7 +78,7 @@ mod with_screen {
         locale.contains("utf-8") || locale.contains("utf8")
     }
 
-    /// Prepares the question for another thread.
+    /// Returns a function that asks the question. Another thread calls it.
     fn asking(env: &Env, global: &Global, args: &ScreenArgs, board: &ProgressBoard) -> impl Ask {
         let (env, global, board) = (env.clone(), global.clone(), board.clone());
         let args = args.clone();

@@ -1,7 +1,7 @@
 //! `resemble setup`: sets up a watching daemon after the installation.
 //!
-//! 1. It asks at most three questions, and none whose answer would change nothing. With `--yes` it
-//!    asks none. Everything else has one sensible answer.
+//! 1. It asks at most three questions, and only those whose answer changes something. With `--yes`
+//!    it asks none. All other settings have one sensible value.
 //! 2. **Existing files are not changed**: a configuration, a unit or a link of other origin stays
 //!    as it is, and one line reports that.
 //! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps, and removes a file
@@ -38,7 +38,7 @@ use crate::ui::Ui;
 /// Name of the link to the view, in the home folder.
 const LINK: &str = "Similar";
 
-/// The daemon answers within this time, unless something is wrong.
+/// The longest time in which a daemon that works begins to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Pause between two attempts to reach it.
@@ -96,7 +96,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &SetupArgs) -> 
     Ok(Outcome::Holds)
 }
 
-/// Returns whether there is a screen for notifications.
+/// Returns whether there is a desktop that can show notifications.
 fn has_desktop() -> bool {
     let mut desktop = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
     desktop.any(|name| std::env::var_os(name).is_some())
@@ -137,7 +137,8 @@ impl Steps<'_> {
             }
             Err(_) => self.start(wanted.login)?,
         };
-        // A daemon that ran before has not read a new configuration.
+        // A daemon that already ran has not read the new configuration, so it is asked to watch the
+        // folders.
         self.add(&client, dirs, has_written)?;
         if wanted.told {
             self.tell()?;
@@ -184,7 +185,7 @@ impl Steps<'_> {
             .lines(&[vec![Cell::prose(line, Tint::Plain)]], b'\n')
     }
 
-    /// Writes the configuration, if it is missing.
+    /// Writes the configuration, unless there is one. Returns whether it was written.
     fn configure(&mut self, home: &Path, dirs: &[PathBuf]) -> CliResult<bool> {
         let path = places::config_dir(self.env)?.join("resembled.toml");
         if path.exists() {

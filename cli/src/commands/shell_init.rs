@@ -1,4 +1,4 @@
-//! `resemble shell-init`: `ls FILE/.similar` on the real paths.
+//! `resemble shell-init`: prints shell functions by which `ls FILE/.similar` works on real paths.
 //!
 //! The kernel refuses a path that goes through a regular file. So the real tree cannot answer
 //! `FILE/.similar`; only a mounted view can. The functions of this verb check the arguments of
@@ -6,8 +6,8 @@
 //! component `.similar` and does not exist is replaced by its path in the view. All other arguments
 //! are passed on unchanged, and no process is started for them.
 //!
-//! The path in the view is found here (`--view`) and not by the shell: the daemon reports where its
-//! view shows each watched directory.
+//! This program, and not the shell, finds the path in the view (`--view`). The daemon reports where
+//! its view shows each watched directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,7 +46,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ShellInitArgs)
     Ok(Outcome::Holds)
 }
 
-/// The path in the view; `None` if `path` has no `.similar`, or no view shows it.
+/// Returns the path in the view; `None` if `path` has no `.similar`, or no view shows it.
 fn in_view(env: &Env, global: &Global, path: &Path) -> CliResult<Option<PathBuf>> {
     let Some((subject, rest)) = split(path) else {
         return Ok(None);
@@ -78,7 +78,7 @@ fn split(path: &Path) -> Option<(PathBuf, Vec<&OsStr>)> {
     Some((subject, parts.collect()))
 }
 
-/// The folder of files similar to `real`, if this view shows it.
+/// Returns the folder of files similar to `real`, if this view shows `real`.
 fn place(mount: &MountStatus, real: &Path, is_dir: bool) -> Option<PathBuf> {
     let of_root = mount.roots.iter().find_map(|root| {
         let below = real.strip_prefix(root.path.as_path()).ok()?;

@@ -1,4 +1,4 @@
-//! `resemble status`: what the daemon watches and whether its answers are up to date.
+//! `resemble status`: prints what the daemon watches and whether its answers are up to date.
 
 use resemble_proto::message::{RootState, RootStatus, SinkStatus, StatusAnswer};
 use resemble_proto::places::Env;
@@ -123,7 +123,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     lines.extend(status.notify.iter().map(sink_line));
     lines.extend(trouble_lines(ui, status));
     for line in lines {
-        // Each line is laid out alone, because these lines are sentences and not a table.
+        // These lines are sentences and not a table, so each one is laid out alone.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())
@@ -155,7 +155,7 @@ fn root_line(ui: &Ui, root: &RootStatus) -> Vec<Cell> {
     line
 }
 
-/// The index, and its delay behind the files.
+/// The size of the index, and how far it is behind the files.
 fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = vec![vec![Cell::left(
         format!(
@@ -185,7 +185,7 @@ fn index_lines(status: &StatusAnswer) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// Files that are read later, because they took long to read.
+/// The files that wait to be read again, because their last reading took long.
 fn wait_lines(ui: &Ui, status: &StatusAnswer) -> Vec<Vec<Cell>> {
     let mut lines = Vec::new();
     for wait in &status.waits {

@@ -129,7 +129,8 @@ fn json() {
     assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
 }
 
-/// Any name of a root is one quoted line, and every type is known to the textfile collector.
+/// A root is one quoted line, whatever its name. The textfile collector knows every type that is
+/// used.
 #[test]
 fn metrics_are_lines_that_a_collector_reads() {
     let mut status = status();

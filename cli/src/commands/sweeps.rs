@@ -1,7 +1,7 @@
 //! Follows files through sweeps: the common parts of `lost` and `history`.
 //!
-//! A sweep is a catalogue with its date. The named directories are one more sweep, dated now. Every
-//! step is a question that other commands ask too, so the daemon and this process give the same
+//! A sweep is a catalogue with its date. All directories together are one more sweep, dated now.
+//! Every step asks a question of other commands, so the daemon and this process give the same
 //! answer.
 
 pub(super) mod history;
@@ -33,7 +33,7 @@ use crate::question::QuestionPaths;
 struct Sweep {
     /// Its catalogue, or the directories as they are now.
     roots: Vec<Named>,
-    /// The time of its creation, in seconds since 1970; `None` for now.
+    /// The time when the catalogue was made, in seconds since 1970; `None` for the directories.
     date: Option<i64>,
 }
 
@@ -50,8 +50,8 @@ impl Sweep {
     }
 }
 
-/// Returns the question about the named sweeps and `also`, and the sweeps themselves, the oldest
-/// first. The directories as they are now are the last sweep.
+/// Returns the paths of the question (the named sweeps and `also`), and the sweeps themselves, the
+/// oldest first. The last sweep is the directories as they are now.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -103,7 +103,7 @@ fn sweeps(
     Ok((asked, all))
 }
 
-/// The questions that follow a file through sweeps.
+/// Asks the questions that follow a file through sweeps.
 struct Search<'a> {
     backend: &'a mut Backend,
     asked: &'a QuestionPaths,
@@ -119,10 +119,10 @@ struct Search<'a> {
 struct Followed {
     /// The index of its sweep in [`Search::all`].
     sweep: usize,
-    /// Its path in questions.
+    /// The path by which questions name it.
     real: PathBuf,
-    /// Its path below the root of a catalogue, if one has the file. Other sweeps of the same tree
-    /// have it at the same path.
+    /// The path of the file below the root of a catalogue, if a catalogue has it. Other catalogues
+    /// of the same tree have it at the same path.
     below: Option<PathBuf>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
                 });
                 (Some(answer.body.results), answer.errors)
             }
-            // A catalogue has no unreadable files, so this file is not in it.
+            // All files of a catalogue can be read, so the catalogue does not have this one.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),
         };
@@ -198,10 +198,10 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns where files departed to from these paths, as the daemon saw it. Paths outside the
-    /// question are left out.
+    /// Returns where the files at these paths went, as the daemon saw it. Destinations outside the
+    /// directories of the question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
-        // Without a daemon no departures were seen.
+        // Only a daemon sees where files go.
         if !self.backend.is_daemon() {
             return Ok(Vec::new());
         }
@@ -214,8 +214,8 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns the file at `below` the root of a catalogue, if this sweep is a catalogue and has
-    /// that file.
+    /// Returns the file at the path `below` in a sweep, if the sweep is a catalogue and has that
+    /// file.
     fn place(&mut self, sweep: usize, below: &Path) -> CliResult<Option<PathBuf>> {
         let one = &self.all[sweep];
         if one.date.is_none() {
@@ -227,8 +227,7 @@ impl<'a> Search<'a> {
     }
 
     /// Finds the sweep and the path of a file. The file may be named in a catalogue, exist now, or
-    /// have existed once. In the last case the sweep is the latest of those with the longest end of
-    /// its path.
+    /// have existed once. In the last case [`Self::end_of`] finds it.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {
@@ -269,7 +268,8 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Returns the latest of the sweeps that know the longest end of a path.
+    /// Finds the longest end of an absolute path that is a file of a catalogue. Of several such
+    /// catalogues the latest counts.
     fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
         let names: Vec<_> = absolute
             .components()
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Resolves the links above a path, even if no file is there any more.
+/// Resolves links in the folders of a path. The file itself need not exist.
 fn real_place(path: &Path) -> PathBuf {
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut above = full.ancestors().skip(1);
@@ -298,7 +298,7 @@ fn real_place(path: &Path) -> PathBuf {
     real.unwrap_or(full)
 }
 
-/// The imported catalogues, and the roots of the daemon if one can be asked.
+/// Returns the imported catalogues, and the roots of the daemon if one answers.
 fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
     let watched = || {
         backend::daemon(env, global)?
@@ -315,7 +315,7 @@ fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
     rows.iter().map(named).collect()
 }
 
-/// Returns the catalogue of a path, if it is in one.
+/// Returns the catalogue in which a path lies, if it lies in one.
 fn catalogue_of(path: &Path) -> Option<Named> {
     let (name, _) = catalogued::split_shown(path)?;
     let named = names::required(&names::with_colon(name)).ok()?;

@@ -1,8 +1,8 @@
 //! `resemble templates`: marks text that does not count as evidence.
 //!
-//! Marking asks a question (what do these files share?), which is answered like any other. Listing
-//! and unmarking only need the file of the templates: the daemon's if one answers, otherwise the
-//! one in the state folder.
+//! To mark text, the command asks what some files share, and the daemon or this process answers. To
+//! list and unmark, it only needs the file of the templates. That is the daemon's if one answers,
+//! otherwise the one in the state folder.
 
 use std::path::{Path, PathBuf};
 

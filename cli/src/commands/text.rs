@@ -1,4 +1,4 @@
-//! `resemble text`: the text by which a file is compared.
+//! `resemble text`: prints the text by which a file is compared.
 //!
 //! This is the text that `why` compares: the one extracted from a document, or the file's own. No
 //! daemon is asked.
@@ -27,14 +27,15 @@ use crate::ui::Ui;
 /// The output for a file.
 #[derive(Default)]
 struct FileText {
-    /// Texts, each with the names on the way to it from the file.
+    /// The texts, each after the names that lead to it inside the file.
     texts: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The other data that it is compared by, if not only by text.
+    /// A sentence about what else the file is compared by, if it is not compared by text alone.
     otherwise: Option<String>,
 }
 
 pub(super) fn run(ui: &mut Ui, args: &TextArgs) -> CliResult {
-    // A small file is unpacked once, for its text and for its unreadable parts.
+    // The reader keeps what it unpacked last. So a small file is unpacked once, for its text and
+    // for its unreadable parts.
     let formats = formats(true).map(|formats| RecentParts::new(Arc::new(formats)));
     let Some(part_reader) = formats.as_ref().map(|formats| formats as &dyn PartReader) else {
         return Ok(Outcome::DoesNot);
@@ -120,7 +121,7 @@ fn texts_of(
     })
 }
 
-/// The line above a text: a name as the other commands print it.
+/// Returns the line above a text. It has the name as the other commands print it.
 fn heading(file: &Path, names: &[u8]) -> String {
     let mut name = file.as_os_str().as_encoded_bytes().to_vec();
     if !names.is_empty() {

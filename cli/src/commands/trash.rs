@@ -1,7 +1,7 @@
 //! `resemble trash`: moves files to the trash of their file system, and prints their new paths.
 //!
-//! Plans run it. The trash is that of freedesktop.org. A file that would have to be copied to
-//! another file system is not moved. Paths are printed as in plans.
+//! Plans run it. The trash is that of freedesktop.org. A file is not moved if it would have to be
+//! copied to another file system. Paths are printed as in plans.
 
 use std::collections::HashSet;
 use std::env;
@@ -62,7 +62,8 @@ fn moved(file: &Path) -> CliResult<PathBuf> {
         .ok_or_else(|| lost(&file))
 }
 
-/// Finds a file that was moved: by its device and inode, the first two numbers of `wanted`.
+/// Finds a moved file in the trash by its device and inode, which are the first two numbers of
+/// `wanted`.
 fn found(file: &Path, wanted: &str) -> CliResult<PathBuf> {
     let file = absolute(file)?;
     let mut numbers = wanted.split(' ').map_while(|word| word.parse::<u64>().ok());
@@ -137,8 +138,8 @@ fn entries(trash: &Path) -> HashSet<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Removes what a failed move of a file of this name has left: a record in `info` without a file in
-/// `files`, or an empty placeholder in `files` without a record in `info`.
+/// Removes the remains of a failed move of a file with this name. They are a record in `info`
+/// without a file in `files`, or an empty file in `files` without a record.
 fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
     for left in entries(trash).difference(had) {
         let entry = left.file_name().unwrap_or_default();
@@ -157,7 +158,7 @@ fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
         };
         let is_placeholder = || fs::symlink_metadata(left).is_ok_and(|it| it.len() == 0);
         if fs::symlink_metadata(partner).is_err() && (is_info || is_placeholder()) {
-            // If this cannot be removed, it has no effect: it belongs to no file.
+            // If the removal fails, the remains do no harm, because they belong to no file.
             fs::remove_file(left).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! `resemble view`: the daemon shows the overlay, or takes it away.
+//! `resemble view`: asks the daemon to mount the overlay, or to unmount it.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn off(ui: &mut Ui, env: &Env, global: &Global, dir: Option<&Path>) -> CliResult
     Ok(Outcome::Holds)
 }
 
-/// The view, and the link to it.
+/// Describes the view, and the link to it.
 fn in_words(row: &MountRow) -> Option<String> {
     let mount = row.mount.as_ref()?;
     let view = format!("the view {}", quoted(mount.path.as_path()));

@@ -1,4 +1,4 @@
-//! `resemble watch`: the directories that the daemon watches.
+//! `resemble watch`: adds, removes or lists the directories that the daemon watches.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             daemon.watch_add(path, rules, alerts.rules())?;
         }
         WatchAction::Remove { dir } => {
-            // A root that no longer exists can be removed too, by its name alone.
+            // A root that no longer exists is removed by its name.
             let path = real(dir);
             if let (Err(_), Some(label)) = (&path, label_of(dir)) {
                 return kept::forget(env, global, label);
@@ -63,7 +63,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
     Ok(Outcome::Holds)
 }
 
-/// The label in a name such as `disk:`.
+/// Returns the label in a name such as `disk:`.
 fn label_of(name: &Path) -> Option<&str> {
     let (label, below) = catalogued::split_shown(name)?;
     let label = label.to_str()?;
@@ -76,9 +76,9 @@ fn real(dir: &Path) -> CliResult<PathText> {
         .map_err(CliError::file("watch", dir))
 }
 
-/// An absolute path of a name that may lead nowhere.
+/// Returns the absolute path of a file or folder that need not exist.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
-    // The folder above the root is likely to exist. Links in the path of that folder are followed.
+    // The parent folder is likely to exist. Links in its path are followed.
     let folder = std::fs::canonicalize(folder_of(path));
     let full: PathBuf = match (folder, path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),

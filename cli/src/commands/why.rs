@@ -1,8 +1,9 @@
-//! `resemble why`: where two files agree and differ.
+//! `resemble why`: shows where two files agree and differ.
 //!
-//! Comparing two files needs no statistics and no index, so no daemon is asked: this process reads
-//! both. On a terminal the answer is two columns in colours ([`crate::columns`]), in a pipe a list
-//! of ranges. Programs get every range, people a bounded number of lines.
+//! A comparison of two files needs no statistics and no index. So no daemon is asked: this process
+//! reads both files. On a terminal the answer is two columns in colours ([`crate::columns`]), in a
+//! pipe a list of ranges. Formats for programs have every range, text for people a bounded number
+//! of lines.
 
 mod diff;
 
@@ -68,7 +69,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
         ));
     }
     let progress = ui.progress("comparing");
-    // A small file is unpacked once, for the comparison and for its unreadable parts.
+    // The reader keeps what it unpacked last. So a small file is unpacked once, for the comparison
+    // and for its unreadable parts.
     let formats = formats(args.layer.is_on()).map(|formats| RecentParts::new(Arc::new(formats)));
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let params = Params::default();
@@ -118,8 +120,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WhyArgs) -> Cl
     Ok(outcome)
 }
 
-/// Ends without a comparison. A document lists the unreadable files among its errors, and has no
-/// figures.
+/// Reports that a file could not be read. A document lists the error and has no figures.
 fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> CliResult {
     let mut errors = args.format.errors();
     for failed in failed.into_iter().flatten() {
@@ -159,11 +160,12 @@ fn unexplained(ui: &mut Ui, args: &WhyArgs, failed: [Option<CliError>; 2]) -> Cl
 /// A file, or a member of an archive.
 pub(super) struct Subject {
     pub(super) real: PathBuf,
-    /// Device and inode of a file.
+    /// Device and inode of a file; `None` for a member.
     inode: Option<(u64, u64)>,
 }
 
-/// The file that a name means, or a member of an archive: the archive's name, `!`, the member's.
+/// Finds the file that a name means, or a member of an archive. A member is named by the archive's
+/// name, `!` and its own name.
 pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
     match file(shown) {
         Ok((real, metadata)) => Ok(Subject {
@@ -175,7 +177,7 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            // A catalogue does not have enough of a file to show it.
+            // A catalogue has not enough of a file to compare it.
             None => match names::required(shown) {
                 Ok(named) if named.is_catalogued() => {
                     Err(AskError::Elsewhere { path: named.shown }.into())
@@ -186,7 +188,7 @@ pub(super) fn subject(shown: &Path, into_members: bool) -> CliResult<Subject> {
     }
 }
 
-/// The file that a name leads to, and its metadata. A directory is refused with a hint.
+/// Returns the real path of a file, and its metadata. A directory is refused with a hint.
 fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     let failed = CliError::file("read", shown);
     let real = std::fs::canonicalize(shown).map_err(&failed)?;
@@ -200,7 +202,7 @@ fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     Ok((real, metadata))
 }
 
-/// The error, with the file named as the user named it.
+/// Converts an error, and gives the file the name that the user gave.
 pub(super) fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf)]) -> CliError {
     match error {
         AskError::Unreadable { path, source } => {
@@ -278,7 +280,7 @@ fn print_summary(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliRes
             }
         })
         .collect();
-    // This is not printed as a table: the labels are already padded to the same width.
+    // The labels are already padded to the same width, so the lines need no table.
     for line in lines {
         ui.lines(&[line], b'\n')?;
     }
@@ -402,7 +404,7 @@ fn member(member: &MemberMatch) -> WhyMember {
     }
 }
 
-/// A row of the table, with its places in one file, the other, or both.
+/// A row of the table. A range may be in one file, the other, or both.
 struct TableRow {
     kind: &'static str,
     a: Option<Stretch>,

@@ -78,7 +78,7 @@ fn pair() -> PairRow {
     }
 }
 
-/// Text shows the discount if it matters; the raw figures stay.
+/// Text shows a discount of ten points or more, together with the raw figures.
 #[test]
 fn ten_points_of_discount_are_told() {
     let discounted = |left: u32| PairRow {
@@ -421,7 +421,7 @@ fn limits_are_said_aloud() {
     );
 }
 
-/// In the first seconds of a daemon, "compared 0 files" must not be reported as an answer.
+/// While the daemon scans for the first time, "compared 0 files" must not look like an answer.
 #[test]
 fn nothing_is_not_certain_while_files_are_still_to_be_read() {
     let (mut ui, _, err) = ui(false);

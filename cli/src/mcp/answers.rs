@@ -111,7 +111,7 @@ fn errors(document: &Value, roots: &Roots) -> Map<String, Value> {
     fields
 }
 
-/// Adds as many of the first rows of each list as fit, and the totals.
+/// Returns the answer with as many of the first rows of each list as fit, and the totals.
 fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Bounds) -> Value {
     let mut rows = bounds.rows;
     loop {
@@ -135,7 +135,7 @@ fn fit(answer: &Map<String, Value>, lists: &[(String, Vec<Value>)], bounds: Boun
     }
 }
 
-/// Cuts a row to at most `most` members or paths: the first ones, the newest, and their total.
+/// Cuts a row to its first `most` members or paths and the newest one, and adds their total.
 fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     let mut row = row.clone();
     for list in ["members", "paths"] {
@@ -157,7 +157,7 @@ fn with_few(row: &Value, most: usize, is_cut: &mut bool) -> Value {
     row
 }
 
-/// The daemon's status for each root of the server, and none of other roots.
+/// Returns the state of each root of the server. Other roots of the daemon are not mentioned.
 fn status(document: &Value, roots: &Roots) -> Value {
     let watched = document["roots"].as_array().map_or(&[][..], Vec::as_slice);
     let state = |root: &Path| {

@@ -7,11 +7,11 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// The maximum number of bytes of an answer; the server requests only the first rows, so its
-/// answers are shorter.
+/// The maximum number of bytes of an answer that are read. The server requests only the first rows,
+/// so answers are shorter.
 const LONGEST: u64 = 256 << 20;
 
-/// The maximum number of bytes of a message that are passed on.
+/// The maximum number of bytes of an error message that are passed on.
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
 /// A command line and its input.
@@ -47,7 +47,7 @@ pub(super) async fn document(options: &[OsString], asked: Invocation) -> Result<
     );
     let write = async {
         if let (Some(mut input), Some(text)) = (input, asked.input) {
-            // The process may have ended before it read all.
+            // The process may end before it has read all input.
             drop(input.write_all(text.as_bytes()).await);
         }
     };

@@ -1,4 +1,4 @@
-//! The paths beneath the roots; all others are refused.
+//! Finds paths beneath the roots, and refuses all others.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,14 +25,15 @@ pub(super) struct Roots {
 /// A file or a directory beneath a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RootedPath {
-    /// The real path, followed by the names on the way to a member in it.
+    /// The real path of the file. For a member, the names that lead to it follow.
     pub(super) path: PathBuf,
     /// The path as requested.
     asked: PathBuf,
     id: (u64, u64),
 }
 
-/// The error for every path that is not beneath a root, whether it exists or not.
+/// The error for every path that is not beneath a root. It does not depend on whether the path
+/// exists.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no file or directory below a root of this server")]
 pub(super) struct NoPlace(String);
@@ -63,7 +64,8 @@ impl Roots {
         self.paths().any(|root| path.starts_with(root))
     }
 
-    /// Returns whether each root is still the same directory. Questions name roots by their paths.
+    /// Returns whether each root is still the same directory. This is checked because questions
+    /// name roots by their paths.
     pub(super) fn are_there(&self) -> bool {
         !self.all.iter().any(Anchor::was_replaced)
     }
@@ -78,7 +80,7 @@ impl Roots {
     }
 
     /// Returns whether a name still leads to the same file. This is checked before an answer is
-    /// sent, because a link put there meanwhile may lead outside.
+    /// sent: a new link at that name may lead outside.
     pub(super) fn have_still(&self, place: &RootedPath) -> bool {
         let now = self.whole(&place.asked);
         now.is_some_and(|now| now.id == place.id)
@@ -96,7 +98,7 @@ impl Roots {
         places.flatten().next()
     }
 
-    /// Resolves a path that names a member behind a `!` in a file beneath a root.
+    /// Resolves a path to a member of a file beneath a root: the file, `!`, and the member.
     fn member(&self, path: &Path) -> Option<RootedPath> {
         ways_into(path).find_map(|(file, names)| {
             let below = PathBuf::from(OsString::from_vec(names.to_vec()));
@@ -106,8 +108,8 @@ impl Roots {
                 return None;
             }
             let file = self.whole(file)?;
-            // The whole path could also be a file whose name contains a `!`, and which may lead
-            // outside.
+            // A file or link with a `!` in its name may have the same path. A link may lead
+            // outside, so the path is refused.
             let mut beside = file.path.clone().into_os_string();
             beside.push(OsString::from_vec(vec![INTO]));
             for more in ["".as_ref(), first.as_os_str()] {
@@ -132,7 +134,7 @@ fn found(root: &Anchor, path: &Path, asked: &Path) -> Result<RootedPath, Errno> 
     let real = rustix::fs::readlinkat(CWD, link, Vec::new())?;
     let path = PathBuf::from(OsString::from_vec(real.into_bytes()));
     match stat.kind {
-        // This check is for kernels that cannot keep a path beneath the root.
+        // Some kernels cannot keep a path beneath the root, so the opened path is checked.
         Kind::File | Kind::Dir if path.starts_with(root.path()) => Ok(RootedPath {
             path,
             asked: asked.to_owned(),
@@ -189,7 +191,7 @@ mod tests {
             // The error is the same for paths that exist and paths that do not.
             assert_eq!(roots.place(name), Err(NoPlace(name.to_owned())), "{name:?}");
         }
-        // There may be a folder or a link whose name begins with that of a file and a `!`.
+        // Beside the file `b` is a folder `b!`, and beside the file `c` a link `c!x`.
         fs::write(at("in/b"), "b").unwrap();
         fs::create_dir(at("in/b!")).unwrap();
         fs::write(at("in/c"), "c").unwrap();

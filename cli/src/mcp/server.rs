@@ -21,7 +21,7 @@ use super::places::Roots;
 use super::tools::{self, Call, ToolKind};
 use super::{answers, asking};
 
-/// The maximum number of questions at once; more wait.
+/// The maximum number of questions at once. Further questions wait.
 const AT_ONCE: usize = 4;
 
 /// Time between two messages about the progress of a question.

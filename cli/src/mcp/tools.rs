@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::asking::Invocation;
 use super::places::{RootedPath, Roots};
 
-/// The longest text that a question can be about.
+/// The maximum length of a text that a question is about, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// The default number of rows of an answer: few enough to be read at once.
@@ -41,12 +41,12 @@ pub(super) struct Bounds {
     pub(super) bytes: usize,
 }
 
-/// A call that can be answered.
+/// A valid call of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) kind: ToolKind,
     pub(super) invocation: Invocation,
-    /// The paths that it names; they are checked again before the answer is sent.
+    /// The paths that the call names. They are checked again before the answer is sent.
     pub(super) places: Vec<RootedPath>,
     pub(super) bounds: Bounds,
 }
@@ -194,7 +194,7 @@ impl ToolKind {
         }
     }
 
-    /// Describes it for clients.
+    /// Describes the tool for clients.
     fn tool(self) -> Tool {
         let (name, title, description) = self.words();
         let (properties, required) = self.properties();
@@ -223,7 +223,7 @@ pub(super) fn all() -> Vec<Tool> {
 }
 
 impl Call {
-    /// Parses a call of a tool with these arguments, or returns a sentence about an error in them.
+    /// Parses a call of a tool, or returns a sentence about an error in its arguments.
     pub(super) fn of(
         kind: ToolKind,
         arguments: Option<JsonObject>,

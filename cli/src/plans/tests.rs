@@ -39,7 +39,8 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// Makes a copy that is newer than all earlier ones. So the first one is the oldest, and stays.
+    /// Makes a copy that is newer than all earlier ones. So the first copy is the oldest, and
+    /// stays.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         self.temp.write(&path, TEXT);
@@ -245,7 +246,7 @@ fn changed_files_are_skipped() {
             let mut bytes = TEXT.to_vec();
             bytes[5] ^= 1;
             fs::write(copy, bytes).unwrap();
-            // Even the time is restored, so that only the bytes differ.
+            // The time is put back, so that only the bytes differ.
             set_time(copy, time);
         }),
         ("the one that stays has other bytes", |keep, _| {
@@ -495,7 +496,7 @@ fn clones_keep_what_is_theirs() {
     assert!(scene.is_tidy());
 }
 
-/// A page may be old: several files that it named may have become one since.
+/// A page may be old: several files that it names may have become one file since then.
 #[test]
 fn marks_of_what_has_become_one_file() {
     let mut scene = Scene::new();

@@ -27,7 +27,7 @@ pub(crate) enum GroupKind {
     Row(CompareClass),
 }
 
-/// All kinds, in the order of their keys.
+/// All kinds, in the order of their tabs.
 const KINDS: [GroupKind; 14] = [
     GroupKind::Identical,
     GroupKind::Cluster(ClusterKind::Versions),
@@ -73,7 +73,8 @@ pub(crate) struct FileGroup {
     /// The bytes that the group has more than once. For a row of a comparison, the bytes that
     /// differ.
     pub(crate) bytes: u64,
-    /// The average share of a file and the centre that is in the other.
+    /// For a cluster, the mean of the larger containments of the centre and each other file. For a
+    /// row of a comparison, the larger containment of its two files.
     pub(crate) share: Fraction,
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct FileGroup {
 pub(crate) struct GroupFile {
     pub(crate) path: PathText,
     pub(crate) size: Option<u64>,
-    /// The bytes that it takes on its disk.
+    /// The bytes that the file takes on its disk.
     pub(crate) taken: u64,
     pub(crate) mtime: Option<i64>,
     /// The share of the file in the centre, and the share of the centre in the file.
@@ -96,11 +97,11 @@ pub(crate) struct Collection {
     pub(crate) files: Vec<GroupFile>,
     /// The kinds that occur.
     pub(crate) kinds: Vec<GroupKind>,
-    /// True if two trees were compared; otherwise it is a report of groups.
+    /// True if the report is a comparison of two trees, false if it has groups.
     pub(crate) is_comparison: bool,
     /// The number of files that could not be read.
     pub(crate) unread: usize,
-    /// The files that folders show, by path.
+    /// The indexes of the files that folders show, sorted by path.
     by_path: Vec<usize>,
 }
 
@@ -115,7 +116,7 @@ pub(crate) struct FolderRow {
 }
 
 impl Collection {
-    /// The sets and clusters of a report. Relative names start from `base`.
+    /// Makes a collection of the sets and clusters of a report. Relative names start from `base`.
     pub(crate) fn of_groups(document: &GroupsDocument, base: Option<&PathText>) -> Self {
         let mut all = Vec::new();
         for set in &document.body.identical {
@@ -150,7 +151,7 @@ impl Collection {
         Self::made(all, &document.errors, false)
     }
 
-    /// The rows of a comparison.
+    /// Makes a collection of the rows of a comparison.
     pub(crate) fn of_compare(document: &CompareDocument, base: Option<&PathText>) -> Self {
         let parameters = &document.parameters;
         let (a, b) = (based(base, &parameters.a), based(base, &parameters.b));
@@ -226,7 +227,7 @@ impl Collection {
             .map_or(&[], |group| &self.files[group.files.clone()])
     }
 
-    /// The deepest folder that contains all files of the tree.
+    /// Returns the deepest folder that contains all files that folders show.
     pub(crate) fn top(&self) -> PathBuf {
         let ends = self.by_path.first().zip(self.by_path.last());
         let Some((first, last)) = ends else {
@@ -240,8 +241,8 @@ impl Collection {
         common.unwrap_or(Path::new("")).to_owned()
     }
 
-    /// The files at and below a folder that folders show. These are files that exist more than
-    /// once, or in a comparison those that are not the same.
+    /// Returns the files at and below a folder that folders show. They are files that have an equal
+    /// one, or in a comparison those that have none.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let path = |file: &usize| self.files[*file].path.as_path();
         // Paths are sorted as bytes, so those in a folder begin with its name and a slash.
@@ -294,8 +295,8 @@ impl Collection {
         rows
     }
 
-    /// Returns the file that a group is compared with: the newest or the largest, and the first of
-    /// several.
+    /// Returns the index of the file with which the others of a group are compared. It is the
+    /// newest or the largest, and the first of several such files.
     pub(crate) fn reference(&self, group: usize, by_size: bool) -> usize {
         let rank = |file: &GroupFile| {
             if by_size {
@@ -332,7 +333,7 @@ fn based(base: Option<&PathText>, path: &PathText) -> PathText {
     }
 }
 
-/// The bytes of a name as a path.
+/// Converts typed text to a path.
 pub(crate) fn as_path(text: &str) -> &Path {
     Path::new(OsStr::from_bytes(text.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Draws the screen, as a function of its state and of the terminal.
+//! Draws the screen, which depends only on its state and on the terminal.
 //!
 //! Every name is quoted as on any terminal, and text wider than its column is cut. At the end
 //! unwanted colours are removed, and letters that the terminal cannot show are replaced.
@@ -30,7 +30,7 @@ pub(crate) struct Look {
     pub(crate) style: TextStyle,
 }
 
-/// The least size of a screen on which anything is shown.
+/// The least columns and rows of a screen on which anything is shown.
 const LEAST: (u16, u16) = (40, 10);
 
 const FAINT: Style = Style::new().fg(Color::DarkGray);
@@ -73,7 +73,7 @@ pub(crate) fn draw(screen: &Screen, look: &Look, frame: &mut Frame<'_>) {
     }
 }
 
-/// Removes characters that the terminal cannot show.
+/// Replaces characters that the terminal cannot show, and removes unwanted colours.
 fn plain(buffer: &mut Buffer, look: &Look) {
     for cell in &mut buffer.content {
         if look.ascii && !cell.symbol().is_ascii() {
@@ -117,7 +117,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// A line across the screen with a heading in it.
+    /// Draws a line across the screen with a heading in it.
     fn rule(&mut self, row: u16, heading: &str) {
         let rest = self.width().saturating_sub(heading.width() + 4);
         let line = format!("── {heading} {}", "─".repeat(rest));
@@ -224,7 +224,7 @@ fn last_line(screen: &Screen, width: usize) -> Line<'static> {
     }
 }
 
-/// Draws the effect of the plan.
+/// Draws the pane that shows the effect of the plan.
 fn pane(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     canvas.rule(regions.pane.start, "what the plan will do");
     let rows = regions.pane.start + 1..regions.pane.end;
@@ -250,7 +250,7 @@ fn pane(screen: &Screen, regions: &Regions, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The visible rows of the list, with their indexes.
+/// Returns the rows of the screen that show the list, each with an index of the list.
 fn in_sight(screen: &Screen, regions: &Regions) -> impl Iterator<Item = (u16, usize)> {
     regions.list.clone().zip(screen.cursor.top..screen.len())
 }
@@ -306,7 +306,7 @@ fn groups(screen: &Screen, all: &Collection, regions: &Regions, canvas: &mut Can
     }
 }
 
-/// The position of the cursor in the list.
+/// Returns the position of the cursor in the list, in words.
 fn place(screen: &Screen) -> String {
     let (at, len) = (screen.cursor.at as u64 + 1, screen.len() as u64);
     format!("{} of {}", human_count(at.min(len)), human_count(len))

@@ -8,11 +8,11 @@ use resemble_proto::path::PathText;
 
 use super::collection::{Collection, GroupFile, GroupKind};
 
-/// The reason why a near copy has no mark.
+/// The note if a user tries to mark a near copy.
 pub(super) const ONLY_EQUAL: &str =
     "only files of identical sets can be marked; near copies are there to be looked at";
 
-/// The reason why a file has no mark.
+/// The note if a user tries to mark the last unmarked file of a set.
 const LAST: &str = "this is the last file of its set without a mark: one copy always stays";
 
 /// The rule for the files of a set that stay.
@@ -21,7 +21,7 @@ pub(crate) enum KeepChoice {
     Newest,
     Oldest,
     Shortest,
-    /// Files in this folder stay, if there are any.
+    /// Files in this folder stay. A set without a file there stays as it is.
     In(PathBuf),
 }
 
@@ -54,13 +54,13 @@ impl FileMarks {
         self.files.iter().copied()
     }
 
-    /// The marked files of a group.
+    /// Returns the number of marked files of a group.
     pub(crate) fn of_group(&self, all: &Collection, group: usize) -> usize {
         let files = all.groups[group].files.clone();
         self.files.range(files).count()
     }
 
-    /// Marks a file, or returns the reason why not.
+    /// Marks a file, or returns a sentence that says why it cannot be marked.
     pub(crate) fn mark(&mut self, all: &Collection, file: usize) -> Result<(), &'static str> {
         let group = all.files[file].group;
         if all.groups[group].kind != GroupKind::Identical {
@@ -81,8 +81,8 @@ impl FileMarks {
         was_there
     }
 
-    /// Marks all files of these sets except those that stay, replacing earlier marks. Returns the
-    /// number of sets and files that are marked.
+    /// Marks the files of these sets that do not stay, and unmarks those that do. A set in which no
+    /// file would stay is not changed. Returns the number of sets and files that are marked.
     pub(crate) fn mark_by(
         &mut self,
         all: &Collection,
@@ -145,7 +145,7 @@ impl FileMarks {
         let is_saved = self.is_saved;
         self.files.clear();
         for file in marks {
-            // A file that has lost its equal loses its mark.
+            // A file that no longer has an equal one loses its mark.
             self.mark(now, file).unwrap_or_default();
         }
         self.is_saved = is_saved;
@@ -163,7 +163,8 @@ impl FileMarks {
         tally
     }
 
-    /// Each marked file, after the first unmarked file of its set.
+    /// Returns a pair for each marked file: the first unmarked file of its set, and the marked
+    /// file.
     pub(crate) fn pairs(&self, all: &Collection) -> Vec<(PathText, PathText)> {
         let pair = |file: &usize| {
             let mut members = all.groups[all.files[*file].group].files.clone();

@@ -1,9 +1,9 @@
 //! The state of the screen, and how keys change it. Nothing here reads a file or a terminal.
 //!
 //! 1. A key has the same meaning everywhere, except where it does nothing.
-//! 2. Marks are kept by file, so they stay when a folder or a group is left. At least one file of
-//!    each set stays unmarked. Only files with an equal one can be marked.
-//! 3. Slow work is an [`Effect`], which is carried out elsewhere. [`Screen::hear`] takes the
+//! 2. Marks belong to files, so they stay when a folder or a group is left. At least one file of
+//!    each set stays unmarked. Only files of identical sets can be marked.
+//! 3. Slow work is an [`Effect`], which another thread carries out. [`Screen::hear`] takes the
 //!    result.
 
 mod marking;
@@ -51,7 +51,7 @@ pub(crate) enum Effect {
     MarkTemplate(Vec<PathText>),
 }
 
-/// A plan that is to be written.
+/// An order to write a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanOrder {
     pub(crate) kind: Treatment,
@@ -68,7 +68,7 @@ pub(crate) enum News {
     Evidence(PathText, PathText, Result<PairFindings, String>),
     /// The result of writing a plan.
     Written(Result<String, String>),
-    /// The answer without a new template, and how to take the template back.
+    /// The new answer after text was marked as a template, and how to take the template back.
     Reviewed(Result<(Collection, String), String>),
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum Place {
     Marked,
 }
 
-/// The question in the last line.
+/// The question or the input in the last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Prompt {
     None,
@@ -110,15 +110,15 @@ pub(crate) struct Screen {
     pub(crate) title: String,
     /// `None` while the question is computed.
     pub(crate) collection: Option<Collection>,
-    /// The activity until then.
+    /// A word for the work that is done until then.
     pub(crate) doing: String,
     pub(crate) place: Place,
     /// The places that `Escape` returns to.
     behind: Vec<(Place, ListCursor)>,
     pub(crate) cursor: ListCursor,
-    /// The groups that are listed.
+    /// The indexes of the groups that are listed.
     pub(crate) shown: Vec<usize>,
-    /// The folder, and its rows.
+    /// The folder that is shown, and its rows.
     pub(crate) folder: PathBuf,
     pub(crate) rows: Vec<FolderRow>,
     /// The files that were marked when their list was opened.
@@ -206,7 +206,7 @@ impl Screen {
         match std::mem::replace(&mut self.prompt, Prompt::None) {
             Prompt::None => self.command(key),
             Prompt::Filter(text) => {
-                // The list follows each typed character.
+                // The list is filtered again after each typed character.
                 let effect = self.typing(key, text, Prompt::Filter, Self::filter_by);
                 match &self.prompt {
                     Prompt::Filter(text) => self.filter_by(&text.clone()),
@@ -306,7 +306,7 @@ impl Screen {
         Regions::of(self.size)
     }
 
-    /// The kinds with their keys, and whether each is listed.
+    /// Returns the text of each tab (a key and a kind), and whether the tab is selected.
     pub(crate) fn tabs(&self) -> Vec<(String, bool)> {
         let kinds = self
             .collection

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The rows of the screen.
+/// The rows of the screen that each part takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Regions {
     pub(crate) title: u16,
@@ -13,7 +13,7 @@ pub(crate) struct Regions {
     pub(crate) list: Range<u16>,
     /// The pane for the effect of the plan, with the line above it.
     pub(crate) pane: Range<u16>,
-    /// Prompts, notes and keys.
+    /// The row of prompts, notes and keys.
     pub(crate) last: u16,
 }
 
@@ -21,7 +21,7 @@ impl Regions {
     /// The regions of a screen of this many columns and rows.
     pub(crate) fn of((_, rows): (u16, u16)) -> Self {
         let last = rows.saturating_sub(1);
-        // On a tall screen the pane also shows some of the files to be removed.
+        // On a tall screen there is space in the pane for some of the files to be removed.
         let pane = (rows / 6).clamp(3, 10);
         let end = last.saturating_sub(pane).max(3);
         Self {
@@ -39,7 +39,7 @@ impl Regions {
     }
 }
 
-/// A row of a list, and the first visible row.
+/// The selected row of a list, and the first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListCursor {
     pub(crate) at: usize,
@@ -56,7 +56,7 @@ impl ListCursor {
     }
 }
 
-/// The tab in a column; two blanks separate the tabs.
+/// Returns the index of the tab at a column. Two blanks separate the tabs.
 pub(crate) fn tab_at(tabs: &[(String, bool)], column: u16) -> Option<usize> {
     let mut from = 0;
     tabs.iter().position(|(text, _)| {

@@ -1,8 +1,9 @@
-//! The terminal: its keys go into the [`Screen`], which is drawn again after them.
+//! Sends keys of the terminal to the [`Screen`], and draws the screen after each change.
 //!
-//! One thread reads keys, one asks the question (again after each new template), one compares files
-//! side by side and one writes a plan. All of them send into one channel. All pending messages are
-//! taken and drawn together, so on a slow connection the screen is drawn less often, but not later.
+//! One thread reads keys, and one asks the question, again after each new template. One compares
+//! files side by side, and one writes a plan. All of them send into one channel. All pending
+//! messages are taken before the screen is drawn. So on a slow connection the screen is drawn less
+//! often, but not later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,15 +39,15 @@ const PACE: Duration = Duration::from_millis(250);
 /// Rows that the mouse wheel scrolls.
 const WHEEL: isize = 3;
 
-/// The messages.
+/// A message to the thread that draws.
 enum Arrival {
     Input(Event),
     Asked(CliResult<Collection>),
     Done(News),
 }
 
-/// Answers the question of the screen, after marking what files share as a template if any are
-/// named. Also returns how to take the template back.
+/// Answers the question of the screen. If files are named, it first marks the text that they share
+/// as a template. Returns the answer, and how to take the template back.
 pub(crate) trait Ask:
     Fn(Option<Vec<PathText>>) -> CliResult<(Collection, String)> + Send + Sync + 'static
 {
@@ -57,8 +58,8 @@ impl<F> Ask for F where
 {
 }
 
-/// Shows a screen until the user leaves it. `ask` computes its content and puts the progress on the
-/// board. Returns whether there was anything to show.
+/// Shows a screen until the user leaves it. `ask` computes its content and reports the progress on
+/// `board`. Returns whether there was anything to show.
 pub(crate) fn run(
     (title, doing): (String, &str),
     look: &Look,
@@ -72,7 +73,7 @@ pub(crate) fn run(
         let screen = Screen::new(title, doing, (size.width, size.height));
         show(&mut terminal, screen, look, board, ask)
     });
-    // The terminal may be gone; then the failure does not matter.
+    // If the terminal is gone, this fails, which does not matter.
     execute!(std::io::stdout(), DisableMouseCapture).unwrap_or_default();
     ratatui::restore();
     shown
@@ -87,7 +88,7 @@ fn show(
 ) -> CliResult<bool> {
     let (send, arrivals) = mpsc::channel();
     let (order, orders) = mpsc::channel();
-    // After the screen has ended, messages are not read; the threads end with the process.
+    // When the screen ends, no message is read any more. The threads end with the process.
     let ask = Arc::new(ask);
     let (first, asking) = (Arc::clone(&ask), send.clone());
     thread::spawn(move || {
@@ -110,7 +111,7 @@ fn show(
         let first = match (arrivals.recv_timeout(PACE), &screen.collection) {
             (Ok(first), _) => Some(first),
             (Err(RecvTimeoutError::Timeout), None) => None,
-            // No more messages arrive by themselves.
+            // The answer is there, so no progress needs to be drawn until the next message.
             (Err(_), _) => arrivals.recv().ok(),
         };
         for arrival in first.into_iter().chain(arrivals.try_iter()) {
@@ -127,7 +128,8 @@ fn show(
                             let groups = screen.collection.as_ref().map(|all| &all.groups);
                             return Ok(groups.is_none_or(|groups| !groups.is_empty()));
                         }
-                        // The thread lives as long as the sender of its orders.
+                        // The comparing thread ends only when `order` is dropped, so it receives
+                        // this.
                         Effect::Compare(a, b) => order.send((a, b)).unwrap_or_default(),
                         Effect::Write(order) => {
                             let writing = writing.clone();
@@ -224,7 +226,7 @@ fn findings(
     })
 }
 
-/// Writes a plan into a new file, and returns what it will do. Plans are made only here.
+/// Writes a plan into a new file, and returns a sentence that says what the plan will do.
 fn write_plan(order: &PlanOrder) -> CliResult<String> {
     let path = &order.file;
     if Path::symlink_metadata(path).is_ok() {

@@ -1,4 +1,4 @@
-//! Keys and what the screen shows after them.
+//! Presses keys, and checks what the screen shows after them.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -29,7 +29,7 @@ fn set(size: u64, paths: &[&str]) -> IdenticalSet {
     IdenticalSet {
         size,
         paths: paths.iter().map(|path| (*path).into()).collect(),
-        // The first is the oldest.
+        // The first file is the oldest.
         mtimes: (1..=paths.len() as i64).map(|day| day * DAY).collect(),
         ..IdenticalSet::default()
     }
@@ -215,7 +215,7 @@ fn kinds_and_names_are_listed_by_keys() {
     assert_eq!(screen.len(), 2);
     press(&mut screen, "/<");
     assert_eq!(screen.len(), 3);
-    // A click on a kind does the same.
+    // A click on a kind lists that kind, too.
     screen.key(Key::Click(8, 1));
     assert_eq!(screen.len(), 2);
     press(&mut screen, "9");
@@ -272,7 +272,7 @@ fn a_rule_says_which_files_stay() {
     assert_eq!(marked_after("as"), [music[0], music[2], text[0]]);
     // The rule can apply to one group alone.
     assert_eq!(marked_after(">an"), [music[0], music[1]]);
-    // Another rule takes the place of the first.
+    // A second rule replaces the marks of the first.
     assert_eq!(marked_after("anao"), [music[1], music[2], text[1]]);
     assert_eq!(marked_after("2/docs>ao"), [text[1]]);
     assert!(marked_after("a<").is_empty());
@@ -322,7 +322,7 @@ fn folders_have_the_bytes_that_are_there_more_than_once() {
         "{:#?}",
         rows(&screen)
     );
-    // A file leads to its group.
+    // Enter on a file opens its group.
     press(&mut screen, ">");
     assert_eq!(screen.place, Place::Group(0));
     assert_eq!(screen.cursor.at, 1);
@@ -373,7 +373,7 @@ fn a_plan_has_each_marked_file_and_one_that_stays() {
         pairs: vec![("/h/old/a.flac".into(), "/h/music/a.flac".into())],
     };
     assert_eq!(press(&mut screen, "> wh2>"), Effect::Write(order));
-    // Until the plan is written, leaving requires a second key.
+    // Until the plan is written, `q` asks for a second key.
     assert_eq!(press(&mut screen, "q"), Effect::Nothing);
     assert_eq!(press(&mut screen, "n"), Effect::Nothing);
     screen.hear(News::Written(Err("the disk is full".to_owned())));
@@ -432,7 +432,7 @@ fn two_files_stand_side_by_side() {
         summary: "relation: near".to_owned(),
         view: compared.view(&ViewOptions::default()),
     };
-    // A late result belongs to another pair of files.
+    // A result that arrives late is for another pair of files, and is not shown.
     screen.hear(News::Evidence(b.clone(), a.clone(), Ok(findings())));
     row_with(&screen, "reading both files");
     screen.hear(News::Evidence(a, b, Ok(findings())));
@@ -440,7 +440,7 @@ fn two_files_stand_side_by_side() {
     assert!(changed.contains("[-lin-]e"), "{changed}");
     assert_eq!(changed.chars().filter(|letter| *letter == '│').count(), 2);
     row_with(&screen, "relation: near");
-    // The largest of equal files needs no reading.
+    // Equal files are shown without reading them.
     press(&mut screen, "<<^>>");
     row_with(&screen, "All bytes are equal");
 }
@@ -493,7 +493,7 @@ fn a_comparison_is_looked_at() {
         screen.marks.is_empty(),
         "what is the same at two places is meant to be"
     );
-    // Folders show files that differ.
+    // In a comparison, folders show only files that have no equal.
     press(&mut screen, "f");
     assert_eq!(rows(&screen)[1], "files not the same in /");
     row_with(&screen, "    2  new/");

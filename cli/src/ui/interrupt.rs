@@ -1,8 +1,8 @@
-//! Handles Ctrl-C while something on the screen has to be removed first.
+//! Handles Ctrl-C while a line must be wiped first, or while a pager runs.
 //!
 //! By default Ctrl-C ends the process at once. While a pager runs, Ctrl-C is for the pager. While
-//! progress is drawn, its line is wiped first. Handlers cannot be removed. So there is one handler
-//! for both cases, and a flag that enables the default action.
+//! progress is drawn, its line is wiped first. A handler cannot be removed. So one handler serves
+//! both cases, and a flag turns the default action on again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ static INTERRUPT: OnceLock<Option<Interrupt>> = OnceLock::new();
 struct Interrupt {
     /// True if Ctrl-C ends the process.
     ends: Arc<AtomicBool>,
-    /// True if Ctrl-C was pressed while it did not end the program.
+    /// True if Ctrl-C was pressed.
     heard: Arc<AtomicBool>,
 }
 
@@ -33,25 +33,25 @@ impl Interrupt {
     }
 }
 
-/// From now on Ctrl-C is only recorded.
+/// Makes Ctrl-C only set a flag, until [`release`].
 pub(super) fn hold() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(false, Ordering::SeqCst);
     }
 }
 
-/// From now on Ctrl-C ends the process again, and at once if it was pressed meanwhile.
+/// Makes Ctrl-C end the process again. If it was pressed meanwhile, the process ends now.
 pub(super) fn release() {
     if let Some(interrupt) = Interrupt::installed() {
         interrupt.ends.store(true, Ordering::SeqCst);
         if was_pressed() {
-            // This cannot fail for a valid signal; if it did, the work would continue.
+            // For a valid signal this cannot fail. If it did, the work would continue.
             low_level::emulate_default_handler(SIGINT).unwrap_or_default();
         }
     }
 }
 
-/// Returns whether Ctrl-C was pressed while it was held.
+/// Returns whether Ctrl-C was pressed after [`hold`].
 pub(super) fn was_pressed() -> bool {
     let interrupt = Interrupt::installed();
     interrupt.is_some_and(|interrupt| interrupt.heard.load(Ordering::SeqCst))

@@ -1,4 +1,4 @@
-//! Long output on a terminal goes through `$PAGER`.
+//! Sends long output on a terminal through `$PAGER`.
 //!
 //! 1. A pager runs only for output that does not fit the screen. The first screenful is held back,
 //!    and printed directly if nothing follows. So a short answer costs no process, and no pager
@@ -23,7 +23,7 @@ use super::interrupt;
 /// text on the screen.
 const DEFAULT: &str = "less -FRX";
 
-/// Output on its way to the terminal.
+/// The output to the terminal, through a pager if it is long.
 #[derive(Debug)]
 pub(super) struct Pager {
     command: OsString,
@@ -35,7 +35,7 @@ pub(super) struct Pager {
     /// All output so far.
     held: Vec<u8>,
     child: Option<Child>,
-    /// True if the pager takes no more, or could not be started.
+    /// True if the pager reads no more, or could not be started.
     closed: bool,
 }
 
@@ -86,8 +86,7 @@ impl Pager {
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
-        // From now on Ctrl-C only sets a flag that is not read. This process ends soon after the
-        // pager.
+        // Ctrl-C now only sets a flag, which nothing reads. This process ends soon after the pager.
         interrupt::hold();
         match command.spawn() {
             Ok(child) => {
@@ -136,7 +135,7 @@ impl Write for Pager {
             self.hand_on(bytes);
         } else if !self.closed {
             self.count(bytes);
-            // The prompt of the shell needs a line too.
+            // One line is left for the prompt of the shell.
             if self.filled >= self.rows {
                 self.start();
             }

@@ -1,7 +1,7 @@
 //! Shows progress on standard error, for work that takes more than a second.
 //!
-//! A thread of its own draws. Reading reports figures a few times a second, but comparing and
-//! waiting for the daemon report nothing. A static line would look like a program that hangs.
+//! A separate thread draws, because a static line would look like a program that hangs. Reading
+//! reports figures a few times a second, but comparing and waiting for the daemon report nothing.
 //! Another thread counts the files, so that the line can show how much is left. It starts with the
 //! line, because work of less than a second needs no such figure.
 
@@ -22,23 +22,23 @@ use resemble_scan::tally::Tally;
 
 use super::interrupt;
 
-/// Time before anything is shown: a line that vanishes immediately would flicker.
+/// Time before anything is shown. A line that vanishes immediately would flicker.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
-/// The cost of a file in addition to that of its bytes, expressed in bytes.
+/// The cost of reading a file in addition to that of its bytes, as a number of bytes.
 const BYTES_OF_A_FILE: u64 = 16 << 10;
 /// If less than this share of the work is done, the time left is not shown.
 const ENOUGH: f64 = 0.03;
 
-/// A line that shows the current work. It is removed when this is dropped.
+/// A line that shows the current work. Dropping this value removes the line.
 #[derive(Debug)]
 pub struct Progress {
     state: Arc<State>,
     drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
-/// Gives another thread the line of the current progress display, shown or not.
+/// Gives another thread the line of the current progress display, even if the line is not drawn.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressBoard(Arc<Mutex<Weak<State>>>);
 
@@ -58,25 +58,25 @@ impl ProgressBoard {
 struct State {
     what: String,
     began: Instant,
-    /// Finished work, and the total if that is known.
+    /// The finished work, and the total if it is known; `None` before the first report.
     figures: Mutex<Option<(Amount, Option<Amount>)>>,
-    /// Paths of the work, and the count of their files.
+    /// Paths of the files to be read, and the count of these files.
     paths: Vec<PathBuf>,
     tally: Tally,
     /// Progress of the current question.
     steps: Arc<Steps>,
     /// The daemon's current step, and its number.
     daemon: Mutex<Option<(u64, String)>>,
-    /// State of the last drawn step.
+    /// The last drawn step.
     drawn: Mutex<Option<Drawn>>,
 }
 
-/// A step when it was first drawn. It may have begun before that.
+/// A step, when it was first drawn, and the work finished at that time.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     number: u64,
     at: Instant,
-    /// Finished work.
+    /// The finished work.
     done: f64,
 }
 
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// Returns the work that was done when this step was first drawn, and the time since.
+    /// Returns the work that was finished when this step was first drawn, and the time since then.
     fn pace(&self, number: u64, done: f64) -> Pace {
         let mut drawn = self.drawn.lock();
         let first = drawn.filter(|drawn| drawn.number == number);
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-/// Finished work at some time, and the time since.
+/// The work that was finished at some time, and the time since then.
 type Pace = (f64, Duration);
 
 /// Converts files and bytes to an amount of work.
@@ -122,7 +122,7 @@ fn work(amount: Amount) -> f64 {
 }
 
 impl Progress {
-    /// Starts a display. `paths` are those whose files are all of the work.
+    /// Starts a display. All files at and below `paths` are the total work.
     pub(super) fn new(what: &str, paths: Vec<PathBuf>, shown: bool) -> Self {
         let state = Arc::new(State {
             what: what.to_owned(),
@@ -163,7 +163,7 @@ impl Progress {
             });
             return;
         };
-        // The question has no current step any more.
+        // Figures about bytes are shown instead of a step of the question.
         self.state.steps.relay(CurrentStep::none());
         let done = Amount {
             files: now.done,
@@ -181,7 +181,7 @@ impl Drop for Progress {
         self.state.tally.stop();
         if let Some((stop, thread)) = self.drawing.take() {
             drop(stop);
-            // If the thread panicked, it draws no more. Nothing else must be done.
+            // A panic of the thread does not matter: it only draws.
             thread.join().unwrap_or_default();
         }
     }
@@ -194,8 +194,8 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The template is a constant. If it were wrong, the plain spinner would be used. A message that
-    // is wider than the terminal is cut, because a second line would be left behind.
+    // The template is a constant. If it were wrong, the plain spinner would be used. `wide_msg`
+    // cuts a message that is wider than the terminal, because its second line would not be wiped.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -216,9 +216,10 @@ fn draw(state: &State, stopped: &mpsc::Receiver<()>) {
     });
 }
 
-/// Returns the finished and total work, and the time left at the pace up to now.
+/// Describes the finished and total work, and the time left at the present pace.
 fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
-    // Files were added meanwhile, and it is unknown how many more will be added.
+    // More work was done than was counted, because files were added. Their number is unknown, so no
+    // total is shown.
     let all = all.filter(|all| done.files <= all.files && done.bytes <= all.bytes);
     let Some(all) = all else {
         let (files, bytes) = (human_count(done.files), human_size(done.bytes));
@@ -238,7 +239,7 @@ fn line(done: Amount, all: Option<Amount>, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// Returns the finished part of a step, and its time left.
+/// Describes the finished part of a step, and its time left.
 fn step_line(step: &CurrentStep, pace: Pace) -> String {
     let (done, all) = (human_count(step.done), human_count(step.all));
     let mut parts = vec![format!("{}: {done} of {all}", harmless(&step.doing))];
@@ -246,7 +247,7 @@ fn step_line(step: &CurrentStep, pace: Pace) -> String {
     parts.join(", ")
 }
 
-/// Returns the time left at the pace up to now, if enough was done to estimate it.
+/// Describes the time left at the present pace; `None` if too little was done to estimate it.
 fn left(done: f64, all: f64, (before, elapsed): Pace) -> Option<String> {
     let since = done - before;
     let left = || elapsed.mul_f64(((all - done) / since).max(0.0));
@@ -320,7 +321,7 @@ mod tests {
             line(amount(30, 0), Some(amount(40, 0))),
             "30 of 40 files, 4 s left"
         );
-        // More than was counted.
+        // More files were read than were counted.
         assert_eq!(
             line(amount(50, 1), Some(amount(40, 1))),
             "50 files, 1.0 MiB"
@@ -335,8 +336,8 @@ mod tests {
         let step_line = |done| step_line(&step(done), (0.0, Duration::from_secs(10)));
         assert_eq!(step_line(1_000), "comparing: 1,000 of 2,000, 10 s left");
         assert_eq!(step_line(1), "comparing: 1 of 2,000");
-        // The pace is measured since the step was first seen, because the daemon may have begun it
-        // before.
+        // The pace counts from the first drawing of a step, because the daemon may have begun it
+        // earlier.
         let later = super::step_line(&step(1_000), (900.0, Duration::from_secs(10)));
         assert_eq!(later, "comparing: 1,000 of 2,000, 2 min left");
         for (seconds, said) in [

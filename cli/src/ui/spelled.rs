@@ -1,9 +1,8 @@
-//! Tables and documents that are printed on a terminal. Characters that would control the terminal
-//! are spelled out.
+//! Spells out characters that would control the terminal, in tables and documents.
 //!
 //! Programs want raw names, so a pipe or a file gets every byte. On a terminal a name must not
-//! change the screen. There a hidden character becomes `\u001b`, which in JSON is the same value. A
-//! byte that is no UTF-8 becomes `\xff`.
+//! change the screen. So a control character is printed as `\u001b`, which has the same value in
+//! JSON. A byte that is no UTF-8 is printed as `\xff`.
 
 use std::io::{self, Write};
 use std::str::Utf8Error;
@@ -25,7 +24,7 @@ impl<'a> Spelled<'a> {
         }
     }
 
-    /// Writes the rest: an incomplete character.
+    /// Writes the bytes of an incomplete last character.
     pub(super) fn finish(self) -> io::Result<()> {
         invalid(self.out, &self.begun)
     }
@@ -57,7 +56,7 @@ impl Write for Spelled<'_> {
 fn characters(out: &mut dyn Write, text: &str) -> io::Result<()> {
     let mut plain = 0;
     for (at, c) in text.char_indices() {
-        // These characters end rows, columns and names of the table itself.
+        // These characters separate the rows, columns and names of a table.
         if is_printable(c) || matches!(c, '\n' | '\t' | '\0') {
             continue;
         }

@@ -105,7 +105,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
     let shown = "a\\u001b[2J\t\\u009b31m\\u202e\\xff\
         \\xed\\xa0\\x80 日\\u000d\\xf0\\x9f\n\\xc3";
     for (terminal, expected) in [(true, shown.as_bytes()), (false, name.as_slice())] {
-        // Pieces of any length, which cut characters.
+        // Pieces of each length are written, so that characters are cut.
         for piece in 1..=name.len() {
             let (mut ui, out, _) = ui(terminal);
             ui.write_data(|out| name.chunks(piece).try_for_each(|it| out.write_all(it)))
@@ -113,7 +113,7 @@ fn a_table_on_a_terminal_cannot_paint_the_screen() {
             assert_eq!(*out.0.borrow(), expected, "{piece}");
         }
     }
-    // In JSON the value stays the same.
+    // In JSON a spelled-out character has the same value.
     let (mut ui, out, _) = ui(true);
     let value = "\u{7f}\u{9b}\u{202e}\u{e0041}é";
     ui.write_data(|out| Ok(serde_json::to_writer(out, value)?))
@@ -145,7 +145,7 @@ fn messages_cannot_paint_the_screen() {
         kind: SoftErrorKind::Unreadable,
         message: "no\x1b[2J".into(),
     }]);
-    // A daemon reports its own version, and notes may quote it.
+    // A daemon may report any version, and notes may quote it.
     ui.talk = Talk::Details;
     ui.note("version \x1b[2J");
     ui.detail("version \x1b]0;x\x07");
@@ -212,7 +212,7 @@ fn the_output_file_is_made_with_the_first_byte() {
     ui.finish(Ok(Outcome::Holds));
     assert_eq!(std::fs::read(&path).unwrap(), b"a b\n");
     assert_eq!((out.text(), err.text()), (String::new(), String::new()));
-    // A command that fails keeps the earlier file, and leaves no other.
+    // A command that fails keeps the earlier file, and leaves no temporary file.
     let (mut ui, ..) = self::ui(true);
     ui.redirect(Some(&path));
     ui.lines(&[vec![Cell::left("half", Tint::Plain)]], b'\n')

@@ -1,4 +1,4 @@
-//! The action in `.github/actions/check`: its steps, run as by a runner.
+//! Runs the steps of the action in `.github/actions/check`, as GitHub would.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,14 +19,14 @@ fn action() -> Yaml {
     YamlLoader::load_from_str(&text).unwrap().remove(0)
 }
 
-/// Returns the input that an environment variable of a step has.
+/// Returns the name of the input that a step puts into an environment variable.
 fn input_of(value: &str) -> &str {
     let name = value.strip_prefix("${{ inputs.").unwrap();
     name.strip_suffix(" }}").unwrap()
 }
 
-/// Runs the steps with these inputs, and the defaults of all others, until one fails. Only the
-/// installation is replaced: by a `cargo` that links the program under test.
+/// Runs the steps until one fails, with these inputs and the defaults of all others. Only the
+/// installation is replaced, by a `cargo` that links the program under test.
 fn run(it: &Repository, inputs: &[(&str, &str)]) -> Ran {
     let action = action();
     let programs = it.0.home().join("programs");
@@ -92,7 +92,7 @@ fn changed_files_are_annotated() {
     it.git(&["mv", "old.txt", "renamed.txt"]);
     it.git(&["add", "-A"]);
     it.git(&["commit", "-q", "-m", "second"]);
-    // Uncommitted files are no change of the pull request.
+    // A file that is not committed is no change of the pull request.
     it.0.write("later.txt", near(3));
     let ran = run(&it, &[]).exits(1);
     let printed = ran.text();
@@ -122,7 +122,7 @@ fn changed_files_are_annotated() {
     nothing(&[]);
 }
 
-/// Text of a pull request reaches a script only as an environment variable, and no foreign action
+/// A script gets the text of a pull request only as an environment variable, and no foreign action
 /// runs.
 #[test]
 fn no_step_runs_what_it_is_told() {

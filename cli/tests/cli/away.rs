@@ -1,4 +1,5 @@
-//! Plans with catalogues: for disks that are not connected, and for files that such a disk has.
+//! Plans with catalogues: for disks that are not connected, and for files that are covered by such
+//! a disk.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +7,8 @@ use std::path::PathBuf;
 use super::environment;
 use super::plans::{run, snapshot};
 
-/// A disk is catalogued and unplugged. A plan is made of its copies, and run when it is mounted at
-/// another path.
+/// A disk is catalogued and unplugged. A plan is made for the copies on it. The plan is run when
+/// the disk is mounted at another path.
 #[test]
 fn a_plan_for_a_disk_that_is_not_here() {
     let env = environment();
@@ -66,8 +67,8 @@ fn a_plan_for_a_disk_that_is_not_here() {
     assert_eq!(snapshot(&place), before);
 }
 
-/// A covered file is removed only after its bytes were compared with those on the disk. The disk
-/// may be the directory itself.
+/// A covered file is removed only after its bytes were compared with those on the disk. DIR itself
+/// may be that disk.
 #[test]
 fn a_plan_for_what_a_catalogue_covers() {
     let env = environment();
@@ -117,7 +118,7 @@ fn a_plan_for_what_a_catalogue_covers() {
     let undone = run(&env, "sh", &[&["--undo"], &at[..]].concat());
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(snapshot(&env.path("docs")), before);
-    // The disk by itself covers nothing, so one file of each content stays.
+    // Files on the disk do not cover each other, so one file of each content stays.
     env.write("mnt/a/2", text(2));
     plan("mnt", "remove");
     fs::remove_file(env.path("plan.sh.log")).unwrap();
@@ -129,7 +130,7 @@ fn a_plan_for_what_a_catalogue_covers() {
     }
 }
 
-/// The names of a tree that only a catalogue knows are given to a tree that is here.
+/// A tree gets the names of another tree, of which only a catalogue is here.
 #[test]
 fn a_tree_gets_the_names_of_a_catalogue() {
     let env = environment();

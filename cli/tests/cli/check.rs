@@ -35,7 +35,7 @@ impl Repository {
         finish(self.0.foreign("git").args(who).args(args), b"").success();
     }
 
-    /// `resemble`, which finds git.
+    /// Runs `resemble` so that it finds git.
     pub(super) fn run(&self, args: &[&str], stdin: &[u8]) -> Ran {
         let path = std::env::var_os("PATH").unwrap_or_default();
         finish(self.0.command(args).env("PATH", path), stdin)
@@ -66,7 +66,8 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     let nothing = it.staged();
     assert_eq!((nothing.code, nothing.text()), (0, String::new()));
     assert_eq!(nothing.err, "resemble: nothing is staged\n");
-    // Its own version in HEAD and in the work tree.
+    // The versions of a file in HEAD, in the index and in the work tree are no copies of each
+    // other.
     it.0.write("a.txt", near(1));
     it.git(&["add", "a.txt"]);
     it.0.write("a.txt", text(1));
@@ -102,14 +103,15 @@ fn a_staged_near_copy_is_a_row_and_its_own_version_is_none() {
     assert_eq!(lines.lines().count(), 2, "{lines}");
     it.run(&["check", "--staged", "--min", "100%"], b"")
         .exits(0);
-    // From a folder below the root.
+    // The command also works in a folder below the root.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut below = it.0.command(["check", "--staged"]);
     below.env("PATH", path).current_dir(it.0.path("sub"));
     assert_eq!(finish(&mut below, b"").exits(1).text(), line);
 }
 
-/// Git decides what a rename is. The old path is no copy, even if it has a file again.
+/// Git decides what a rename is. The file at the old path is not reported, even if it is written
+/// again.
 #[test]
 fn a_renamed_file_is_no_copy_of_itself() {
     let Some(it) = Repository::with(&[("old.txt", &text(1)), ("gone.txt", &text(2))]) else {
@@ -126,7 +128,7 @@ fn a_renamed_file_is_no_copy_of_itself() {
         "{}",
         renamed.err
     );
-    // A file that the commit removes is no remaining copy.
+    // A file that the commit removes is not reported.
     it.git(&["rm", "-q", "--cached", "gone.txt"]);
     it.0.write("moved.txt", text(2));
     it.git(&["add", "moved.txt"]);
@@ -152,7 +154,7 @@ fn staged_twins_are_compared_with_each_other() {
     it.0.write("empty-2", "");
     symlink("a.txt", it.0.path("link")).unwrap();
     it.git(&["add", "-A"]);
-    // The work tree has neither of them now.
+    // Both files are staged, but no longer in the work tree.
     std::fs::remove_file(it.0.path("a.txt")).unwrap();
     std::fs::remove_file(it.0.path("b.txt")).unwrap();
     let ran = it.staged().exits(1);
@@ -185,7 +187,7 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
         accept.err
     );
     it.run(&check, b"").exits(0);
-    // A baseline names contents, not paths.
+    // A baseline names contents, so a renamed file is still accepted.
     it.git(&["mv", "a.txt", "c.txt"]);
     it.git(&["commit", "-q", "-m", "second"]);
     it.git(&["rm", "-q", "--cached", "b.txt"]);
@@ -239,8 +241,8 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
     let Some(it) = Repository::with(&files) else {
         return;
     };
-    // Named as a file and by a link. The files that are written beside it come and go while others
-    // look at the tree. One that was left behind is no near-copy either.
+    // The baseline is named as a file and by a link. Temporary files beside it come and go during
+    // the checks, and none of them is reported. Neither is an old one that was left behind.
     it.0.write("accepted", "");
     it.0.write(".accepted.1.0.new", near(1));
     std::fs::create_dir(it.0.path("linked")).unwrap();
@@ -290,11 +292,11 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     );
     check(&["-", "--name", "a.txt"]).exits(0);
     check(&["-", "--name", "./a.txt"]).exits(0);
-    // Other names of the same file.
+    // A hard link is another name of the same file.
     std::fs::hard_link(it.0.path("a.txt"), it.0.path("linked.txt")).unwrap();
     check(&["-", "--name", "linked.txt"]).exits(0);
     std::fs::remove_file(it.0.path("linked.txt")).unwrap();
-    // Git ignores one copy. The other one is not known to git yet.
+    // Git ignores `built`, and does not track `c.txt` yet.
     it.0.write("built", &draft);
     it.0.write("c.txt", &draft);
     let own = check(&["c.txt"]).exits(1);
@@ -303,14 +305,14 @@ fn what_is_to_be_written_is_no_copy_of_what_is_there() {
     let both = check(&["-", "--name", "a.txt"]).exits(1);
     assert_eq!(both.text(), "a.txt: identical to c.txt; reuse that file\n");
     check(&["-", "--exclude", "*.txt"]).exits(0);
-    // --in decides where to search, independently of git.
+    // --in decides where to search, even among files that git ignores.
     it.0.write("other/d.txt", text(4));
     check(&["-", "--in", "other"]).exits(0);
     let built = check(&["-", "--in", "built"]).exits(1);
     assert_eq!(built.text(), "-: identical to built; reuse that file\n");
 }
 
-/// A form that many otherwise different files have is no reason to call two of them copies.
+/// A form is in many otherwise different files. It is no reason to call two of them copies.
 #[test]
 fn common_text_is_left_out_of_the_score() {
     let form = text(1);
@@ -381,10 +383,10 @@ fn trouble_ends_with_2_and_the_other_files_are_checked() {
         none.err
     );
     assert_eq!(none.err.lines().count(), 1, "{}", none.err);
-    // Outside of a work tree it looks where `find` looks.
+    // Outside of a work tree the command looks where `find` looks.
     let here = run(&["check", "-"]).exits(1);
     assert_eq!(here.text(), "-: identical to ./a.txt; reuse that file\n");
-    // The same holds if git is not installed.
+    // Without git there is no work tree, either.
     let without = |args: &[&str]| {
         let mut command = bare.command(args);
         finish(command.env("PATH", bare.path("none")), text(1).as_bytes())
@@ -398,7 +400,7 @@ fn trouble_ends_with_2_and_the_other_files_are_checked() {
     );
 }
 
-/// A name can end neither an annotation nor a line, and its place in SARIF is a reference.
+/// A name cannot end an annotation or a line. In SARIF it is escaped as a URI.
 #[test]
 fn hostile_names_break_no_format() {
     let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {
@@ -436,7 +438,7 @@ fn hostile_names_break_no_format() {
         "100%25%2Ca%3A%3Ab%0A%3A%3Aerror%3A%3Ac%20%FF.txt"
     );
     assert_eq!(uri(&result["relatedLocations"][0]), "a.txt");
-    // The files are swapped, and there is an error as well.
+    // Now `b.txt` is checked, which resembles both other files. A missing file causes an error.
     std::fs::write(it.0.path("b.txt"), near(1)).unwrap();
     let run = ["check", "b.txt", "absent", "--format", "sarif"];
     let log = it.run(&run, b"").exits(2).json();
@@ -448,8 +450,7 @@ fn hostile_names_break_no_format() {
     );
 }
 
-/// Checks the properties that are used against the schema of SARIF 2.1.0, and that no others are
-/// used.
+/// Checks that a log has only properties of the schema of SARIF 2.1.0, and those in use are right.
 fn is_sarif(log: &Value) {
     let keys = |value: &Value, allowed: &[&str]| {
         for key in value.as_object().unwrap().keys() {

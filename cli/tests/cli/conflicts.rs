@@ -1,4 +1,4 @@
-//! `groups --conflicts`: what sync programs kept twice.
+//! `groups --conflicts`: files of which sync programs kept two versions.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,9 +27,9 @@ fn scene() -> Environment {
         "s/a-DESKTOP-1A2B3C4.txt",
         format!("{}{rest}", &text[..2000]),
     );
-    // Without the original the name is no evidence.
+    // Other files may have such a name, so it counts only if the original exists.
     env.write("s/b-DESKTOP-1A2B3C4.txt", &text);
-    // Both sides gave the file another name.
+    // Both versions got a new name, so there is no original.
     env.write("s/c.variant-1a2b.txt", &text);
     env.write("s/c.variant-3c4d.txt", &text);
     for name in [
@@ -187,7 +187,7 @@ fn what_cannot_be_compared_is_reported() {
         "s/a.sync-conflict-20240131-101112-ABCDEFG.txt",
         lines(1, 60),
     );
-    // A link is not a file: it may lead anywhere.
+    // A link in place of the original is not read, because it may lead anywhere.
     let secret = env.write("secret", lines(1, 60));
     symlink(secret, env.path("s/a.txt")).unwrap();
     let rows = rows(&asked(&env, &["--format=json"]));

@@ -201,7 +201,7 @@ fn another_chunk_size_is_another_index() {
     );
     let mine = env.run(["pairs", "docs", "--chunk-size", "512"]);
     mine.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
-    // The daemon sends no rows, for any header.
+    // The daemon has this chunk size. It answers, and its answer has no rows.
     let theirs = env.run(["pairs", "docs", "--chunk-size", "256"]);
     theirs.is(0, "", "");
     assert_eq!(daemon.stop().len(), 2);
@@ -241,7 +241,7 @@ fn a_dead_socket_that_was_named_is_refused() {
     by_variable("RESEMBLE_SOCKET", dead, &["pairs", "docs", "--local"]).is(0, found, "");
 }
 
-/// A state folder names a daemon: one with another state folder does not answer for it.
+/// A named state folder means the daemon of that folder. A daemon with another one is refused.
 #[test]
 fn the_daemon_of_another_state_folder_is_refused() {
     let env = environment();
@@ -272,7 +272,7 @@ fn the_daemon_of_another_state_folder_is_refused() {
         assert!(ran.err.contains("keeps its state in "), "{}", ran.err);
         assert!(ran.err.contains("not in other"), "{}", ran.err);
     }
-    // The state folder itself can be read without a daemon.
+    // Without a daemon the templates are read from the named state folder.
     let listed = env.run(["templates", "list", "--state", "other"]);
     assert!(listed.code < 2, "{}", listed.err);
     daemon.stop();
@@ -312,7 +312,8 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     });
     let listener = listener.unwrap();
     let thread = std::thread::spawn(move || {
-        // The last command first checks for a daemon.
+        // There are three commands. The last one first checks for a daemon, by a connection of its
+        // own.
         for _ in 0..4 {
             let (mut stream, _) = listener.accept().unwrap();
             stream
@@ -330,7 +331,7 @@ fn a_busy_daemon_is_told_in_one_sentence() {
     thread.join().unwrap();
 }
 
-/// The textfile collector must record that no daemon answers.
+/// Without a daemon there is output, too, so that the textfile collector records that.
 #[test]
 fn without_a_daemon_there_is_a_metric_and_a_doctor() {
     let env = environment();
@@ -387,8 +388,7 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // An answer to `--follow` never ends with success. This failure is not the one of a daemon
-        // that ends.
+        // `--follow` continues after most failures of a daemon. After this one it ends.
         Request::Alerts { follow: true, .. } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
             failed("internal", "no more of them")
@@ -419,7 +419,7 @@ fn status_sync_and_alerts() {
     let versions: Vec<_> = of_daemon
         .filter(|check| check["check"] == "version")
         .collect();
-    // This daemon does not report its version.
+    // This daemon reports no version, which is wrong.
     assert_eq!(versions[0]["state"], "wrong");
     env.run(["sync"]).is(0, "", "");
     env.run(["sync", "--timeout", "1s"]).is(1, "", "");
@@ -433,7 +433,7 @@ fn status_sync_and_alerts() {
         "1970-01-01 00:00:00  90%  near  /a  /b\n",
         "resemble: no more of them\n",
     );
-    // Output without an end stops when its reader is gone.
+    // `--follow` has no end of its own, but it ends when its reader closes the pipe.
     let ended = cut_off(&env, &["alerts", "--follow"], 0);
     assert_eq!(ended, (Some(0), String::new()));
     env.run(["watch", "add", "."])
@@ -487,7 +487,8 @@ fn orders_carry_absolute_paths() {
     );
 }
 
-/// `lost` and `history` look in all that the daemon watches, unless it must not be asked.
+/// Without `--in`, `lost` and `history` look in all that the daemon watches. With `--local` they do
+/// not ask it.
 #[test]
 fn with_local_no_daemon_is_asked_for_its_roots() {
     let env = environment();

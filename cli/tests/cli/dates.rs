@@ -1,4 +1,4 @@
-//! The dates of files without parts.
+//! Tests the dates of files that have no parts.
 
 use resemble_testutil::picture::{MODIFIED, jpeg, tiff};
 use resemble_testutil::prose::paragraphs;
@@ -7,8 +7,8 @@ use resemble_testutil::random::noise;
 use crate::environment;
 use crate::plans::set_time;
 
-/// Pictures and web pages have no parts, but they do have a date. The date determines the newest
-/// version: among files here, in a catalogue, and when the question comes through a pipe.
+/// Pictures and web pages have no parts, but they state a date. The date determines the newest
+/// version: among files here, in a catalogue, and for a file from standard input.
 #[test]
 fn pictures_and_pages_state_their_dates() {
     let env = environment();
@@ -52,7 +52,7 @@ fn pictures_and_pages_state_their_dates() {
     );
 }
 
-/// A date more than a day ahead is unknown: of a file, and of a document.
+/// A date more than a day ahead counts as unknown, both of a file and in a document.
 #[test]
 fn no_version_of_the_future_is_the_newest() {
     let env = environment();
@@ -84,7 +84,7 @@ fn no_version_of_the_future_is_the_newest() {
     env.run(report).success();
     for asked in [["docs", "--local"], ["--from", "report"]] {
         let all = [&["groups"], &asked[..], &["--format", "json"]].concat();
-        // One that is left out has the rest grouped again.
+        // If one file is excluded, the newest version of the others is the same.
         for more in [&[][..], &["--exclude", "d.*"]] {
             let json = env.run([&all[..], more].concat()).json();
             let clusters = json["clusters"].as_array().expect("clusters").iter();

@@ -1,5 +1,5 @@
-//! Reports as the command saves them. Tests of reports start from these, because they are about the
-//! report and not about what was found.
+//! Makes reports as the command saves them. Tests of pages and filters start from these, so they do
+//! not depend on what a search finds.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ fn merged(mut a: Value, b: &Value) -> Value {
     a
 }
 
-/// A document: the header that all have, and after it the fields of `body`.
+/// Makes a document: the header of all documents, and the fields of `body`.
 fn document(command: &str, parameters: &Value, rows: usize, body: &Value) -> Value {
     let head = json!({"schema": 1, "version": "0.0.7", "command": command, "parameters": parameters,
         "fresh": true, "pending": 0, "total": rows, "shown": rows,
@@ -36,7 +36,7 @@ fn member(path: &str, size: u64, mtime: i64, share: f64) -> Value {
         "copies": 1})
 }
 
-/// A cluster of two: its centre `/c/NAME` and `other`.
+/// Makes a cluster of two files: its centre `/c/NAME` and `other`.
 fn cluster(name: &str, kind: &str, average: f64, bytes: u64, other: &str) -> Value {
     let center = format!("/c/{name}");
     json!({"id": format!("id-{name}"), "kind": kind, "center": center, "average": average,
@@ -48,7 +48,7 @@ fn cluster(name: &str, kind: &str, average: f64, bytes: u64, other: &str) -> Val
             "shared_bytes": bytes / 4}]})
 }
 
-/// A report of groups: four clusters, three sets, an error.
+/// Makes a report of groups with four clusters, three sets and an error.
 pub(crate) fn groups() -> Value {
     let mut versions = cluster("delta", "versions", 0.95, 4000, "/v/delta-2.txt");
     versions["members"][1]["newest"] = json!(true);
@@ -73,7 +73,8 @@ pub(crate) fn groups() -> Value {
     document("groups", &parameters, 7, &body)
 }
 
-/// A report of dirs, as a page of groups carries one: three pairs among four directories.
+/// Makes a report of `dirs` with three pairs among four directories. A page of groups may include
+/// one.
 pub(crate) fn dirs() -> Value {
     let pair = |a: &str, b: &str, a_in_b: f64, b_in_a: f64| {
         json!({"a": a, "b": b, "a_in_b": a_in_b, "b_in_a": b_in_a, "shared_bytes": 1000,

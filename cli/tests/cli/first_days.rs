@@ -1,4 +1,4 @@
-//! Tests the first experiences of a user: each is a small promise.
+//! Tests what a user sees first, and what the pages promise about it.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -19,8 +19,8 @@ pub(crate) fn dated(env: &Environment, name: &str, bytes: &str, seconds: u64) {
         .unwrap();
 }
 
-/// There are four versions whose names are not in the order of their dates, a copy, and an
-/// unrelated file.
+/// Makes four versions, a copy of one, and an unrelated file. The names of the versions are not in
+/// the order of their dates.
 fn versions() -> Environment {
     let env = environment();
     let text = |edits: u64| [paragraphs(1, 60), paragraphs(100 + edits, 2)].concat();
@@ -34,8 +34,8 @@ fn versions() -> Environment {
     env
 }
 
-/// On a terminal versions come first, then files that hold FILE, then files within it; in a pipe
-/// the score alone decides. The newest version is marked, unless it is FILE.
+/// On a terminal the order is: versions, files that hold FILE, files within FILE. In a pipe the
+/// score alone decides. The newest version is marked, unless it is FILE.
 #[test]
 fn a_terminal_gets_versions_first_with_sizes_and_dates() {
     let env = environment();
@@ -70,10 +70,10 @@ fn a_terminal_gets_versions_first_with_sizes_and_dates() {
     assert!(rows[1].join(" ").ends_with(&dated), "{rows:?}");
     let marked = rows.iter().filter(|row| row.len() > 6).count();
     assert_eq!(marked, 1, "{rows:?}");
-    // FILE itself is the newest version.
+    // FILE itself is the newest version, so no row is marked.
     let of_newest = shown("docs/edited.txt");
     assert!(!of_newest.concat().contains("newest"), "{of_newest:?}");
-    // A pipe has the rows by score, without sizes and dates.
+    // In a pipe, rows are sorted by score and have no sizes and dates.
     let piped = env.run(["find", "docs/report.txt", "--in", "docs"]);
     let text_of_pipe = piped.text();
     let rows = text_of_pipe.lines().map(|line| line.rsplit("  ").next());
@@ -86,7 +86,7 @@ fn a_terminal_gets_versions_first_with_sizes_and_dates() {
         "docs/half.txt",
     ];
     assert_eq!(paths, by_score, "{piped:?}");
-    // A member of an archive has neither.
+    // The row of a member has neither a size nor a date.
     let zip = pack::zip(&[("member.txt", text.as_bytes())]);
     env.write("docs/old.zip", zip);
     let with_member = shown("docs/report.txt");
@@ -101,7 +101,7 @@ fn versions_of_a_file_come_by_their_dates() {
     let env = versions();
     for file in ["docs/a.txt", "docs/b.txt", "docs/d.txt"] {
         let mut order = vec!["docs/d.txt", "docs/a.txt", "docs/c.txt", "docs/b.txt"];
-        // The copies of FILE have rows; those of another version are counted.
+        // Copies of FILE have rows. Copies of another version are only counted.
         let has_copy = file == "docs/a.txt";
         if has_copy {
             order.insert(2, "docs/old/copy.txt");
@@ -164,8 +164,8 @@ fn versions_of_a_file_come_by_their_dates() {
     assert!(listed.contains("  versions "), "{listed}");
 }
 
-/// `--top` is for readers: similar but different files precede equal ones, the larger first. A
-/// named score sorts by that score.
+/// With `--top`, pairs that are similar but differ come first, the larger ones before the smaller.
+/// With `--score` that score sorts the rows.
 #[test]
 fn the_first_pairs_are_worth_reading() {
     let env = environment();
@@ -221,7 +221,7 @@ fn the_first_pairs_are_worth_reading() {
     assert_eq!((nothing.code, nothing.text().as_str()), (1, ""));
 }
 
-/// Copies, two versions, and a file that holds another.
+/// The files are copies, two versions, a file that holds another, and a part of that file.
 #[test]
 fn rows_are_filtered_by_the_relation() {
     let env = environment();
@@ -256,7 +256,7 @@ fn rows_are_filtered_by_the_relation() {
         paths(&find, "identical,near"),
         ["identical docs/copy.txt", "near docs/edited.txt"]
     );
-    // The relation is that of the subject to the file.
+    // The relation says what the subject is to the file.
     assert_eq!(paths(&find, "contained"), ["contained docs/long.txt"]);
     assert_eq!(paths(&find, "contains"), Vec::<String>::new());
     // A pair has no subject, so both directions match.
@@ -310,7 +310,7 @@ fn a_directory_and_one_inside_it_are_not_compared_with_themselves() {
     assert!(!beside.err.contains("lies in"), "{beside:?}");
 }
 
-/// Runs a line of a shell in the working directory, with the program in its path.
+/// Runs a line in a shell that finds the program.
 fn sh(env: &Environment, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_resemble")).parent().unwrap();
     let path = format!("{}:/usr/bin:/bin", program.display());
@@ -324,7 +324,7 @@ fn sh(env: &Environment, line: &str) -> Ran {
     finish(&mut command, b"")
 }
 
-/// The commands of the page are run as they are printed.
+/// Runs the commands of the page about `covered` as they are printed there.
 #[test]
 fn the_page_of_covered_makes_a_disk_safe() {
     let env = environment();
@@ -384,7 +384,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     };
     let path = env.home().join(log);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // The times are half an hour before midnight in UTC. A crash has cut the last line short.
+    // Each time is half an hour before midnight in UTC. The last line is cut short, as by a crash.
     let rows = [
         row(1, 951_694_200),
         row(2, 951_780_600),
@@ -404,7 +404,7 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     assert!(all.err.contains("no daemon answers"), "{all:?}");
     assert!(all.err.contains("alerts.jsonl"), "{all:?}");
-    // A day is local as well, unless it ends in Z.
+    // A day is a local day, unless it ends in Z.
     assert_eq!(ask(&["--since", "2000-02-29"]).text().lines().count(), 1);
     assert_eq!(ask(&["--since", "2000-02-29T00:00Z"]).code, 1);
     assert_eq!(
@@ -421,14 +421,14 @@ fn alerts_without_a_daemon_are_those_of_its_log() {
     );
     let json = ask(&["--format", "json"]).json();
     assert_eq!(json["alerts"][1]["time"], 951_780_600);
-    // A log cannot be followed. If a daemon is named, the log of another one is not used.
+    // A log cannot be followed. If another daemon is named, this log is not read.
     for args in [&["--follow"][..], &["--socket", "dead"]] {
         let ran = ask(args);
         assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
     }
 }
 
-/// The first screens use no words of our own.
+/// The first outputs that a user sees have no jargon.
 #[test]
 fn first_screens_have_no_jargon() {
     let env = environment();
@@ -459,13 +459,13 @@ fn first_screens_have_no_jargon() {
         "{nothing:?}"
     );
     assert!(!nothing.err.contains(" run "), "{nothing:?}");
-    // The full answer reports what was not compared.
+    // The full output reports which files were not compared with each other.
     let whole = env.run(["groups", "pages", "--all"]).text();
     assert!(
         whole.contains("not every two files of 1 cluster with more than 48 files"),
         "{whole}"
     );
-    // With one file, only the links of its group are counted, not those of the collection.
+    // With --of, only the links of the file's group are counted, not those of the collection.
     for (args, most) in [
         (&["--of", "book/0.html"][..], 10),
         (&["--of", "pages/0.txt", "--family"], 60),
@@ -478,7 +478,7 @@ fn first_screens_have_no_jargon() {
     }
 }
 
-/// The help of each option, and each refusal of a size, define K and KB.
+/// Help texts and error messages about sizes say what K and KB mean.
 #[test]
 fn sizes_say_what_they_mean() {
     let env = environment();
@@ -502,7 +502,7 @@ fn sizes_say_what_they_mean() {
         let text = text.split("\n      --").next().unwrap().to_owned();
         assert!(text.contains("1024"), "{verb} {option}: {text}");
     }
-    // An option that catalogues need is documented.
+    // The long help documents an option that only catalogues need.
     assert!(
         env.run(["pairs", "--help"])
             .text()
@@ -511,9 +511,9 @@ fn sizes_say_what_they_mean() {
     assert!(!env.run(["pairs", "-h"]).text().contains("--chunk-size"));
 }
 
-/// If all documents state a date, the latest of these marks the newest version, regardless of the
-/// files' times. That holds in groups, families, versions and catalogues. If one states none, the
-/// files' times decide.
+/// If all documents of a group state a date, the latest stated date marks the newest version. The
+/// times of the files do not matter then. If one document states none, the files' times decide.
+/// This holds in groups, families, versions and catalogues.
 #[test]
 fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     let env = environment();
@@ -573,8 +573,8 @@ fn the_newest_document_is_told_by_the_dates_that_documents_state() {
     assert_eq!(newest(&["groups", "docs"]), "d.docx -");
 }
 
-/// Rows of an archive are about the archive. Files that resemble one member are found by the
-/// member.
+/// `find` of an archive is about the archive as a whole. To find files that resemble one member,
+/// the member is named.
 #[test]
 fn find_of_an_archive_is_about_all_that_it_holds() {
     let env = environment();

@@ -9,7 +9,7 @@ use resemble_testutil::{Environment, Ran, finish};
 
 use super::{environment, plans};
 
-/// A plan `name` of this kind for `s/keep/1` and its copy `s/c/1`.
+/// Makes a plan of this kind in the file `name`, for `s/keep/1` and its copy `s/c/1`.
 fn planned(kind: &str, name: &str) -> Environment {
     let env = environment();
     env.write("s/keep/1", "the only copy\n");
@@ -37,7 +37,7 @@ fn run(env: &Environment, args: &[&str]) -> Ran {
     finish(shell(env).args(args), b"")
 }
 
-/// Runs a plan whose program of this name kills it before it acts.
+/// Runs a plan with a fake `program`, which kills the plan instead of acting.
 fn killed(env: &Environment, plan: &str, program: &str) {
     let fake = env.write(format!("fake/{program}"), "#!/bin/sh\nkill -9 $PPID\n");
     fs::set_permissions(fake, Permissions::from_mode(0o755)).unwrap();
@@ -101,7 +101,8 @@ fn a_log_of_other_steps_touches_nothing() {
     env.write("plan.sh.log", line);
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
     assert_eq!(read(&env, "important"), "mine\n");
-    // A truncated last line is removed; lines that a user added stay.
+    // An incomplete last line of the log is removed. The lines before it stay, even those that a
+    // user added.
     let log = [&read(&env, "plan.sh.log"), "did\tcut"].concat();
     env.write("plan.sh.log", log);
     symlink(&victim, env.path("plan.sh.log.new")).unwrap();
@@ -141,7 +142,7 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert_eq!(run(&env, &["plan.sh", "--undo"]).code, 0);
     assert_eq!(read(&env, "s/c/1"), "the only copy\n");
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
-    // Another plan takes its name, and its log.
+    // Another plan is written to the same file, so it has the same log.
     env.write("s/d/2", "the only copy\n");
     plan(&env, "remove", "s/keep", "plan.sh");
     assert_eq!(run(&env, &["plan.sh", "--do-it"]).code, 0);
@@ -150,7 +151,8 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert!(!env.path("s/c/1").exists(), "{undone:?}");
 }
 
-/// Each of two plans keeps the files that the other one removes. In any order, one copy stays.
+/// Each of two plans removes the files that the other one keeps. In any order of their steps, one
+/// copy of each file stays.
 #[test]
 fn two_plans_at_once_leave_a_copy_of_everything() {
     let env = environment();
@@ -162,8 +164,7 @@ fn two_plans_at_once_leave_a_copy_of_everything() {
     }
     plan(&env, "remove", "s/x", "1.sh");
     plan(&env, "remove", "s/y", "2.sh");
-    // The user's home does not affect the result: a service has none, and another shell may have
-    // another one.
+    // The two plans run with different homes, which must not matter.
     let start = |plan: &str, home: &str| {
         let mut command = shell(&env);
         command

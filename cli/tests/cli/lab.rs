@@ -1,4 +1,4 @@
-//! `resemble lab` hands over to the program `resemble-lab`, which takes the place of the command.
+//! `resemble lab` runs the program `resemble-lab` in its own place.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::environment;
 use resemble_testutil::{Environment, finish};
 
-/// The command in an otherwise empty folder.
+/// Puts the command alone into a folder, and returns its path.
 fn alone(env: &Environment) -> PathBuf {
     let program = env.path("bin/resemble");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -19,7 +19,7 @@ fn alone(env: &Environment) -> PathBuf {
     program
 }
 
-/// A stand-in for the laboratory: it prints its name and its arguments.
+/// Writes a script in place of the laboratory, which prints its name and its arguments.
 fn stand_in(env: &Environment, folder: &str, name: &str) {
     let script = format!(
         "#!/bin/sh\necho {name} $$\nprintf '<%s>' \"$@\"\n{}\nexit 7\n",
@@ -68,8 +68,8 @@ fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
     assert_eq!(name(&env), "beside");
 }
 
-/// The laboratory runs in the same process: signals reach it, and its exit code is that of the
-/// command.
+/// The laboratory replaces the process of the command. So signals reach it, and its exit code is
+/// that of the command.
 #[test]
 fn it_takes_the_place_of_the_command() {
     let env = environment();
@@ -93,7 +93,7 @@ fn it_takes_the_place_of_the_command() {
     assert_eq!(signal, Some(15), "{died:?}");
 }
 
-/// Arguments are handed on as they are; the options of all commands may stand before or after
+/// The laboratory gets the arguments unchanged. Options of all commands may be before or after
 /// `lab`.
 #[test]
 fn arguments_are_handed_on() {

@@ -1,5 +1,5 @@
-//! `groups --links`: pairs that an engine has found. The output of engines is tested in the folder
-//! `scale`. Here are answers without pairs, and all refusals.
+//! `groups --links`: pairs that an engine has found. The tests in the folder `scale` use the output
+//! of engines. These tests use links without pairs, and links that are refused.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use resemble_core::hash::content::digest;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Links without a single pair, of contents that were digested with `params`.
+/// Writes a folder of links without pairs, for contents that were digested with `params`.
 fn links(env: &Environment, params: &str) {
     let run = format!("{{\"schema\": 1, \"params\": \"{params}\", \"salt\": 0, \"degree\": 1000}}");
     env.write("links/_run.json", run);
@@ -23,7 +23,7 @@ fn usual() -> String {
     Params::default().to_string()
 }
 
-/// Two texts that have nothing in common, one of them twice; and an edited one.
+/// Writes two unrelated texts, a copy of the first, and an edited version of it.
 fn texts() -> Environment {
     let env = environment();
     let text = paragraphs(1, 50);
@@ -113,7 +113,8 @@ fn listed_pairs_are_measured_in_their_order() {
     assert_eq!((of_two, other), (&none, &none));
     let share = |bits: i64| f64::from_bits(bits.cast_unsigned());
     let [unit, flags, there, back, both, shared] = *of_edited;
-    // In words, all three shares are known, and a passage is shared.
+    // The unit is words. The flags say that all three shares are known, and that a passage is
+    // shared.
     assert_eq!((unit, flags), (0, 1 | 2 | 4 | 16));
     let found = env.run(["pairs", "near", "--format", "json"]).json();
     let pair = &found["pairs"][0];

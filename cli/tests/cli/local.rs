@@ -1,4 +1,4 @@
-//! Without a daemon: real trees, every format, the cache.
+//! Tests the command without a daemon: real trees, every format, the cache.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,8 @@ use resemble_testutil::{Environment, asked_for, finish};
 
 mod caches;
 
-/// `docs/` with a text, a copy, an edited version and a quarter of it, a text unlike any other, and
-/// an empty file.
+/// Makes `docs/` with a text, a copy, an edited version and a quarter of it. It also has an
+/// unrelated text and an empty file.
 fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);
@@ -39,7 +39,7 @@ fn find_text() {
             .any(|line| line.ends_with("%  near  docs/edited.txt")),
         "{text}"
     );
-    // All of `part.txt` is in `report.txt`, but it is not the same file: not 100 %.
+    // All of `part.txt` is in `report.txt`. But only identical files have 100 %.
     assert!(
         lines[1..].contains(&"99%  contains  docs/part.txt"),
         "{text}"
@@ -115,7 +115,8 @@ fn find_in_every_format_says_the_same() {
         for (field, column) in line.split('\t').zip(columns) {
             match &row[column] {
                 serde_json::Value::String(text) => assert_eq!(field, text),
-                // JSON has `discounted` and `reason` only where there is a discount.
+                // If there is no discount, JSON has no fields `discounted` and `reason`, and TSV
+                // has empty ones.
                 serde_json::Value::Null => assert_eq!(field, "", "{column}"),
                 serde_json::Value::Bool(yes) => assert_eq!(field, yes.to_string()),
                 number => assert_eq!(
@@ -141,7 +142,7 @@ fn exit_codes() {
         "",
         "resemble: absent: No such file or directory\n",
     );
-    // No daemon is asked about a missing file.
+    // A missing FILE is the error, and not the missing daemon.
     for args in [&["find", "absent"][..], &["find", "absent", "--holders"]] {
         env.run(args)
             .is(2, "", "resemble: absent: No such file or directory\n");
@@ -200,7 +201,7 @@ fn what_is_no_file_is_never_opened() {
             .unwrap()
             .success()
     );
-    // Opening the FIFO would wait for a writer that never comes.
+    // Opening the FIFO would block, because no writer opens it.
     env.run(["find", "fifo", "--in", "docs"])
         .is(2, "", "resemble: fifo: is not a regular file\n");
     env.run(["find", "/dev/zero", "--in", "docs"]).is(
@@ -287,7 +288,7 @@ fn standard_input() {
     let found = env.feed(ask, text.as_bytes());
     let lines: Vec<String> = found.text().lines().map(str::to_owned).collect();
     assert_eq!(found.code, 0);
-    // Both equal files are listed: standard input is neither of them.
+    // Standard input is not one of the files, so both equal files are listed.
     assert!(
         lines[0].starts_with("-\tdocs/old/copy.txt\tidentical\t"),
         "{lines:?}"
@@ -320,8 +321,8 @@ fn a_file_outside_the_directories_and_links_to_it() {
         .found_nothing();
 }
 
-/// There are more names than this process may have descriptors: each in a folder of its own, or all
-/// in one folder. The folders were once all held open, and the answer never came.
+/// There are more names than a process may have descriptors. Half of them are in one folder, the
+/// others in a folder each. No folder may stay open.
 #[test]
 fn a_list_of_many_names_needs_few_descriptors() {
     let env = environment();
@@ -352,7 +353,7 @@ fn a_list_of_many_names_needs_few_descriptors() {
     let told = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{:?} {told}", done.status);
     let rows = String::from_utf8_lossy(&done.stdout).lines().count();
-    // There are four files of each text, which make six pairs.
+    // Each text is in four files, which make six pairs.
     assert_eq!(rows, 350 * 6, "{told}");
 }
 
@@ -514,8 +515,8 @@ fn pairs_are_complete_and_ordered() {
     let env = collection();
     let json = env.run(["pairs", "docs", "--format", "json"]).json();
     let rows = json["pairs"].as_array().unwrap();
-    // Four files resemble each other, which makes six pairs. The other text and the empty file are
-    // in no pair.
+    // Four files resemble each other, which makes six pairs. The unrelated text and the empty file
+    // are in no pair.
     assert_eq!((rows.len(), json["total"].as_u64()), (6, Some(6)));
     let key = |row: &serde_json::Value| {
         let number = |name: &str| (row[name].as_f64().unwrap() * -1e6).round() as i64;

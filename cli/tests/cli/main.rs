@@ -1,7 +1,7 @@
-//! The command as scripts and people use it: the built binary, in an environment of its own.
+//! Tests the command as scripts and people use it: the built binary, in a private environment.
 
-// Clippy allows `unwrap` in test functions, but not in the functions that they call. It is right
-// in these too: a test that cannot be set up fails.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. There it is right, too: a
+// test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
 mod action; // the action of GitHub that runs `check`
@@ -36,7 +36,7 @@ mod why; // where two files agree: lists, columns, other programs
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A private home in which the program is run.
+/// Returns a private home in which the program is run.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

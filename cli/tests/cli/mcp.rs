@@ -1,4 +1,4 @@
-//! `mcp`: what a client of the protocol gets, and what it does not.
+//! `mcp`: what a client gets, and what no client may get.
 
 use std::io::{BufRead, Write};
 
@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::environment;
 
-/// A root with two versions and a copy, and a folder outside of it with more of the same.
+/// Makes the root `in` with two versions, a copy and an unrelated text. The folder `out` beside it
+/// has another copy.
 fn scene() -> Environment {
     let env = environment();
     let text = paragraphs(1, 40);
@@ -22,7 +23,7 @@ fn scene() -> Environment {
     env
 }
 
-/// A server about `in` that asks no daemon.
+/// Starts a server about `in` that asks no daemon.
 fn session(env: &Environment) -> McpSession {
     McpSession::of(&mut env.command(["mcp", "--root", "in", "--local"]))
 }
@@ -45,7 +46,7 @@ fn every_tool_answers_about_its_roots() {
         rows[0]["path"].as_str().unwrap().ends_with("/in/copy.txt"),
         "{found}"
     );
-    // The same figures as the command line has.
+    // The figures equal those of the command line.
     let said = env.run(["find", "in/report.txt", "--in", "in", "--format", "json"]);
     for (row, said) in rows.iter().zip(said.json()["results"].as_array().unwrap()) {
         for figure in ["a_in_b", "b_in_a", "shared_bytes", "relation"] {
@@ -132,7 +133,7 @@ fn a_long_question_is_cancelled_and_the_next_one_answered() {
     session.end();
 }
 
-/// For any input, the server neither ends nor hangs. `RESEMBLE_MCP_MESSAGES` sets the number of
+/// Whatever the server reads, it neither ends nor hangs. `RESEMBLE_MCP_MESSAGES` sets the number of
 /// messages.
 #[test]
 fn mutated_messages_do_no_harm() {
@@ -149,7 +150,7 @@ fn mutated_messages_do_no_harm() {
         json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}),
     ];
     let mut random = Random::new(3);
-    // Answers are read while messages are written: a full pipe would stop both.
+    // Answers are read while messages are written, because a full pipe would stop both sides.
     let McpSession {
         mut server,
         mut input,

@@ -1,4 +1,4 @@
-//! Verbs that had other names: both names do the same.
+//! Old names of verbs do the same as the new ones.
 
 use resemble_proto::message::Request;
 use resemble_testutil::prose::paragraphs;
@@ -6,7 +6,8 @@ use resemble_testutil::prose::paragraphs;
 use crate::daemon::{Daemon, hello, rows};
 use crate::environment;
 
-/// With the old name, requests to a daemon, output and exit code equal those with the new name.
+/// An old name sends the same requests to a daemon as the new one. Output and exit code are the
+/// same, too.
 #[test]
 fn orders_to_a_daemon() {
     let mark = r#"{"time":5,"group":false,"paths":["/a","/b"]}"#;

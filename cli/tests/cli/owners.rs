@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use crate::environment;
 
-/// A user without a name.
+/// The number of a user that has no name.
 const NAMELESS: u32 = 3_999_999_999;
 
 fn json_of(env: &Environment, args: &[&str]) -> Value {
     env.run(args.iter().chain(&["--format", "json"])).json()
 }
 
-/// Two versions, a copy of one, and their owners. The owner is the user of this test. If that user
-/// may give files away, `two.txt` belongs to a user without a name.
+/// Writes two versions and a copy of one; returns the owners of `one.txt` and of `two.txt`. If the
+/// user of this test may give files away, `two.txt` belongs to a user without a name.
 fn files(env: &Environment) -> [String; 2] {
     let text = paragraphs(5, 20);
     env.write("docs/one.txt", &text);

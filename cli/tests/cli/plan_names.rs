@@ -1,4 +1,4 @@
-//! Plans of files that have several names, and of roots that have one.
+//! Tests plans of files with several names, and of roots with the same name.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use resemble_testutil::prose::lines;
 use super::environment;
 use super::plans::{run, set_time, snapshot};
 
-/// There are two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`.
-/// The first one is older.
+/// Makes two files of the same bytes, each with two names: `a/1` is `c/1`, and `b/2` is `d/2`. The
+/// first file is older.
 fn pairs_of_names() -> Environment {
     let env = environment();
     for (seconds, names) in [(1, ["t/a/1", "t/c/1"]), (2, ["t/b/2", "t/d/2"])] {
@@ -77,7 +77,8 @@ fn rules_see_all_names_of_a_file() {
     }
 }
 
-/// A report has one name of a file. If that is left out, the plan has another one.
+/// A report has one name of each file. If a filter leaves out that name, the plan uses another
+/// name.
 #[test]
 fn a_name_that_is_left_out_does_not_leave_out_its_file() {
     let env = pairs_of_names();
@@ -111,13 +112,14 @@ fn a_name_that_is_left_out_does_not_leave_out_its_file() {
         assert_eq!(saved["identical"], fresh["identical"], "{globs:?}");
         assert!(saved["summary"]["overhead"].as_u64() > Some(0), "{saved}");
     }
-    // Without the files, a report has no other names.
+    // Other names are looked up in the tree. Without the tree, only the names in the report count.
     fs::rename(env.path("t"), env.path("away")).unwrap();
     let away = ["groups", "--from", "report", "--exclude=a", "--exclude=b"];
     assert_eq!(env.run(away).code, 1);
 }
 
-/// A file that was named keeps its own name among those of its inode.
+/// A file that was named itself may have another name below a named folder. The plan has both
+/// names.
 #[test]
 fn a_named_file_has_its_other_name_in_a_root() {
     let env = pairs_of_names();
@@ -126,7 +128,7 @@ fn a_named_file_has_its_other_name_in_a_root() {
     assert_eq!(steps(&env, &ask), go);
 }
 
-/// A date that is still to come is no date: its file is neither the newest nor the oldest.
+/// A date in the future counts as unknown, so its file is neither the newest nor the oldest.
 #[test]
 fn a_file_of_the_future_is_not_the_newest() {
     let env = environment();
@@ -146,8 +148,8 @@ fn a_file_of_the_future_is_not_the_newest() {
     }
 }
 
-/// Each root has a folder of its own, also if others have the same name. With `--undo` all files
-/// return.
+/// Files are moved to one folder for each root, even if roots have the same name. `--undo` moves
+/// all files back.
 #[test]
 fn roots_of_one_name_have_folders_of_their_own() {
     let env = environment();
@@ -176,7 +178,7 @@ fn roots_of_one_name_have_folders_of_their_own() {
     assert_eq!(before, after);
 }
 
-/// A plan frees what the report counts, also where files have holes.
+/// A plan frees as many bytes as the report counts, even if files have holes.
 #[test]
 fn reports_and_plans_count_the_same_bytes() {
     let env = environment();

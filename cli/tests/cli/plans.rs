@@ -1,4 +1,4 @@
-//! Runs plans on trees that change between the plan and its run, and that `--undo` restores.
+//! Runs plans on trees that change after the plan was made. `--undo` restores the trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -62,7 +62,7 @@ fn contents(snapshots: &[&Snapshot]) -> BTreeSet<Vec<u8>> {
     files.map(|state| state.bytes.clone()).collect()
 }
 
-/// Returns a shell in which plans find their home and the program.
+/// Returns a shell whose environment has the home and the program that plans use.
 pub(super) fn shell(env: &Environment, shell: &str) -> Command {
     let mut command = Command::new(shell);
     command.env("HOME", env.home()).env_remove("XDG_DATA_HOME");
@@ -86,7 +86,7 @@ pub(super) fn set_time(path: &Path, seconds: u64, nanos: u32) {
         .unwrap();
 }
 
-/// Returns a name with unusual bytes.
+/// Returns a name, which may have unusual bytes.
 pub(super) fn name(random: &mut Random, number: usize) -> OsString {
     let odd: [&[u8]; 10] = [
         b"plain",
@@ -140,7 +140,7 @@ fn grow(env: &Environment, tree: usize, near: bool, random: &mut Random) {
     }
 }
 
-/// Changes a tree in one of many ways; returns the paths that no step may act on.
+/// Changes a tree in one of many ways. Returns the changed paths, on which no step may act.
 fn change(env: &Environment, tree: usize, random: &mut Random) -> Vec<PathBuf> {
     let root = env.path("t").join(tree.to_string());
     let paths: Vec<PathBuf> = snapshot(&root).into_keys().collect();
@@ -328,7 +328,7 @@ fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
         return;
     }
     if kind == "symlink" {
-        // If a copy is made again, it is another file.
+        // A copy in place of a link is made anew, so it has another inode.
         for (path, state) in &mut undone {
             state.inode = before.get(path).map_or(0, |state| state.inode);
         }
@@ -343,7 +343,7 @@ fn hostile((kind, near): (&str, bool), trees: usize, seed: u64) {
     );
 }
 
-/// Number of trees: 100, or as requested.
+/// `RESEMBLE_PLAN_TREES` sets the number of trees; the default is 100.
 #[test]
 fn plans_survive_what_happens_to_their_trees() {
     const AT_ONCE: usize = 25;
@@ -371,8 +371,8 @@ fn plans_survive_what_happens_to_their_trees() {
     });
 }
 
-/// Missing files are copied, with owner, mode, time and attributes. They are removed again only
-/// while their source exists.
+/// Missing files are copied, with owner, mode, time and attributes. `--undo` removes a copy only
+/// while its source exists.
 #[test]
 fn what_is_missing_is_copied() {
     let env = environment();
@@ -477,8 +477,7 @@ fn rules_choose_what_stays() {
     );
 }
 
-/// A file in a trash neither stays nor is removed. If plans were made for both copies, they would
-/// move the last copy there.
+/// A file in a trash counts neither as a copy that stays nor as one that is removed.
 #[test]
 fn what_lies_in_a_trash_keeps_nothing() {
     let env = environment();
@@ -511,7 +510,7 @@ fn what_lies_in_a_trash_keeps_nothing() {
     assert_eq!(covered.code, 0, "{covered:?}");
 }
 
-/// A hard link has the attributes of the file that stays.
+/// A copy with attributes of its own is not replaced by a link, which would lose them.
 #[test]
 fn attributes_of_a_copy_are_not_dropped_by_a_hard_link() {
     let env = environment();

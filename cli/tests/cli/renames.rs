@@ -1,4 +1,4 @@
-//! `compare --plan rename` on random trees: what was moved on one side is moved on the other.
+//! `compare --plan rename` on random trees. Moves in one tree are repeated in the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -70,7 +70,7 @@ fn change(root: &Path, random: &mut Random) {
     let aside = root.join("aside");
     let fresh = format!("new {}", random.draw() % 1000);
     match random.below(13) {
-        // A folder gets another name, or moves to another folder.
+        // A folder gets a new name, or moves into another folder.
         0 => fs::rename(&folder, folder.with_file_name(fresh)).unwrap(),
         1 if !into.starts_with(&folder) => {
             let to = into.join(folder.file_name().unwrap());
@@ -78,13 +78,13 @@ fn change(root: &Path, random: &mut Random) {
                 fs::rename(&folder, to).unwrap();
             }
         }
-        // Two folders change places.
+        // Two folders swap their paths.
         2 if !into.starts_with(&folder) && !folder.starts_with(&into) => {
             fs::rename(&folder, &aside).unwrap();
             fs::rename(&into, &folder).unwrap();
             fs::rename(&aside, &into).unwrap();
         }
-        // Files change places, two or three.
+        // Two or three files swap their paths.
         3 if file != other => {
             fs::rename(&file, &aside).unwrap();
             fs::rename(&other, &file).unwrap();
@@ -96,7 +96,7 @@ fn change(root: &Path, random: &mut Random) {
             fs::rename(&third, &other).unwrap();
             fs::rename(&aside, &third).unwrap();
         }
-        // Another case.
+        // A name is changed to upper case.
         5 => {
             let name = file.file_name().unwrap().to_ascii_uppercase();
             fs::rename(&file, file.with_file_name(name)).unwrap();
@@ -126,7 +126,7 @@ fn change(root: &Path, random: &mut Random) {
     }
 }
 
-/// Counts the bytes of those files of A that B has in too few copies.
+/// Counts the bytes of A that B lacks: for each content, the copies that A has more.
 fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
     let mut counts: HashMap<&[u8], i64> = HashMap::new();
     for state in b.values() {
@@ -140,7 +140,7 @@ fn owed(a: &Snapshot, b: &Snapshot) -> u64 {
         .sum()
 }
 
-/// Counts the bytes of those files of A that B does not have at their paths.
+/// Counts the bytes of the files of A that B does not have at the same paths.
 fn missing(a: &Path, b: &Path) -> u64 {
     let b_files = snapshot(b);
     let at_b = |path: &Path| b_files.get(&b.join(path.strip_prefix(a).unwrap()));
@@ -189,7 +189,7 @@ fn replay(seed: u64) {
     let before = snapshot(&b);
     let (owed, had) = (owed(&snapshot(&a), &before), missing(&a, &b));
 
-    // The plan made from a saved report equals that made from the trees.
+    // A plan made from a saved report equals the one made from the trees.
     let saved = [
         "compare",
         "a",
@@ -258,7 +258,7 @@ fn replay(seed: u64) {
     assert_eq!(folders_of(&a), folders_of(&b), "{seed}");
 }
 
-/// 64 pairs of trees, or as many as are asked for.
+/// `RESEMBLE_PLAN_TREES` sets the number of pairs of trees; the default is 64.
 #[test]
 fn moves_are_replayed_on_the_other_side() {
     let trees: u64 = asked_for("RESEMBLE_PLAN_TREES").unwrap_or(64);

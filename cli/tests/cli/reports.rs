@@ -1,4 +1,4 @@
-//! compare, covered, dirs, groups: exit codes, formats, plans.
+//! Tests exit codes, formats and plans of compare, covered, dirs and groups.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,8 +8,8 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish, in_a_process_of_its_own};
 
-/// `old` and `new`, with one file each that is the same, edited, moved, moved and edited, inside
-/// another, and new or gone.
+/// Makes `old` and `new`. One file each is the same, edited, moved, moved and edited, inside
+/// another file, new, and gone.
 pub(crate) fn two_trees() -> Environment {
     let env = environment();
     let texts: Vec<String> = (1..6).map(|seed| paragraphs(seed, 60)).collect();
@@ -28,7 +28,7 @@ pub(crate) fn two_trees() -> Environment {
     env
 }
 
-/// `docs` with a text, a copy and an edited version of it; `only` with a text unlike any other.
+/// Makes `docs` with a text, a copy and an edited version of it. `only` has an unrelated text.
 pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);
@@ -48,7 +48,8 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
-    // In this case text has no rows. The note must not report that nothing was found.
+    // Text shows no rows of equal files. The note must say that there is no difference, not that
+    // nothing was found.
     let equal = env.run(["compare", "copy", "same"]);
     let said = "resemble: no difference: compared 2 files of ";
     assert!(equal.err.starts_with(said), "{equal:?}");
@@ -62,12 +63,12 @@ fn compare_ends_like_diff() {
     let same = ["compare", "old", "new", "--class", "same"];
     assert_eq!(code(&same), 1, "all rows count, not only those shown");
     assert_eq!(code(&["compare", "old", "absent"]), 2);
-    // A link that leads elsewhere is a difference.
+    // A link that only one directory has is a difference.
     symlink("x", env.path("same/link")).unwrap();
     assert_eq!(code(&["compare", "copy", "same"]), 1);
     symlink("x", env.path("copy/link")).unwrap();
     assert_eq!(code(&["compare", "copy", "same"]), 0);
-    // Two files.
+    // A comparison of two files has the same exit codes.
     assert_eq!(code(&["compare", "old/same.txt", "new/same.txt"]), 0);
     assert_eq!(code(&["compare", "old/edited.txt", "new/edited.txt"]), 1);
 }
@@ -145,8 +146,7 @@ fn compare_in_every_format() {
     assert_eq!((xlsx.code, &xlsx.out[..4]), (1, &b"PK\x03\x04"[..]));
 }
 
-/// A directory that moved as a whole is one line, and the line names that directory, not its
-/// parents.
+/// If a directory moved as a whole, one line names it, and not its parents.
 #[test]
 fn moved_directories_are_one_line() {
     let env = environment();
@@ -171,7 +171,7 @@ fn moved_directories_are_one_line() {
     assert!(without.contains("src/net/1.c -> code/net/1.c"), "{without}");
 }
 
-/// The names of new files, in a form that rsync accepts.
+/// `--new-only` prints the names of new files in a form that rsync accepts.
 #[test]
 fn what_is_new_as_a_list() {
     let env = two_trees();
@@ -279,13 +279,13 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     let null = env.run(["groups", "docs", "--format", "fdupes", "-0"]);
     assert_eq!(null.out, b"docs/old/copy.txt\0docs/report.txt\0\0");
 
-    // One root exists and one is missing: there is an answer, and the exit code is 2.
+    // If one of two roots is missing, there is an answer, and the exit code is 2.
     let ran = env.run(["groups", "docs", "absent"]);
     assert_eq!(ran.code, 2);
     assert!(ran.text().starts_with("1 set"), "{ran:?}");
 }
 
-/// The text output of a cluster is enough to mark it as a template.
+/// Text shows the id of a cluster, by which it can be marked as a template.
 #[test]
 fn the_id_in_text_can_be_marked() {
     let env = collection();
@@ -297,7 +297,7 @@ fn the_id_in_text_can_be_marked() {
     assert_eq!(json["clusters"][0]["id"], id);
     let marked = env.run(["templates", "mark", id, "docs"]);
     assert_eq!(marked.code, 0, "{marked:?}");
-    // --of shows the set and the cluster of one file as the whole report does.
+    // With --of, text shows the set and the cluster of the file.
     let of = env.run(["groups", "docs", "--of", "docs/report.txt"]);
     assert!(of.text().contains("identical  2 files"), "{of:?}");
 }
@@ -341,7 +341,7 @@ fn a_family_in_text() {
     assert!(rows[4].ends_with("docs/v4.txt  newest"), "{text}");
 }
 
-/// In find and pairs, too, an empty answer names what was compared.
+/// If find and pairs find nothing, a note says what was compared.
 #[test]
 fn nothing_found_says_what_was_compared() {
     let env = collection();
@@ -431,8 +431,8 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
-/// The answer that has only identical sets equals those sets in the whole report. This holds for a
-/// search of the files, for an index and for a saved report.
+/// With `--only identical` the sets equal those of a whole report. This holds if files are
+/// searched, with an index, and from a saved report.
 #[test]
 fn identical_files_alone() {
     let env = collection();
@@ -443,7 +443,7 @@ fn identical_files_alone() {
         ran.json()
     };
     let direct = only(&["docs"]);
-    // The first question made no index. Otherwise this one would have used it.
+    // With `--no-cache` there is no index, so the files are searched again.
     assert_eq!(only(&["docs", "--no-cache"]), direct);
     let all = env.run(["groups", "docs", "--format", "json", "-o", "all.json"]);
     assert_eq!(all.code, 0, "{all:?}");
@@ -477,7 +477,7 @@ fn identical_files_alone() {
     assert!(ran.code == 2 && ran.err.contains(said), "{ran:?}");
 }
 
-/// Unreadable files are named, the answer is given, and the exit code is 2.
+/// Unreadable files are reported, the other files are compared, and the exit code is 2.
 #[test]
 fn unreadable_files_are_trouble() {
     // Root can read everything, so the test continues as another user.
@@ -502,12 +502,12 @@ fn unreadable_files_are_trouble() {
     env.write("old/folder/a.txt", "a");
     let folder = env.path("old/folder");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Unreadable files among the searched ones do not change the answer.
+    // Unreadable files that are only searched do not change the exit code.
     for (args, code) in [
         (&["covered", "new", "--by", "old"][..], 1),
         (&["find", "new/same.txt", "--in", "old"], 0),
         (&["find", "new/same.txt", "--holders", "--in", "old"], 0),
-        // Unreadable files among the subjects do, at any path.
+        // Unreadable subjects and unreadable or missing named paths do.
         (&["find", "old/locked.txt", "--in", "old"], 2),
         (&["find", "new/same.txt", "--in", "old/folder"], 2),
         (&["find", "new/same.txt", "--in", "old", "--in", "none"], 2),
@@ -543,8 +543,7 @@ fn similar_files_side_by_side() {
     assert_eq!(json.json()["order"].as_array().unwrap().len(), 5);
 }
 
-/// A cached directory is searched in the cache. From another directory, only uncovered files are
-/// added to the cache.
+/// The answer does not depend on which directories the cache has.
 #[test]
 fn covered_says_the_same_whatever_the_cache_knows() {
     let env = environment();
@@ -553,8 +552,8 @@ fn covered_says_the_same_whatever_the_cache_knows() {
     env.write("old/same.txt", &text);
     env.write("old/moved.txt", &other);
     env.write("old/edited.txt", paragraphs(3, 12) + " and more");
-    // The file has the size of the file at its path, but other bytes. These exist at other paths or
-    // nowhere.
+    // Two files have the size of the file at the same path, but other bytes. The bytes of the first
+    // exist at another path, those of the second nowhere.
     env.write("old/x/swapped.txt", &text);
     env.write("old/x/changed.txt", text.replace('e', "o"));
     env.write("old/only.txt", paragraphs(4, 12));

@@ -1,4 +1,4 @@
-//! `groups --review`: marks persist until the next run.
+//! `groups --review`: templates that are marked in one run also hold in the next.
 
 use resemble_testutil::Environment;
 use resemble_testutil::prose::{edited, prose};
@@ -21,7 +21,7 @@ pub(crate) fn pages() -> Environment {
     env
 }
 
-/// The members of the clusters that a run lists.
+/// Returns the number of members of each cluster that `groups` lists.
 pub(crate) fn clusters(env: &Environment) -> Vec<usize> {
     let groups = env.run(["groups", "docs", "--format", "json"]).json();
     let clusters = groups["clusters"].as_array().expect("clusters").iter();
@@ -64,7 +64,7 @@ fn a_cluster_that_is_a_template_is_not_shown_again() {
     assert_eq!(clusters(&env), [7, 2]);
 }
 
-/// Without clusters nothing is asked.
+/// If there are no clusters, the command asks nothing.
 #[test]
 fn nothing_to_review_is_an_answer() {
     let env = environment();

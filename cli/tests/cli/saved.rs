@@ -1,4 +1,4 @@
-//! Saved reports, filtered again and printed again.
+//! Saved reports that are printed again, with and without a filter.
 
 use serde_json::json;
 
@@ -12,8 +12,8 @@ fn a_saved_report_is_filtered_and_printed_again() {
     let env = environment();
     let from = saved(&env, "report.json", &groups());
     let from = from.to_str().unwrap();
-    // Without options it is the same report each time, byte for byte, and also when it is read from
-    // a page.
+    // Without options, JSON is the same each time, byte for byte. It is also the same if the report
+    // is read from a page.
     let first = env.run(["groups", "--from", from, "--format", "json"]);
     assert_eq!(
         first.code, 2,
@@ -167,7 +167,7 @@ fn what_is_no_saved_report_is_refused() {
     }
 }
 
-/// A saved report is printed again as it was, and filtered.
+/// A saved report is printed as it was, or filtered.
 #[test]
 fn saved_reports() {
     let env = collection();
@@ -204,7 +204,7 @@ fn saved_reports() {
     assert_eq!((again.text(), again.code), (json.text(), 0));
 }
 
-/// The lists of a saved report of covered are filtered; its verdict is about the whole.
+/// A filter applies to the lists of a saved report of `covered`, but not to its verdict.
 #[test]
 fn a_saved_coverage_is_filtered() {
     let env = two_trees();
@@ -255,8 +255,8 @@ fn a_saved_coverage_is_filtered() {
         "{none:?}"
     );
 
-    // Without --from every file counts. A user who trusts half an answer could lose the other half
-    // of the files.
+    // Without --from a filter is refused: a user who trusts a partial answer could lose the other
+    // files.
     let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
     assert_eq!((asked.code, asked.text().as_str()), (2, ""));
     assert!(

@@ -3,7 +3,7 @@
 
 use crate::environment;
 
-/// Ends with 2 and one sentence.
+/// Runs a command that must end with exit code 2 and this sentence.
 fn refused(args: &[&str], sentence: &str) {
     let ran = environment().run(args);
     assert_eq!(ran.code, 2, "{args:?}");
@@ -72,7 +72,7 @@ mod with_screen {
         until(&mut master, "tree/first.bin");
         master.write_all(b"\r").unwrap();
         until(&mut master, "tree/second.bin");
-        // The first file is removed, by a symbolic link, in plan.sh.
+        // A plan is written that replaces the first file by a symbolic link.
         master.write_all(b" ws\r").unwrap();
         until(&mut master, "then");
         master.write_all(b"q").unwrap();

@@ -1,4 +1,4 @@
-//! Terminals, pipes that close, full disks.
+//! Tests terminals, pipes that are closed, and full disks.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,18 +17,18 @@ use crate::first_days::dated;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, fill, finish, tmpfs};
 
-/// The line above percentages.
+/// The line that explains the percentages.
 pub(crate) const TITLE: &str = "the larger share of one file that is in the other:";
 
 /// Midday of 29 February 2000, in seconds since 1970.
 const LEAP_DAY: u64 = 951_825_600;
 
-/// Returns what the command prints on a terminal without a size, and so without a pager.
+/// Returns what the command prints on a terminal of unknown size, which gets no pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
     on_terminal_with(env.command(args).env("TERM", term), 0)
 }
 
-/// Both ends of a terminal with `lines` lines; with 0 it has no size.
+/// Opens a terminal with `lines` lines, and returns both ends. With 0 lines its size is unknown.
 fn terminal(lines: u16) -> (File, File) {
     terminal_of(lines, if lines > 0 { 80 } else { 0 })
 }
@@ -55,7 +55,8 @@ pub(crate) fn terminal_of(lines: u16, columns: u16) -> (File, File) {
     (File::from(master), terminal)
 }
 
-/// Returns what a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
+/// Returns what a command prints on a terminal with `lines` lines. With 0 lines its size is
+/// unknown.
 fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
     shown_on(terminal(lines), command)
 }
@@ -67,7 +68,7 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // From here on only the children hold the terminal.
+    // This closes the terminal in this process, so only the child has it open.
     command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
@@ -79,7 +80,7 @@ fn shown_on((mut master, terminal): (File, File), command: &mut Command) -> (Opt
     )
 }
 
-/// Ctrl-C while progress is drawn: the line is wiped first, then the signal ends the process.
+/// If Ctrl-C is pressed while progress is drawn, the line is wiped before the process ends.
 #[test]
 fn an_interrupted_question_leaves_no_progress_behind() {
     let env = environment();
@@ -94,7 +95,7 @@ fn an_interrupted_question_leaves_no_progress_behind() {
         .stderr(terminal)
         .spawn()
         .unwrap();
-    // A slow daemon.
+    // A slow daemon accepts the connection, but does not answer the request.
     let (mut daemon, _) = listener.accept().unwrap();
     let hello = serde_json::to_vec(&Hello::new(&Params::default())).unwrap();
     daemon.write_all(&[&hello[..], b"\n"].concat()).unwrap();
@@ -163,7 +164,7 @@ fn long_output_goes_through_the_pager() {
         (code, shown.lines().count(), paged.lines().count())
     };
     let pairs = ["pairs", "docs", "--all", "--color", "never"];
-    // There are 28 pairs of 8 files, below a line that explains the percentages.
+    // 8 files make 28 pairs. A line above them explains the percentages.
     assert_eq!(ask(&pairs, 31, &pager), (Some(0), 29, 0), "it fits");
     assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 29), "it does not");
     assert_eq!(ask(&pairs, 0, &pager), (Some(0), 29, 0), "no size");
@@ -212,8 +213,8 @@ fn colours_are_for_terminals_that_want_them() {
     asked_not_to.is(0, plain, "");
 }
 
-/// Runs a command whose reader closes the pipe after the first `first` bytes. If that is 0, the
-/// pipe is closed before the command runs. Returns the exit code and standard error.
+/// Runs a command whose reader closes the pipe after `first` bytes, or before the command starts if
+/// `first` is 0. Returns the exit code and standard error.
 pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option<i32>, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     let reader = (first > 0).then_some(reader);
@@ -234,11 +235,11 @@ pub(crate) fn cut_off(env: &Environment, args: &[&str], first: usize) -> (Option
     )
 }
 
-/// The exit code is that of the answer, and nothing is printed about the reader.
+/// If the reader closes the pipe, the exit code is that of the answer, and no error is printed.
 #[test]
 fn a_reader_that_has_seen_enough_changes_nothing() {
     let env = environment();
-    // A row for each pair: far more than a pipe buffers.
+    // These files make more rows than a pipe can buffer.
     for i in 0..120 {
         env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
@@ -263,7 +264,7 @@ fn a_reader_that_has_seen_enough_changes_nothing() {
     );
 }
 
-/// The commands that print something.
+/// Commands that print results, one for each kind of output.
 const PRINTING: [&[&str]; 14] = [
     &["pairs", "docs"],
     &["pairs", "docs", "--format", "json"],
@@ -316,7 +317,7 @@ fn a_full_disk_is_trouble() {
         "",
         "resemble: cannot write /nonexistent/x: No such file or directory\n",
     );
-    // A device is written to, and is not replaced.
+    // A device is written to, and not replaced by a new file.
     let ran = env.run(["pairs", "docs", "-o", "/dev/full"]);
     ran.is(
         2,
@@ -326,7 +327,8 @@ fn a_full_disk_is_trouble() {
     env.run(["pairs", "docs", "-o", "/dev/null"]).is(0, "", "");
 }
 
-/// If a report does not fit on its disk, the earlier file stays, under every name.
+/// If a report does not fit on the disk, the earlier file is unchanged. This holds for every name
+/// of the file.
 #[test]
 fn a_report_is_whole_or_not_there() {
     let env = environment();
@@ -373,7 +375,7 @@ fn a_report_is_whole_or_not_there() {
     assert!(refused > asked.len(), "{refused}");
 }
 
-/// The trash of a full disk gets neither a file nor a record about one.
+/// If the disk is full, the trash gets neither the file nor a record about it.
 #[test]
 fn what_does_not_fit_the_trash_leaves_nothing_there() {
     let env = environment();
@@ -415,8 +417,8 @@ fn standard_error_may_be_closed() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// Text too wide for the terminal continues below. The terminal breaks no line, except a single
-/// long name. (`why` shows lines of the files unchanged.)
+/// The command itself wraps text that is too wide for the terminal. Only a single long name is
+/// broken by the terminal. (`why` shows lines of the files unchanged.)
 #[test]
 fn at_forty_columns_nothing_is_torn() {
     let env = environment();
@@ -466,13 +468,13 @@ fn at_forty_columns_nothing_is_torn() {
     }
 }
 
-/// Dates and sizes, in local time.
+/// Shows dates in local time, and sizes.
 #[test]
 fn details_of_find_are_dated_by_local_time() {
     let env = environment();
     env.write("docs/a.txt", paragraphs(1, 20));
     let copy = env.write("docs/b.txt", paragraphs(1, 20));
-    // Half an hour before midnight in UTC.
+    // The time is half an hour before midnight in UTC.
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(951_780_600);
     File::options()
         .write(true)
@@ -489,7 +491,7 @@ fn details_of_find_are_dated_by_local_time() {
         assert!(ran.text().starts_with(&start), "{zone}: {ran:?}");
         let end = "  docs/b.txt  older by time of change\n";
         assert!(ran.text().ends_with(end), "{}", ran.text());
-        // A row for programs is unchanged.
+        // Formats for programs have no local dates.
         let tsv = finish(
             env.command(ask).args(["--format", "tsv"]).env("TZ", zone),
             b"",

@@ -1,5 +1,5 @@
-//! Plans of near copies: the file that stays, the files that are removed, and the checks at
-//! removal.
+//! Tests plans that remove near copies: which file stays, which files are removed, and what is
+//! checked before.
 
 use std::ffi::OsString;
 use std::fs;
@@ -44,7 +44,7 @@ fn left(env: &Environment) -> Vec<String> {
     names.collect()
 }
 
-/// Versions that each contain the one before, and a copy of the first.
+/// Writes three versions, each of which contains the one before, and a copy of the first.
 fn chain(env: &Environment) {
     let text = lines(1, 100);
     let first = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();
@@ -91,8 +91,8 @@ fn of_a_chain_the_last_stays_and_proves_each_step() {
     assert_eq!(snapshot(&env.path("t")), before);
 }
 
-/// A saved report makes the same plan. The rules of `--keep` apply first. Here they choose a file
-/// that contains no other, so only equal copies are removed.
+/// A saved report makes the same plan. The rules of `--keep` are stronger than containment. Here
+/// they keep a file that contains no other, so only equal copies are removed.
 #[test]
 fn rules_choose_what_stays_of_a_cluster() {
     let env = environment();
@@ -127,7 +127,7 @@ fn rules_choose_what_stays_of_a_cluster() {
     assert_eq!(steps.matches(why).count(), 2, "{steps}");
 }
 
-/// Two files that each have a few lines of their own.
+/// Returns two texts that are nearly equal. Each has two lines that the other lacks.
 fn diverged() -> [String; 2] {
     let text = lines(2, 100);
     [3, 4].map(|seed| format!("{text}{}", lines(seed, 2)))
@@ -148,7 +148,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(steps.contains("no dates of their own"), "{steps}");
 
     let env = environment();
-    // The file was written last, but the date that it states is older.
+    // `old.docx` is written last, but it states an older date.
     env.write("t/new.docx", dated_docx(&new, "2024-03-05T10:22:33Z"));
     env.write("t/old.docx", dated_docx(&old, "2023-03-05T10:22:33Z"));
     planned(&env, "90%", &["--keep=newest"]);
@@ -169,7 +169,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(dry.text().contains(&said), "{said}: {dry:?}");
     assert_eq!(run(&env, "sh", &["--do-it"]).code, 0);
     assert_eq!(left(&env), ["new.docx"]);
-    // With the other rule the older file stays, and the newer one must not be removed.
+    // With `--keep=oldest` the older file stays. The newer one must not be removed then.
     run(&env, "sh", &["--undo"]);
     planned(&env, "90%", &["--keep=oldest"]);
     let steps = script(&env);
@@ -180,7 +180,7 @@ fn of_two_that_differ_the_newer_one_by_its_own_date_stays() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// Two documents with equal texts may differ in other parts.
+/// Documents with equal texts may differ in other parts, so neither is removed.
 #[test]
 fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     let env = environment();
@@ -198,7 +198,7 @@ fn the_text_of_a_document_does_not_prove_that_it_is_held_whole() {
     assert!(!steps.contains("supersede '"), "{steps}");
 }
 
-/// A file may share text with the centre of the cluster that the file which stays does not have.
+/// A near copy is compared with the file that stays, not with the centre of their cluster.
 #[test]
 fn figures_are_against_the_file_that_stays() {
     let env = environment();
@@ -227,7 +227,7 @@ fn figures_are_against_the_file_that_stays() {
     }
 }
 
-/// Two texts with the same words, without a common run of bytes.
+/// The texts have the same words, but no run of 64 bytes in common.
 #[test]
 fn a_text_with_other_line_ends_is_said_to_be_the_same_text() {
     let env = environment();
@@ -287,8 +287,8 @@ fn what_changed_after_the_plan_is_skipped() {
     }
 }
 
-/// Changed bytes with the device, inode, size and time of the plan are found by the digest, in
-/// either file.
+/// Both digests are checked. They reveal other bytes in a file with the device, inode, size and
+/// time of the plan.
 #[test]
 fn digests_are_checked_of_both_files() {
     for digest in [0, 1] {
@@ -333,7 +333,7 @@ fn without_the_program_nothing_is_done() {
     assert!(!env.path("plan.sh.log").exists());
 }
 
-/// A file that still exists was not moved, even if the program succeeds.
+/// A step fails if its file is still there, even if the program for the trash reports success.
 #[test]
 fn a_program_that_moves_nothing_is_believed_nothing() {
     let env = environment();
@@ -352,7 +352,7 @@ fn a_program_that_moves_nothing_is_believed_nothing() {
     let why = "it could not be moved to the trash";
     assert!(ended.code == 1 && ended.err.contains(why), "{ended:?}");
     assert_eq!(snapshot(&env.path("t")), before);
-    // This program removes the file and names a place where the file is not.
+    // This program removes the file and prints a path where nothing is.
     let liar = env.write("liar", "#!/bin/sh\nrm -- \"$3\"; echo /nowhere\n");
     fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
     let ended = run_by(&liar);
@@ -414,7 +414,8 @@ fn near_copies_only_go_where_they_come_back_from() {
     assert_eq!(env.run(["groups", "t", "--superseded=95%"]).code, 2);
 }
 
-/// The longer version states an older date than the one that it contains.
+/// A version that contains another one is the newer one. If the dates say otherwise, a remark
+/// reports it.
 #[test]
 fn dates_that_contradict_what_versions_hold_are_said() {
     let env = environment();
@@ -449,7 +450,7 @@ fn dates_that_contradict_what_versions_hold_are_said() {
     assert!(!said.contains(remark), "{said}");
 }
 
-/// Lines in another order, or repeated, are not contained in a file that has each once.
+/// A file is not removed if its lines are in another order in the file that stays, or fewer times.
 #[test]
 fn bytes_in_another_order_are_not_held_whole() {
     let env = environment();

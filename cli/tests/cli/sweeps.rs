@@ -1,4 +1,4 @@
-//! `lost` and `history`: what dated catalogues know.
+//! `lost` and `history`: files in dated catalogues.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use resemble_testutil::prose::paragraphs;
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// `docs` in January, in February, and now. One file is edited and moved twice, one stays the same,
-/// one is removed, and one is new.
+/// Makes sweeps of `docs` in January, in February, and now. One file is edited and moved twice, one
+/// stays the same, one is removed, and one is new.
 fn sweeps() -> Environment {
     let env = environment();
     let plan = paragraphs(1, 300);
@@ -61,8 +61,7 @@ const WITHIN: [&str; 6] = ["--in", "docs", "--in", "feb.cat", "--in", "jan.cat"]
 #[test]
 fn what_is_lost_is_found_where_it_was_last() {
     let env = sweeps();
-    // A file is found by its last path, by its path in an older sweep, and by its name in the
-    // catalogue of that sweep.
+    // The lost file is named by its last path, by an older path, and by its path in a catalogue.
     let known = [
         ("docs/plan.txt", "feb.cat:/plan.txt", 2),
         ("docs/drafts/plan.txt", "jan.cat:/drafts/plan.txt", 2),
@@ -96,7 +95,7 @@ fn what_is_lost_is_found_where_it_was_last() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();
-    // An older sweep has the file, but no later one.
+    // The catalogues have this file, but it exists nowhere now.
     let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
     assert_eq!(dead.code, 1);
     assert!(
@@ -150,8 +149,8 @@ fn a_file_has_a_history() {
     assert!(last.starts_with("now") && last.contains("gone"), "{text}");
 }
 
-/// The percentage is the larger containment, as in every other list, and it sorts the places of one
-/// date; the resemblance is a field of its own.
+/// The percentage is the larger containment, as in every other list. Places of one date are sorted
+/// by it. The resemblance is a field of its own.
 #[test]
 fn places_and_versions_are_shown_by_containment() {
     let env = environment();
@@ -168,7 +167,8 @@ fn places_and_versions_are_shown_by_containment() {
     ];
     assert_eq!(env.run(export).code, 0);
     fs::remove_file(env.path("docs/plan.txt")).unwrap();
-    // The book holds all of the plan, and half as much more. Of the edited version a tenth is new.
+    // The book has all of the plan, and half as much other text. A tenth of the edited version is
+    // new.
     env.write("docs/book.txt", [&plan[..], &paragraphs(2, 50)].concat());
     let edited = [&plan[..plan.len() / 10 * 9], &paragraphs(3, 10)].concat();
     env.write("docs/edited.txt", edited);
@@ -223,7 +223,7 @@ fn a_summary_follows_files_through_moves() {
         .skip(1)
         .map(|line| line.split(',').collect())
         .collect();
-    // same, edited, moved, moved-edited, created, died
+    // The columns are: same, edited, moved, moved-edited, created, died.
     assert_eq!(rows[1][5..11], ["2", "0", "0", "1", "0", "0"], "{csv}");
     assert_eq!(rows[2][5..11], ["1", "0", "0", "1", "1", "1"], "{csv}");
     let lifetimes = fs::read_to_string(env.path("out/lifetimes.csv")).unwrap();
@@ -249,7 +249,7 @@ fn a_summary_of_two_sweeps_draws_its_one_step() {
     assert_eq!(env.run(asked).code, 0);
     for name in ["sweeps", "often", "lifetimes"] {
         let svg = fs::read_to_string(env.path(format!("out/{name}.svg"))).unwrap();
-        // A curve, the point of a curve with one value, or the words `no values`.
+        // A plot has a curve, a point for a single value, or the words `no values`.
         let drawn = ["<polyline", "<circle", "no values"].map(|mark| svg.contains(mark));
         assert!(drawn.contains(&true), "{name}: {svg}");
     }

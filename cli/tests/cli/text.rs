@@ -1,4 +1,4 @@
-//! `text`: the text by which a file is compared, and git's `textconv`.
+//! `text`: the text by which a file is compared, also as git's `textconv`.
 
 use resemble_testutil::office::{docx, odt};
 use resemble_testutil::pack::{mail, zip};
@@ -24,7 +24,7 @@ fn a_document_has_the_text_that_why_names_lines_of() {
     for file in ["a.docx", "a.odt"] {
         assert_eq!(words(&of(file)), words(&plain), "{file}");
     }
-    // Line 3 is what `why` calls line 3.
+    // Lines of `text` have the numbers that `why` prints.
     let edited: Vec<&str> = text
         .lines()
         .enumerate()

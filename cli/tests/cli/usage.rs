@@ -1,4 +1,4 @@
-//! Wrong arguments, and the manual.
+//! Tests wrong arguments, the manual pages and the reference.
 
 use resemble_testutil::page_is_up_to_date;
 use resemble_testutil::prose::paragraphs;
@@ -64,7 +64,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["pairs", ".", "--score", "paper"],
             "possible values: containment, resemblance, discounted",
         ),
-        // The published methods belong to `resemble lab`.
+        // Methods from publications are only in `resemble lab`.
         (
             &["groups", ".", "--method", "sif"],
             "unexpected argument '--method'",
@@ -82,8 +82,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["find", "--exlude", "x"],
             "a similar argument exists: '--exclude'",
         ),
-        // A missing file is refused before a daemon is asked, though the name could be the id of a
-        // cluster.
+        // A missing file is refused before a daemon is asked, although `absent` could be the id of
+        // a cluster.
         (
             &["templates", "mark", "absent"],
             "absent: No such file or directory",
@@ -150,7 +150,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             ],
             "cannot be used with",
         ),
-        // This mistake must not be reported among the errors, below an empty answer.
+        // A file in place of a directory is wrong usage, and not one of the errors below an empty
+        // answer.
         (
             &["covered", ".", "--by", "a.txt"],
             "cannot look into a.txt: not a directory",
@@ -215,7 +216,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         (&["help", "frob"], "unrecognized subcommand 'frob'"),
         (&["dirs", ".", "--format", "fdupes"], "`dirs` has none"),
         (&["dirs", ".", "--of", "a.txt"], "cannot look into a.txt"),
-        // Nothing to compare is an error, not an empty answer with exit code 1.
+        // If there is nothing to compare, that is wrong usage, and not an empty answer with exit
+        // code 1.
         (
             &["pairs", "a.txt"],
             "a.txt is not a directory; `pairs` compares files in directories; \
@@ -450,7 +452,7 @@ fn completions_and_manual_pages() {
     let find = std::fs::read_to_string(env.path("pages/resemble-find.1")).unwrap();
     assert!(find.contains(".TH resemble-find 1"), "{find}");
     assert!(find.contains("\\fBresemble find\\fR"), "{find}");
-    // Every verb about files shows its usage.
+    // The page of every verb about files has examples.
     for verb in [
         "find", "pairs", "compare", "covered", "dirs", "groups", "why",
     ] {
@@ -475,8 +477,8 @@ fn the_reference_is_up_to_date() {
     page_is_up_to_date(path, &resemble_cli::reference::page());
 }
 
-/// `--text off` asks for bytes, also of plain texts, in all its forms and in every verb: one pair
-/// has one figure.
+/// All forms of `--text off` make every verb compare bytes, even of plain texts. So all verbs have
+/// the same figures for a pair.
 #[test]
 fn text_off_asks_every_verb_for_bytes() {
     let env = environment();
@@ -502,7 +504,7 @@ fn text_off_asks_every_verb_for_bytes() {
             "groups" => &document["clusters"][0]["links"][0],
             _ => &document["entries"][0],
         };
-        // A link of a group has no unit.
+        // Links of a group have no field `unit`.
         let unit = row.get("unit").and_then(Value::as_str).map(str::to_owned);
         let shares = ["a_in_b", "b_in_a"].map(|key| row[key].to_string());
         (unit, shares)
@@ -518,7 +520,7 @@ fn text_off_asks_every_verb_for_bytes() {
         for (forms, unit, expected) in [(&off[..], "bytes", &bytes), (&on[..], "words", &words)] {
             for options in forms {
                 let (found, mut shares) = figures(question, options);
-                // The order of the two files in a group does not depend only on their names.
+                // In a group, either file may be `a` of the link, so the shares may be swapped.
                 if question[0] == "groups" && &shares != expected {
                     shares.reverse();
                 }
@@ -528,7 +530,7 @@ fn text_off_asks_every_verb_for_bytes() {
             }
         }
     }
-    // A folder of such a name is not taken as the value of the option.
+    // A folder named `off` can still be searched.
     env.run(["pairs", "--text", "./off"]).exits(1);
     env.run(["pairs", "--text=all", "--", "off"]).exits(1);
 }

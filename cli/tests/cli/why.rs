@@ -9,7 +9,7 @@ use crate::streams::{cut_off, on_terminal};
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, Ran, finish};
 
-/// A support document and its update: figure 3 of Forman et al. (2005), with other words.
+/// Writes a support document and its update, like those of figure 3 of Forman et al. (2005).
 fn documents(env: &Environment) {
     let document = |id: &str, date: &str, you: &str| {
         format!(
@@ -65,7 +65,7 @@ fn a_pipe_gets_a_list_of_ranges() {
     why(&env, &["old.txt", "new.txt"]).is(0, &format!("{SUMMARY}{list}"), "");
 }
 
-/// The terminal shows all of it at 80 columns, without colours.
+/// On a terminal of 80 columns the output has two columns.
 #[test]
 fn a_terminal_gets_two_columns() {
     let env = environment();
@@ -103,7 +103,7 @@ fn a_terminal_gets_two_columns() {
 ";
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "dumb");
     assert_eq!((code, &*text), (Some(0), &*format!("{SUMMARY}{columns}")));
-    // With --side-by-side a pipe gets the same output.
+    // With --side-by-side the output into a pipe is the same.
     why(&env, &["old.txt", "new.txt", "--side-by-side"]).is(0, &text, "");
 }
 
@@ -114,8 +114,8 @@ fn equal_parts_have_equal_colours() {
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
     let line = text.lines().find(|line| line.contains("OV-EN00")).unwrap();
-    // The line number is faint, and the number of the run bold in its colour. Shared text has that
-    // colour, and the rest is plain. The right side is like the left.
+    // The line number is faint. The number of the run is bold and in the colour of the run. Shared
+    // text has that colour, and the rest is plain. The right side is like the left.
     let half = |id: &str| {
         format!(
             "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\
@@ -415,13 +415,13 @@ fn other_programs_show_the_differences() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.text().starts_with("--- ./-ab\t"), "{ran:?}");
     assert!(ran.text().ends_with("@@ -1 +1 @@\n-one\n+two\n"), "{ran:?}");
-    // The value is split into words and no shell runs; the exit code is that of `why`.
+    // The value of `DIFF` is split into words, and no shell runs. The exit code is that of `why`.
     with("printf [%s] $HOME  ;x", &["c", "d"]).is(0, "[$HOME][;x][c][d]", "");
     with("false", &["c", "d"]).is(0, "", "");
     let missing = "resemble: cannot run no-such-program to show the differences: \
                    there is no such program; set DIFF to another\n";
     with("no-such-program -u", &["c", "d"]).is(2, "", missing);
-    // Its reader wants no more.
+    // The reader has closed the pipe, so `yes` ends with SIGPIPE, which is no error.
     let mut command = env.command(["why", "--diff", "c", "d"]);
     command.env("DIFF", "yes").env("PATH", "/usr/bin:/bin");
     let (reader, writer) = std::io::pipe().unwrap();
@@ -479,7 +479,7 @@ fn output_has_a_bound() {
             "{last}"
         );
     }
-    // Each text is now one line of a megabyte.
+    // Without newlines each text is one line of about a megabyte.
     env.write("a", a.replace('\n', " "));
     env.write("b", b.replace('\n', " "));
     let text = why(&env, &["a", "b", "-y"]).text();

@@ -1,8 +1,9 @@
-//! A real browser without a window, driven through its debugging pipe.
+//! Runs a real browser without a window, through its debugging pipe.
 //!
-//! `chromium --remote-debugging-pipe` reads commands from descriptor 3 and writes answers and
-//! events to descriptor 4, as JSON ended by NUL. A shell connects the pipes to these. Input is that
-//! of a person: keys, and clicks at positions. No function of the page is called for it.
+//! `chromium --remote-debugging-pipe` reads commands from descriptor 3. It writes answers and
+//! events to descriptor 4, as JSON ended by NUL. A shell connects the pipes to these descriptors.
+//! Tests act as a person does, by keys and by clicks at positions. They do not call functions of
+//! the page for that.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,8 +16,7 @@ use serde_json::{Value, json};
 /// The longest time that the browser may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Returns whether a program can be started here. If not, this prints a warning, or fails: see
-/// `main.rs`.
+/// Returns whether a program is installed. If not, this prints a warning, or fails (see `main.rs`).
 pub(crate) fn installed(program: &str) -> bool {
     let asked = std::env::var("RESEMBLE_REQUIRE_BROWSER").unwrap_or_default();
     let found = asked != "0"
@@ -35,7 +35,7 @@ pub(crate) fn installed(program: &str) -> bool {
         } else {
             format!("there is no {program}")
         };
-        // `eprintln!` would not do: the harness hides its output in tests that pass.
+        // This does not use `eprintln!`, because the harness hides its output in tests that pass.
         let text = format!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
         std::io::stderr().write_all(text.as_bytes()).unwrap();
     }
@@ -60,7 +60,8 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // The browser's sandbox needs rights that a container does not have; the pages are ours.
+        // The browser's sandbox needs rights that a container does not have. It is not needed,
+        // because all pages are made by these tests.
         let script = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run \
              --disable-dev-shm-usage --disable-background-networking --window-size=1300,900 \
              --remote-debugging-pipe --user-data-dir=\"$0\" about:blank \
@@ -169,7 +170,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Returns the text of an expression that yields text.
+    /// Returns the value of an expression that is a text.
     #[track_caller]
     pub(crate) fn text(&mut self, expression: &str) -> String {
         let value = self.eval(expression);
@@ -242,9 +243,9 @@ impl Browser {
         self.settle();
     }
 
-    /// Returns all errors in the page, and every address that it requested except its own.
+    /// Returns the errors in the page, and the requests for other addresses than its own.
     pub(crate) fn problems(&mut self) -> Vec<Value> {
-        // Pending events arrive before the answer to this.
+        // Events that are pending arrive before the answer to this command.
         self.eval("1");
         let bad = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Log.entryAdded" | "Page.javascriptDialogOpening") => {
@@ -265,7 +266,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser's children end with it only if it is not killed.
+        // If the browser is killed, its child processes stay. So it is asked to close first.
         self.last += 1;
         let close = format!("{{\"id\":{},\"method\":\"Browser.close\"}}\0", self.last);
         let asked = self.commands.write_all(close.as_bytes());

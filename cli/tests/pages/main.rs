@@ -1,27 +1,27 @@
-//! Reports in the programs that they are made for: pages in a browser, workbooks in a spreadsheet
-//! program.
+//! Opens reports in the programs that they are made for: pages in a browser, workbooks in a
+//! spreadsheet program.
 //!
-//! These tests start slow programs that may not be installed, so they are a separate step: `cargo
+//! These tests start slow programs that may not be installed. So they are a separate step: `cargo
 //! test -p resemble-cli --test pages`. `RESEMBLE_REQUIRE_BROWSER` decides whether they run. With
 //! `1` a missing program is a failure, and with `0` they are skipped. Otherwise they run if the
-//! program is there. Skipped tests report it.
+//! program is installed. A skipped test prints a warning.
 
-// Clippy allows `unwrap` in test functions, but not in the functions that they call. It is right
-// in these too: a test that cannot be set up fails.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. There it is right, too: a
+// test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
 mod pages; // what a person sees in a page, and does with it
 mod workbooks; // what a spreadsheet program reads
 
-// This module is shared with the tests of the command. Each of the two uses only a part of it.
+// The tests of the command have this module, too. Either of the two uses only a part of it.
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A private home in which the program is run.
+/// Returns a private home in which the program is run.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

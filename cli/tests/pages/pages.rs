@@ -17,7 +17,7 @@ mod marks;
 mod times;
 mod verbs;
 
-/// Names that would do harm if they were used as code.
+/// Names that do harm if a page or a workbook takes them for code.
 pub(crate) const HOSTILE: [&str; 6] = [
     "/h/<img src=x onerror=\"document.title='harm'\">",
     "/h/</script><script>document.title='harm'</script>",
@@ -30,7 +30,7 @@ pub(crate) const HOSTILE: [&str; 6] = [
 /// A name that is not UTF-8.
 const NOT_UTF8: &[u8] = b"/h/\xffname\xc3";
 
-/// A page of groups with folders and evidence, which only a page can hold.
+/// Makes a page of groups with similar directories and evidence. No other format has these.
 fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
     let plain = std::fs::read_to_string(printed(env, &groups(), "html")).unwrap();
     let put = |page: &str, id: &str, json: &Value| {
@@ -45,13 +45,13 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
-    // The digest of the page covers the added parts as well.
+    // The digest at the end of the page must cover the added parts.
     let (page, _) = page.rsplit_once("<!-- digest ").unwrap();
     let mut sealed = Vec::new();
     let mut sealing = Sealing::new(&mut sealed);
     sealing.write_all(page.as_bytes()).unwrap();
     sealing.seal(seal::PAGE).unwrap();
-    // The command reads the page and writes it again, so it must keep the bytes.
+    // The command reads this page and writes it again.
     let with = env.write("with.html", sealed);
     let again = env.path("again.html");
     let args = [
@@ -68,7 +68,7 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
     again
 }
 
-/// Returns the cells of a column, from 0, in the rows of a section.
+/// Returns the cells of a column in the rows of a section. The first column is 0.
 fn column(browser: &mut Browser, section: &str, number: usize) -> Vec<String> {
     let rows = browser.eval(&format!(
         "[...document.querySelectorAll('#{section} .rows > table > tbody > tr.top')]\
@@ -117,7 +117,7 @@ fn a_page_sorts_filters_and_folds() {
         names(&["delta", "alpha", "charlie", "bravo"]),
         "as in the report"
     );
-    // 99.9999 % of bytes is not 100 %.
+    // A share of 99.9999 % is shown as 99 %, because only identical files have 100 %.
     assert_eq!(
         column(&mut browser, "families", 3),
         ["95 %", "40 %", "99 %", "29 %"]
@@ -142,7 +142,8 @@ fn a_page_sorts_filters_and_folds() {
     );
     assert_eq!(sorted(&mut browser, "Centre"), "none");
 
-    // The filter also finds the name of a member that is folded away.
+    // The filter also finds the names of members that are not shown, because their cluster is
+    // folded.
     browser.click("document.querySelector('#families input[type=search]')");
     browser.type_text("V/ALPHA");
     assert_eq!(centers(&mut browser), names(&["alpha"]));
@@ -220,7 +221,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text("document.activeElement.id"), "main");
 
-    // Tab moves to the map: it is one stop, and arrows move in it.
+    // The map takes one Tab, and arrow keys move inside it.
     let in_map = "Boolean(document.activeElement.closest('[role=grid]') \
                   && document.activeElement.dataset.at)";
     let mut steps = 0;
@@ -250,7 +251,7 @@ fn a_page_needs_no_mouse() {
     let row = browser.text("document.activeElement.closest('tr').textContent");
     assert!(row.contains("/d/one") && row.contains("/d/three"), "{row}");
 
-    // Every control is reachable, is visible when it is, and has a name.
+    // Tab reaches every control. A control that has the focus is marked, and each has a name.
     let mut seen = std::collections::HashSet::new();
     let mut stops = String::new();
     for _ in 0..120 {
@@ -279,7 +280,7 @@ fn a_page_needs_no_mouse() {
         assert!(stops.contains(part), "{part} in\n{stops}");
     }
 
-    // Sorting and unfolding work by keys.
+    // Keys sort the table and unfold a cluster.
     browser.eval(&format!("{}.focus()", header("families", "Centre")));
     browser.key("Enter");
     assert_eq!(column(&mut browser, "families", 1)[0], "/c/alpha");
@@ -292,7 +293,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text(open), "false");
 
-    // The levels of the headings have no gap.
+    // No level of headings is skipped.
     let levels = browser
         .text("[...document.querySelectorAll('h1,h2,h3')].map((h) => h.tagName[1]).join('')");
     assert!(
@@ -374,7 +375,7 @@ fn hostile_names_stay_names() {
         }
         assert_eq!(link, &json!(url));
     }
-    // The exact bytes are in the page, and are read back.
+    // The page has the exact bytes of names, which the command reads back.
     let ran = env.run([
         "groups",
         "--from",
@@ -386,8 +387,8 @@ fn hostile_names_stay_names() {
         ran.json()["identical"][0]["paths"],
         report["identical"][0]["paths"]
     );
-    // Even an injected script would not run: the policy allows only the page's own script by its
-    // hash.
+    // The policy allows only the page's own script, by its hash. So an injected script does not
+    // run.
     browser.eval(
         "(() => { const s = document.createElement('script'); \
          s.textContent = \"document.title = 'harm'\"; document.body.append(s); })()",
@@ -418,7 +419,7 @@ fn a_page_of_50_000_rows_stays_quick() {
     browser.open(&printed(&env, &report, "html"));
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 100 shown");
 
-    // The unit is the time in which the browser parses the report. Only ratios are compared.
+    // All times are divided by the time in which the browser parses the report.
     let figures = browser.eval(
         "(async () => {
            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -451,7 +452,7 @@ fn a_page_of_50_000_rows_stays_quick() {
          })()",
     );
     let of = |name: &str| figures[name].as_f64().unwrap();
-    // A quadratic table would take thousands of units.
+    // If the work of a table were quadratic, the ratio would be in the thousands.
     assert!(of("filter") < 100.0 * of("unit"), "{figures}");
     assert!(of("sort") < 100.0 * of("unit"), "{figures}");
     assert!(of("found") > 0.0 && of("found") <= 100.0, "{figures}");
@@ -460,7 +461,7 @@ fn a_page_of_50_000_rows_stays_quick() {
         "only what is seen is in the page: {figures}"
     );
 
-    // More rows are shown on demand.
+    // A button shows more rows.
     browser.click("[...document.querySelectorAll('#identical > .more')][0]");
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 200 shown");
     assert_eq!(browser.problems(), Vec::<Value>::new());
@@ -518,7 +519,7 @@ fn a_page_is_read_without_scripts() {
         );
         found["nodeIds"].as_array().unwrap().len()
     };
-    // Clusters with their members, identical files, links, errors.
+    // The sections are: clusters with their members, identical files, links, errors.
     assert_eq!(count("noscript section"), 4);
     assert_eq!(count("noscript section:nth-of-type(1) tr"), 1 + 4 + 8);
     assert_eq!(count("noscript section:nth-of-type(2) tr"), 1 + 7);
@@ -564,7 +565,7 @@ fn evidence_stands_side_by_side() {
     let evidence = json!([{"a": "/c/delta", "b": "/v/delta-2.txt", "a_in_b": 0.475, "b_in_a": 0.95,
         "shared_bytes": 1000, "text": true, "rows": rows, "note": "Not shown: the end."}]);
     browser.open(&page_with_extras(&env, &evidence));
-    // The link in its cluster leads to it.
+    // A link in the row of the cluster leads to the evidence.
     browser.click("document.querySelector('#families-1 .fold button')");
     browser.click("document.querySelector('#families tr.detail a.tag')");
     let cells = browser.eval(

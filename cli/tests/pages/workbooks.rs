@@ -12,7 +12,7 @@ use crate::pages::HOSTILE;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
-/// A workbook as `LibreOffice` reads it, as flat XML.
+/// Returns a workbook as flat XML, to which `LibreOffice` has converted it.
 fn opened_by_office(env: &Environment, workbook: &Path) -> String {
     let profile = env.path("office-profile");
     let mut command = Command::new("soffice");
@@ -31,7 +31,7 @@ fn opened_by_office(env: &Environment, workbook: &Path) -> String {
     std::fs::read_to_string(&name).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// The table of a sheet.
+/// Returns the XML of the table of a sheet.
 fn sheet<'a>(book: &'a str, name: &str) -> &'a str {
     let open = format!("<table:table table:name=\"{name}\"");
     let (_, rest) = book
@@ -60,8 +60,8 @@ fn a_spreadsheet_opens_the_workbook() {
         names,
         ["Clusters", "Identical files", "Links", "Errors", "About"]
     );
-    // As in figures 5 and 6 of Forman et al. (2005), members are below their cluster or set, and
-    // folded.
+    // Members are rows that are folded below their cluster or set, as in figures 5 and 6 of Forman
+    // et al. (2005).
     for (name, groups, below) in [("Clusters", 4, 8), ("Identical files", 3, 4)] {
         let table = sheet(&book, name);
         assert_eq!(
@@ -87,7 +87,7 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Identical files").contains("table:visibility=\"collapse\""));
     let identical = sheet(&book, "Identical files");
-    // Numbers are numbers, times are times, and any name is text.
+    // Cells of numbers and times have those types, and every name is text.
     assert!(
         identical.contains("office:value-type=\"float\" office:value=\"4000\""),
         "overhead"
@@ -112,7 +112,7 @@ fn a_spreadsheet_opens_the_workbook() {
         clusters.contains("office:value-type=\"percentage\" office:value=\"0.999\""),
         "not identical: not 100 %"
     );
-    // There are filters if rows are not grouped.
+    // A sheet without folded rows has filters.
     assert!(
         book.contains("table:target-range-address=\"Links.A2:Links.H6\""),
         "{}",
@@ -129,10 +129,11 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Errors").contains("Permission denied"));
 
-    // A comparison has classes, folders below these, and files below those.
+    // The sheet of a comparison has rows of classes. Folders are below a class, and files below a
+    // folder.
     let book = opened_by_office(&env, &printed(&env, &compare(), "xlsx"));
     let table = sheet(&book, "Compare");
-    // Five classes with a folder each, and the files of each folded away.
+    // There are five classes with one folder each, and the files of each folder are folded.
     let groups = table.matches("<table:table-row-group").count();
     let folded = table
         .matches("<table:table-row-group table:display=\"false\"")
@@ -141,7 +142,7 @@ fn a_spreadsheet_opens_the_workbook() {
     assert!(table.contains("further partner"));
 }
 
-/// The lists of find and pairs, as workbooks.
+/// Prints the lists of find and pairs as workbooks.
 #[test]
 fn a_spreadsheet_opens_lists() {
     if !installed("soffice") {

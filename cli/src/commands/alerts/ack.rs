@@ -1,4 +1,4 @@
-//! `resemble alerts ack`: acknowledges files, so that they cause no more alerts.
+//! `resemble alerts ack`: marks files as seen, so that they cause no more alerts.
 
 use resemble_proto::message::{AckRow, Answer};
 use resemble_proto::places::Env;

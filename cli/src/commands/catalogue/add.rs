@@ -1,10 +1,10 @@
-//! `resemble catalogue add`: keeps catalogues, and brings kept ones up to date.
+//! `resemble catalogue add`: keeps new catalogues, and updates kept ones.
 //!
-//! A delta is joined with the kept catalogue that it continues, and the result is kept instead.
+//! A delta is joined with the kept catalogue that it continues. The result replaces that catalogue.
 //!
 //! The daemon keeps a copy of the catalogue in its state folder and adds its records to the index.
-//! Without a daemon this process keeps the copy in the same folder. The daemon finds it there, and
-//! this program reads it when its label is named.
+//! Without a daemon this process puts the copy into the same folder. A daemon finds it there later,
+//! and this program reads it when its label is named.
 
 use std::path::Path;
 

@@ -11,8 +11,8 @@ use crate::args::Global;
 use crate::backend;
 use crate::error::{CliResult, Outcome};
 
-/// Returns what the daemon watches. Without a daemon it returns the catalogues in the state folder,
-/// or an error if that is empty.
+/// Returns what the daemon watches. Without a daemon it returns the catalogues in the state folder.
+/// If there are none or a socket was named, it returns the error about the daemon.
 pub(in crate::commands) fn watched(env: &Env, global: &Global) -> CliResult<Vec<WatchRow>> {
     if global.local {
         return Ok(kept(env, global));

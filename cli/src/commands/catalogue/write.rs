@@ -1,7 +1,7 @@
 //! `resemble catalogue write`: writes a catalogue of directories, a delta to an older one, or
 //! tables.
 //!
-//! The daemon and this process write the same bytes. Deltas and tables are made of a temporary
+//! The daemon and this process write the same bytes. Deltas and tables are made from a temporary
 //! catalogue.
 
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ use crate::ui::Ui;
 /// A catalogue up to this size is never reduced, even if its files are small.
 const SMALL: u64 = 1 << 20;
 
-/// The product that is made of the files.
+/// The product of the command.
 enum Product<'a> {
     Catalogue(Destination<'a>),
     /// A delta, with the older catalogue.
@@ -62,7 +62,7 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// Creates the file for the catalogue, which is the product or an intermediate.
+    /// Creates the file for the catalogue. A delta or tables are then made from it.
     fn begin(&self) -> CliResult<NewFile> {
         match self {
             Self::Catalogue(to) | Self::Delta(to, _) => to.begin(),
@@ -82,7 +82,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WriteArgs) -> 
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
     }
-    // The files are searched for before the new file exists, so that it does not find itself.
+    // The files are scanned before the new file exists, so that the catalogue does not list itself.
     let answering = args.layer.answering(&args.answering);
     let mut backend = asked.open(ui, env, global, &answering)?;
     let mut file = product.begin()?;
@@ -134,7 +134,7 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
         },
         names: base.names,
         text: base.text,
-        // A delta has the samples of its base.
+        // All samples are kept here, because `delta::make` thins them as the base is thinned.
         within: Fraction::ONE,
         small: 0,
         ..usual
@@ -180,7 +180,7 @@ fn finish(
     })
 }
 
-/// Returns the limit of its size, if there is one.
+/// Returns the limit of the catalogue's size as a share of the files, if one is set.
 fn within(args: &WriteArgs) -> CliResult<Option<Fraction>> {
     match args.format {
         CatalogueFormat::Catalogue if args.salt.is_some() => Err(CliError::Usage(

@@ -1,7 +1,7 @@
-//! Pairs of contents that are meant to be alike.
+//! The baseline of `check`: pairs of contents that are meant to be alike.
 //!
-//! Each line has the digests of two contents, the lesser first, and the names that they had. When a
-//! content changes, its pairs are reported again.
+//! Each line has the digests of two contents, the lesser first, and the names of their files at
+//! that time. When a content changes, its pairs are reported again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use resemble_report::quote::quoted;
 use crate::error::{CliError, CliResult};
 use crate::new_file::{NewFile, folder_of};
 
-/// The accepted pairs, each with the names of its line.
+/// The accepted pairs, each with the file names of its line.
 #[derive(Default)]
 pub(super) struct Baseline(pub(super) BTreeMap<String, String>);
 
@@ -49,11 +49,11 @@ impl Baseline {
     /// Adds pairs to the file, and returns how many are new. Concurrent writers wait for each
     /// other.
     pub(super) fn add(pairs: BTreeMap<String, String>, path: &Path) -> CliResult<u64> {
-        // Several links may lead to one baseline.
+        // Links are resolved, so that all writers of one baseline lock the same folder.
         let real = std::fs::canonicalize(path);
         let path = real.as_deref().unwrap_or(path);
         let folder = folder_of(path);
-        // The folder is locked until it is closed.
+        // The lock lasts until `_lock` is dropped, which closes the folder.
         let lock = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
         let _lock = lock.map_err(CliError::file("lock", folder))?;
         let mut all = Self::read(path, true)?.0;

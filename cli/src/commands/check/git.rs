@@ -13,7 +13,7 @@ use resemble_report::quote::harmless;
 
 use crate::error::{CliError, CliResult};
 
-/// A work tree: its folder, a real path.
+/// A work tree of git, by the real path of its folder.
 pub(super) struct WorkTree(pub(super) PathBuf);
 
 pub(super) struct StagedChange {
@@ -23,7 +23,7 @@ pub(super) struct StagedChange {
     pub(super) was: Option<PathBuf>,
     /// True if HEAD does not have the file.
     pub(super) is_new: bool,
-    /// The name of the content of a regular file.
+    /// Git's name of the staged content, if it is that of a regular file.
     pub(super) blob: Option<String>,
 }
 
@@ -55,7 +55,8 @@ impl WorkTree {
         let out = git(&self.0, list, Stdio::piped())?;
         let mut fields = out.split(|&byte| byte == 0);
         let mut staged = Vec::new();
-        // `:MODE MODE BLOB BLOB STATUS`, a path, and for a rename or a copy another path.
+        // An entry is `:MODE MODE BLOB BLOB STATUS` and a path. A rename or a copy has a second
+        // path.
         while let Some(entry) = fields.next().filter(|entry| !entry.is_empty()) {
             let entry = String::from_utf8_lossy(entry);
             let words: Vec<&str> = entry.split(' ').collect();
@@ -83,7 +84,7 @@ impl WorkTree {
         Ok(staged)
     }
 
-    /// Writes a content.
+    /// Writes the content of a blob into a file.
     pub(super) fn write(&self, blob: &str, to: File) -> CliResult<()> {
         git(&self.0, &format!("cat-file blob {blob}"), to.into()).map(drop)
     }
@@ -93,7 +94,7 @@ fn path_of(name: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name))
 }
 
-/// Runs git with these words, and returns its output unless `output` redirects it.
+/// Runs git with these arguments. Returns its output, unless `output` redirects it.
 fn git(folder: &Path, words: &str, output: Stdio) -> CliResult<Vec<u8>> {
     git_of(folder, words, &[], output)
 }
@@ -105,7 +106,8 @@ fn git_of(folder: &Path, words: &str, paths: &[&Path], output: Stdio) -> CliResu
     let failed = |why: &str| CliError::Usage(format!("git {verb}: {}", harmless(why)));
     let mut command = Command::new("git");
     command.arg("-C").arg(folder);
-    // A file monitor would be a program that the repository configures.
+    // A repository may configure a program as its file monitor. This option keeps git from running
+    // it.
     command
         .args(["-c", "core.fsmonitor=false", "--literal-pathspecs"])
         .args(words.split_whitespace());

@@ -1,5 +1,5 @@
-//! The checked files: their current bytes, each in a folder of its own, under its own name, which
-//! decides how it is unpacked.
+//! Copies of the checked files, each in a folder of its own. A copy has the name of its file,
+//! because the name decides how it is unpacked.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,25 +19,25 @@ use crate::error::{CliError, CliResult};
 pub(super) struct CheckedFile {
     /// Its name in rows.
     pub(super) shown: PathText,
-    /// The paths where the file is or will be, and its earlier path. A file at one of them is the
-    /// same file.
+    /// The paths where the file is or will be, and its earlier path. What is found at one of them
+    /// is the file itself.
     own: Vec<PathBuf>,
     /// Device and inode of the file at its path.
     inode: Option<(u64, u64)>,
-    /// Its bytes.
+    /// The path of its copy.
     pub(super) copy: PathBuf,
     /// Its digest, once it was read.
     pub(super) digest: Option<ContentDigest>,
 }
 
-/// All that is checked.
+/// All checked files.
 pub(super) struct CheckedFiles {
     pub(super) files: Vec<CheckedFile>,
     /// The errors of files that cannot be checked.
     pub(super) errors: Vec<SoftError>,
     /// Paths whose content in the work tree does not count, because they are staged or removed.
     replaced: Vec<PathBuf>,
-    /// Holds the copies.
+    /// The folder of the copies.
     folder: TempDir,
 }
 
@@ -52,7 +52,8 @@ impl CheckedFiles {
         })
     }
 
-    /// Takes files, or standard input. `name` is the path that the one file will be written to.
+    /// Copies the named files or standard input. `name` is the path to which the only file will be
+    /// written.
     pub(super) fn given(files: &[PathBuf], name: Option<&Path>) -> CliResult<Self> {
         let mut all = Self::new()?;
         for file in files {
@@ -76,7 +77,7 @@ impl CheckedFiles {
         Ok(all)
     }
 
-    /// Takes the staged files.
+    /// Copies the staged files.
     pub(super) fn staged(tree: &WorkTree) -> CliResult<Self> {
         let mut all = Self::new()?;
         for change in tree.staged()? {
@@ -95,7 +96,7 @@ impl CheckedFiles {
         Ok(all)
     }
 
-    /// Returns the path of the next copy, in a folder of its own.
+    /// Makes a folder for the next copy, and returns the path of that copy.
     fn new_copy(&self, own: &Path) -> CliResult<PathBuf> {
         let folder = self.folder.path().join(self.files.len().to_string());
         fs::create_dir_all(&folder).map_err(CliError::file("write", &folder))?;
@@ -118,13 +119,14 @@ impl CheckedFiles {
         self.folder.path()
     }
 
-    /// Returns the index of the file that a copy belongs to.
+    /// Returns the index of the checked file whose copy is at this path.
     pub(super) fn number_of(&self, copy: &Path) -> Option<usize> {
         let below = copy.strip_prefix(self.folder()).ok()?;
         below.iter().next()?.to_str()?.parse().ok()
     }
 
-    /// Returns whether this file of the search is the checked file itself.
+    /// Returns whether a found file does not count: it is the checked file itself, staged, removed,
+    /// or a copy.
     pub(super) fn is_own(&self, number: usize, file: &Path) -> bool {
         let checked = &self.files[number];
         let mut own = checked.own.iter().chain(&self.replaced);
@@ -139,7 +141,7 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// Opens a regular file; a pipe would never end.
+/// Opens a regular file and refuses anything else, because a pipe may never end.
 fn open(path: &Path) -> io::Result<File> {
     let what = match fs::metadata(path)? {
         meta if meta.is_file() => return File::open(path),

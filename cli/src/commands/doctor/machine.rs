@@ -11,13 +11,13 @@ use resemble_scan::parts::{Formats, Limits};
 use super::Check;
 use crate::commands::setup::service;
 
-/// The usual default limit of watches. A larger number costs nothing before it is used.
+/// The smallest limit of watches that a remedy proposes. Watches that are not used cost nothing.
 const WATCHES: u64 = 1_048_576;
 /// The least limit of inotify instances. Other programs (editors, desktops) need some instances,
 /// too.
 const INSTANCES: u64 = 128;
-/// The least length of the queue of events. With a shorter one, events are often lost, and each
-/// loss causes a scan.
+/// The least length of the event queue. A shorter queue often loses events, and each loss causes a
+/// scan.
 const QUEUE: u64 = 16_384;
 /// The least limit of open files. The index, the socket and the document readers need some
 /// hundreds.
@@ -119,7 +119,7 @@ pub(super) fn fences() -> Check {
     }
 }
 
-/// Checks whether a view can be mounted, and lists those that are.
+/// Checks the mounted view. Without one, checks whether a view can be mounted.
 pub(super) fn overlay(status: Option<&StatusAnswer>) -> Check {
     let mounts = status.map_or(&[][..], |status| &status.mounts);
     if let Some(mount) = mounts.first() {

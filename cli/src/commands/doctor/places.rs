@@ -1,4 +1,4 @@
-//! The state folder and the socket.
+//! Checks the state folder and the socket.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -12,10 +12,10 @@ use resemble_report::quote::quoted;
 use super::Check;
 use crate::args::Global;
 
-/// With less free space a large batch of changes may not fit.
+/// The least free space. With less, a large batch of changes may not fit.
 const LEAST_FREE: u64 = 256 << 20;
 
-/// Everything about where things are.
+/// Runs all checks of the state folder and the socket.
 pub(super) fn all(env: &Env, global: &Global, status: Option<&StatusAnswer>) -> Vec<Check> {
     let state = places::state_dir(env, global.state.as_deref());
     let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref());
@@ -54,7 +54,7 @@ pub(super) fn of_state(state: &Path, uid: u32, status: Option<&StatusAnswer>) ->
     if let Ok(disk) = rustix::fs::statvfs(state) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let text = format!("{} free at {shown}, where the index is", human_size(free));
-        // When an index is closed, it may be rewritten without its holes.
+        // Closing the index may rewrite it without its holes, which needs as much space again.
         checks.push(if free < LEAST_FREE.max(index) {
             Check::wrong("state", format!("only {text}"))
         } else {

@@ -86,7 +86,7 @@ fn limits_that_are_too_low_are_told_with_the_command_that_raises_them() {
         wrong(&machine::limits(sys.path(), Some(&status))),
         ["files"]
     );
-    // Without figures from the kernel only this check fails.
+    // If the kernel's limits cannot be read, that is the only wrong state.
     assert_eq!(
         wrong(&machine::limits(Path::new("/none"), None)),
         ["inotify"]

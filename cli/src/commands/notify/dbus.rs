@@ -1,4 +1,4 @@
-//! A notification on the desktop: one method call on the session bus.
+//! Shows a notification on the desktop, by one method call on the session bus.
 //!
 //! Every delivery has its own connection, so a restarted bus or notification service is no special
 //! case. No other module uses the `zbus` crate.
@@ -12,7 +12,7 @@ use zbus::zvariant::Value;
 
 /// The longest time that the notification service may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The service decides how long a notification is shown.
+/// The timeout by which the service decides itself how long a notification is shown.
 const AS_LONG_AS_USUAL: i32 = -1;
 const SERVICE: &str = "org.freedesktop.Notifications";
 
@@ -21,7 +21,8 @@ const SERVICE: &str = "org.freedesktop.Notifications";
 ///
 /// # Errors
 ///
-/// There is no session bus, nothing on it shows notifications, or it did not answer in time.
+/// Fails if there is no session bus, if nothing on it shows notifications, or after 10 seconds
+/// without an answer.
 pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     let bus = Builder::session()
         .and_then(|bus| bus.method_timeout(PATIENCE).build())
@@ -50,7 +51,7 @@ pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Escapes text as markup, which the body of a notification is.
+/// Escapes text for the body of a notification, which is markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! The three questions of a setup.
+//! Asks the three questions of a setup.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::Wanted;
 use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
-/// Asks at the terminal. It does not ask for folders if the command line names some. It does not
-/// offer features of a user's systemd or of a desktop if that does not exist.
+/// Asks at the terminal. It asks for folders only if the command line names none. It asks about
+/// login only with a user's systemd, and about notifications only with a desktop.
 pub(super) fn wanted(
     ui: &mut Ui,
     home: &Path,
@@ -65,7 +65,8 @@ fn until_understood<T>(
     }
 }
 
-/// Returns the folders of a line, all of which exist; none means the home folder.
+/// Returns the folders that a line names, all of which must exist. An empty line means the home
+/// folder.
 fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folders = named(line, home);
     let wrong = folders.iter().find_map(|folder| {

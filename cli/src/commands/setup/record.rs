@@ -19,7 +19,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Removes the file if it is unchanged; returns whether it is gone.
+    /// Removes the file if it is unchanged. Returns whether the file is gone.
     pub(super) fn remove(&self) -> io::Result<bool> {
         match fs::read(&self.path) {
             Ok(bytes) if bytes == self.text.as_bytes() => {

@@ -1,4 +1,4 @@
-//! The daemon as a service of the user: by systemd, or in the background without one.
+//! Runs the daemon as a service of the user: by systemd, or in the background without one.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::new_file::NewFile;
 /// A unit of the user's systemd.
 pub(in crate::commands) struct Unit {
     pub(in crate::commands) name: &'static str,
-    /// Its text, for installation without a package.
+    /// The text of the unit. It is written if no package has installed the unit.
     text: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::commands) fn is_there() -> bool {
     works(&["show-environment"])
 }
 
-/// Writes a unit, unless it is installed, and returns its path.
+/// Writes a unit and returns its path; `None` if it is already installed.
 pub(super) fn install(env: &Env, unit: &Unit) -> CliResult<Option<PathBuf>> {
     if works(&["cat", unit.name]) {
         return Ok(None);
@@ -68,7 +68,7 @@ fn systemctl(args: &[&str]) -> Command {
     command
 }
 
-/// Runs this quietly, and returns whether it succeeds.
+/// Runs `systemctl --user` without output, and returns whether it succeeds.
 pub(in crate::commands) fn works(args: &[&str]) -> bool {
     let output = systemctl(args).output();
     output.is_ok_and(|output| output.status.success())
@@ -88,7 +88,7 @@ fn run(args: &[&str]) -> CliResult<()> {
     )))
 }
 
-/// Starts the daemon in the background, apart from this terminal.
+/// Starts the daemon in the background, in a process group of its own.
 pub(super) fn start_alone(daemon: &Path, config: &Path, log: &Path) -> CliResult<Child> {
     let failed = CliError::file("write", log);
     let file = fs::File::create(log).map_err(&failed)?;
@@ -112,7 +112,7 @@ pub(in crate::commands) struct NoView {
     pub(in crate::commands) mend: &'static str,
 }
 
-/// Checks whether a view can be mounted; `None` if it can.
+/// Returns why no view can be mounted; `None` if one can.
 pub(in crate::commands) fn no_view() -> Option<NoView> {
     let mut device = fs::OpenOptions::new();
     if let Err(error) = device.read(true).write(true).open("/dev/fuse") {
@@ -132,7 +132,7 @@ pub(in crate::commands) fn no_view() -> Option<NoView> {
     })
 }
 
-/// Lets a process end cleanly.
+/// Asks a process to end (SIGTERM).
 pub(super) fn end(process: u32) -> CliResult<()> {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     if let Some(process) = process {

@@ -1,14 +1,14 @@
-//! The state of the daemon in the text format of `OpenMetrics`. Prometheus reads it, and so does
-//! the textfile collector of its node exporter.
+//! Prints the state of the daemon in the text format of `OpenMetrics`. Prometheus reads it, and so
+//! does the textfile collector of its node exporter.
 //!
-//! There are gauges and counters only: the collector refuses a file with types that it does not
+//! Only gauges and counters are used. The collector refuses a file with types that it does not
 //! know, such as `info`.
 
 use std::fmt::Write;
 
 use resemble_proto::message::{RootState, RootStatus, StatusAnswer};
 
-/// A figure of a root: its name, its help, and its function.
+/// A figure of each root: its name, its help, and the function that computes it.
 type RootFigure = (&'static str, &'static str, fn(&RootStatus) -> u64);
 
 const OF_ROOTS: [RootFigure; 8] = [
@@ -167,7 +167,7 @@ const OF_DAEMON: [DaemonFigure; 22] = [
     }),
 ];
 
-/// All figures.
+/// Returns all metrics of a daemon that answers.
 pub(super) fn of(status: &StatusAnswer) -> String {
     let mut text = Metrics::default();
     text.one("up", Kind::Gauge, "Whether the daemon answers", 1);
@@ -186,7 +186,7 @@ pub(super) fn of(status: &StatusAnswer) -> String {
     text.end()
 }
 
-/// The metrics if no daemon answers.
+/// Returns the metrics for the case that no daemon answers.
 pub(super) fn of_none() -> String {
     let mut text = Metrics::default();
     text.one("up", Kind::Gauge, "Whether the daemon answers", 0);
@@ -240,7 +240,7 @@ impl Metrics {
         }
     }
 
-    /// The state of each root.
+    /// Adds the states of all roots.
     fn root_states(&mut self, roots: &[RootStatus]) {
         self.family(
             "root_state",
@@ -270,7 +270,7 @@ impl Metrics {
     }
 }
 
-/// Escapes the value of a label: one line, for any text.
+/// Escapes the value of a label, so that any text is one line.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for character in value.chars() {
@@ -278,7 +278,7 @@ fn escaped(value: &str) -> String {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            // Prometheus ignores control characters, but a terminal that shows the file would not.
+            // Prometheus ignores control characters, but a terminal does not.
             control if control.is_control() => text.push('\u{fffd}'),
             other => text.push(other),
         }

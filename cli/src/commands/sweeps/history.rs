@@ -80,7 +80,7 @@ impl Verb for Following<'_> {
         Ok(Whole::from(answer).map(|versions| Versions { versions }))
     }
 
-    /// The rows got their names when they were found.
+    /// Changes nothing, because the rows have their names already.
     fn show(&self, _: &mut Versions, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -107,8 +107,8 @@ impl Verb for Following<'_> {
     }
 }
 
-/// Finds the file in each sweep: at its path in the catalogue, or else the file that most resembles
-/// a version in a neighbouring sweep.
+/// Finds the file in each sweep, at its path in the catalogue. Otherwise it is the file that most
+/// resembles a version in a neighbouring sweep.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -143,8 +143,8 @@ fn places(
     Ok(places)
 }
 
-/// The version in the sweep `at`, or in the nearest sweep that has one: among the later ones if
-/// `later`, else among the earlier ones.
+/// Returns the version in the sweep `at`, or in the nearest sweep beyond it that has one. `later`
+/// decides whether later or earlier sweeps are tried.
 fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf> {
     if later {
         places[at..].iter().flatten().next().cloned()
@@ -153,7 +153,7 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
     }
 }
 
-/// One row for each version, compared with the version before it.
+/// Returns one row for each version, compared with the version before it.
 fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
     let paths = places.iter().flatten().map(|path| path.as_path().into());
@@ -219,8 +219,8 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
     Ok(rows)
 }
 
-/// Returns whether two places are the same path in two sweeps. The path in a catalogue is then the
-/// end of the absolute path of an existing file.
+/// Returns whether two files of different sweeps have the same path. A path in a catalogue may be
+/// the end of the absolute path of the other file.
 fn same_name(a: &Path, b: &Path) -> bool {
     let below = |path: &Path| -> PathBuf {
         use resemble_proto::catalogued::source_of;

@@ -104,7 +104,7 @@ impl Verb for LinkSearch<'_> {
         Ok(Whole::from(answer).map(|links| DeadLinks { links }))
     }
 
-    /// The rows got their names when they were found.
+    /// Changes nothing, because the rows have their names already.
     fn show(&self, _: &mut DeadLinks, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -132,7 +132,7 @@ impl Verb for LinkSearch<'_> {
     }
 }
 
-/// A link, its target as written, and the path that it led to.
+/// A dead link: its path, its target as written, and the path that the target means.
 type Dangling = (PathBuf, Vec<u8>, PathBuf);
 
 /// Adds the dead links at and below a directory, by path. Links are not followed.

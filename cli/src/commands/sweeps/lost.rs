@@ -1,7 +1,7 @@
-//! `resemble lost`: finds the current path of a lost file's content.
+//! `resemble lost`: finds where the content of a lost file is now.
 //!
-//! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file
-//! outwards: its relatives, their relatives, and so on.
+//! Broder et al. 1997, section 6: "lost and found". The search collects the relatives of the lost
+//! file, then their relatives, and so on.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -67,9 +67,9 @@ struct LostSearch<'a> {
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
-    /// True if a file that was found is more recent than `last`.
+    /// True if a found file is more recent than `last`.
     holds: bool,
-    /// True if there may be more files, because [`MOST`] was reached.
+    /// True if files may be missing, because [`MOST`] was reached.
     is_cut: bool,
 }
 
@@ -120,7 +120,7 @@ impl Verb for LostSearch<'_> {
         Ok(Whole::from(answer).map(|places| Places { places }))
     }
 
-    /// The rows got their names when they were found.
+    /// Changes nothing, because the rows have their names already.
     fn show(&self, _: &mut Places, _: &QuestionPaths) {}
 
     fn parameters(&self, _: &QuestionPaths, _: &Params) -> SweepParameters {
@@ -164,7 +164,7 @@ impl Verb for LostSearch<'_> {
 }
 
 impl LostSearch<'_> {
-    /// Returns what the daemon saw removed from the path, if no file is there now.
+    /// Returns where the daemon saw the file at the path go, if no file is there now.
     fn gone(&self, search: &mut Search<'_>) -> CliResult<Option<DepartedRow>> {
         if names::required(self.path).is_ok() {
             return Ok(None);
@@ -175,12 +175,12 @@ impl LostSearch<'_> {
     }
 }
 
-/// The files that belong to the lost one.
+/// The files that are connected with the lost one.
 #[derive(Default)]
 struct Cluster {
     /// The latest first.
     rows: Vec<LostRow>,
-    /// True if there may be more, because [`MOST`] was reached.
+    /// True if files may be missing, because [`MOST`] was reached.
     cut: bool,
 }
 
@@ -195,7 +195,7 @@ impl Cluster {
         let Some(place) = gone.places.first() else {
             return Ok(());
         };
-        // Relatives of a directory are not searched for here.
+        // Questions are about files, so relatives of a directory are not searched for.
         if !place.as_path().is_dir() {
             self.collect(search, place.as_path(), min)?;
         }
@@ -216,7 +216,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Adds all files that are connected with the file at `real` by resemblances of at least `min`.
+    /// Adds all relatives of the file at `real`, their relatives, and so on. Each step is a
+    /// resemblance of at least `min`.
     fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {
             within: search.asked.scope(),
@@ -248,7 +249,8 @@ impl Cluster {
                     b_in_a: figure(row.b_in_a),
                     resemblance: figure(row.resemblance),
                 };
-                // A file with the same content as the subject has the same relatives.
+                // A file that is identical to its subject has the same relatives, so it is not
+                // searched for again.
                 if !row.is_identical() {
                     waiting.push_back(place.clone());
                 }
@@ -256,7 +258,7 @@ impl Cluster {
             }
         }
         self.rows = rows.into_values().collect();
-        // `Fraction::NONE` sorts below every share.
+        // Rows without a score follow, because `Fraction::NONE` is less than every share.
         self.rows.sort_by(|a, b| {
             let key = |row: &LostRow| (row.date.is_none(), row.date, row.score());
             (Reverse(key(a)), &a.path).cmp(&(Reverse(key(b)), &b.path))

@@ -1,4 +1,4 @@
-//! `resemble history --summary`: how everything changes from sweep to sweep.
+//! `resemble history --summary`: reports how all files change from sweep to sweep.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn name_of(sweep: &Sweep) -> SweepName {
     }
 }
 
-/// Writes the files of a report into a folder. Returns how many there are, and the name of the
+/// Writes the files of a report into a folder. Returns the number of files, and the name of the
 /// page.
 pub fn write_files<P: Drawing>(report: Page<P>, folder: &Path) -> CliResult<(usize, String)> {
     fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;

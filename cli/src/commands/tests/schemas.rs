@@ -35,7 +35,7 @@ struct EmptyParameters {}
 macro_rules! listed {
     ($($body:ident { $list:ident: $row:ty } of $verb:literal, $parameters:ty;)*) => {$(
         list_body! {
-            /// What is printed with a head and without a document.
+            /// The body of an answer that is printed with a head and without a [`Document`].
             #[derive(JsonSchema)]
             struct $body {
                 /// The rows.
@@ -56,7 +56,7 @@ listed! {
 /// Lists of a document, each with the word that its rows have in `jsonl` if there are several.
 type ListWords = [(&'static str, &'static str)];
 
-/// The schema of a serialized `T`, an object with its own layout and command.
+/// Returns the schema of `T`, an object that has the fields `schema` and `command`.
 fn object<T: JsonSchema>(command: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -71,7 +71,7 @@ fn object<T: JsonSchema>(command: &str) -> Value {
     schema
 }
 
-/// The schema of a document, with that of a line of `jsonl` as `#/$defs/line`.
+/// Returns the schema of a document. The schema of a line of `jsonl` is in it as `#/$defs/line`.
 fn document<B: Body + JsonSchema>(lists: &ListWords) -> Value
 where
     B::Parameters: JsonSchema,
@@ -144,8 +144,8 @@ fn stream() -> Value {
     })
 }
 
-/// Removes details of Rust: links in descriptions and formats of numbers. Also removes `null` from
-/// fields that are omitted instead.
+/// Removes details of Rust: links in descriptions, and formats of numbers. Removes the type `null`
+/// from optional fields, which are omitted instead.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -225,7 +225,7 @@ fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let history = document::<history::Versions>(&[("versions", "")]);
     let explanation = document::<Explanation>(&why);
     let mut conflicts = document::<SyncConflicts>(&[("conflicts", "")]);
-    // Fields of `why` may be `null` as there, though all of them may be absent.
+    // In the output of `why` these fields may be `null`. Here they may also be absent.
     let fields = conflicts["$defs"]["ConflictRow"]["properties"].as_object_mut();
     for (name, field) in fields.expect("an object") {
         if let Some(same) = explanation["properties"].get(name) {

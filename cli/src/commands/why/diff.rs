@@ -1,7 +1,7 @@
-//! Handing two files over to the program of `$DIFF`.
+//! Runs the program of `$DIFF` on two files.
 //!
-//! The value is split at blanks and run without a shell: a name of a file is never a command, and
-//! `DIFF='diff -u --color'` works. The program has the terminal to itself. Its exit code is
+//! The value is split at blanks and run without a shell. So a file name is never a command, and
+//! `DIFF='diff -u --color'` works. The program writes to the terminal itself. Its exit code is
 //! ignored, because its meaning differs between programs. (`diff` itself ends with 2 for binary
 //! files that differ.)
 
@@ -43,7 +43,7 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
         .args(&words)
         .arg(operand(&args.a))
         .arg(operand(&args.b));
-    // What was printed so far comes before the output of the program.
+    // Earlier output must precede that of the program.
     ui.flush()?;
     let status = if args.output.is_some() {
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -54,7 +54,7 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
     } else {
         command.status().map_err(failed)?
     };
-    // The reader of the output closed the pipe: it wants no more.
+    // SIGPIPE is no failure: the reader of the output has closed the pipe.
     match status
         .signal()
         .filter(|signal| *signal != Signal::PIPE.as_raw())
@@ -76,7 +76,7 @@ fn words(value: &OsStr) -> Vec<OsString> {
         .collect()
 }
 
-/// A name that no program takes for an option.
+/// Returns a path that no program takes for an option.
 fn operand(path: &Path) -> OsString {
     if path.as_os_str().as_bytes().starts_with(b"-") {
         Path::new(".").join(path).into_os_string()

@@ -1,4 +1,4 @@
-//! Marks, by hand and by rule, and the plan that is made of them.
+//! Marks files by hand and by rule, and orders the plan that is made of the marks.
 
 use resemble_report::human::{counted, human_size};
 use resemble_report::quote::quoted;
@@ -26,7 +26,7 @@ impl Screen {
         }
     }
 
-    /// The groups that a rule or `u` applies to.
+    /// Returns the groups to which a rule or the key `u` applies.
     pub(super) fn scope(&self) -> Vec<usize> {
         let Some(collection) = &self.collection else {
             return Vec::new();
@@ -185,7 +185,7 @@ impl Screen {
         })
     }
 
-    /// The effect of the plan: the files and bytes that are removed, and what is lost.
+    /// Describes the effect of the plan: the files and bytes that it removes, and what is lost.
     pub(crate) fn outlook(&self) -> [String; 2] {
         let Some(collection) = self.collection.as_ref().filter(|_| !self.marks.is_empty()) else {
             return [

@@ -29,7 +29,7 @@ impl Screen {
         self.list();
     }
 
-    /// Lists the groups, or the folder, again.
+    /// Lists the groups and the rows of the folder again.
     pub(super) fn list(&mut self) {
         let Some(collection) = &self.collection else {
             return;
@@ -57,7 +57,7 @@ impl Screen {
         if place == Place::Marked {
             self.marked = self.marks.files().collect();
         }
-        // A place that was left is found as it was.
+        // A place that was left before gets its old cursor back.
         let before = self.behind.iter().position(|(at, _)| *at == place);
         if let Some(at) = before {
             self.cursor = self.behind[at].1;
@@ -75,7 +75,7 @@ impl Screen {
             return;
         }
         if let Some((place, mut cursor)) = self.behind.pop() {
-            // The file that was compared last is chosen in its group.
+            // The cursor of the group moves to the file that was compared last.
             if matches!(self.place, Place::Evidence(_)) {
                 cursor.at = self.cursor.at;
             }
@@ -191,7 +191,7 @@ impl Screen {
         self.ask_evidence()
     }
 
-    /// The two files that are laid side by side: the newest or the largest one, and a member.
+    /// Returns the two files that are shown side by side: the newest or largest one, and a member.
     pub(crate) fn pair(&self) -> Option<(PathText, PathText)> {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return None;
@@ -201,7 +201,7 @@ impl Screen {
         Some((path(self.reference(group))?, path(self.cursor.at)?))
     }
 
-    /// Requests the common parts of two files. If they are equal, no request is needed.
+    /// Requests the comparison of the two files. Equal files need none.
     pub(super) fn ask_evidence(&mut self) -> Effect {
         let (Place::Evidence(group), Some(collection)) = (self.place, &self.collection) else {
             return Effect::Nothing;
@@ -229,7 +229,7 @@ impl Screen {
         }
     }
 
-    /// The rows of the list.
+    /// Returns the number of rows of the list.
     pub(crate) fn len(&self) -> usize {
         match self.place {
             Place::Groups => self.shown.len(),
@@ -243,7 +243,7 @@ impl Screen {
         }
     }
 
-    /// Moves the cursor, or the text of two files.
+    /// Moves the cursor, or scrolls the text of two files.
     pub(super) fn go(&mut self, by: isize) {
         let last = self.len().saturating_sub(1);
         if matches!(self.place, Place::Evidence(_)) {

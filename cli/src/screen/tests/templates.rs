@@ -1,4 +1,4 @@
-//! A cluster becomes a template.
+//! Marks the common text of a cluster as a template.
 
 use super::*;
 
@@ -25,14 +25,14 @@ fn a_cluster_is_marked_after_a_question() {
     }
     let mut screen = screen();
     assert_eq!(press(&mut screen, "vTn"), Effect::Nothing);
-    // A set of identical files and a folder have no template.
+    // Only a cluster can become a template, not a set of identical files or a folder.
     for keys in ["T", ">T", "fT", "mT"] {
         let mut screen = self::screen();
         assert_eq!(press(&mut screen, &format!("{keys}y")), Effect::Nothing);
     }
 }
 
-/// The answer after a template has other groups, but the marked files keep their marks.
+/// A new template changes the groups of the answer, but the marked files keep their marks.
 #[test]
 fn marks_of_files_are_kept_beside_a_new_template() {
     let mut screen = screen();

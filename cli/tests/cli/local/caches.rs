@@ -1,4 +1,4 @@
-//! Tests the data that is kept from one run to the next, and its places.
+//! Tests the cache, and where the program keeps its files.
 
 use super::*;
 
@@ -27,14 +27,14 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
     for options in [&[][..], &["--no-cache"], &["--local"]] {
         assert_eq!(ask(options).text(), first.text(), "{options:?}");
     }
-    // Changes are seen even with a cache.
+    // The cache does not hide that a file has changed.
     env.write("docs/stranger.txt", paragraphs(1, 60));
     let changed = ask(&[]).json();
     assert_eq!(changed["total"], 10);
     assert_eq!(ask(&["--no-cache"]).json(), changed);
 }
 
-/// Damages a cache: other bytes, fewer bytes, none, something else in its place.
+/// Damages a cache: changes, truncates or empties it, or puts something else in its place.
 fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     let mut bytes = whole.to_vec();
     match random.below(12) {
@@ -47,7 +47,7 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
             std::fs::create_dir(cache).unwrap();
             return;
         }
-        // A block that was lost.
+        // A lost block reads as zeros.
         5 => {
             let at = random.below(bytes.len() / 4096) * 4096;
             bytes[at..at + 4096].fill(0);
@@ -62,8 +62,8 @@ fn spoil(cache: &Path, whole: &[u8], random: &mut Random) {
     std::fs::write(cache, bytes).unwrap();
 }
 
-/// Any damage only costs time, and the next run finds an undamaged cache. `RESEMBLE_DAMAGES` sets
-/// the number of damages.
+/// A damaged cache only costs time, and the next run finds an undamaged one. `RESEMBLE_DAMAGES`
+/// sets the number of damages.
 #[test]
 fn a_damaged_cache_is_done_without_and_made_anew() {
     let env = collection();
@@ -183,8 +183,8 @@ fn dump_of_two_looks_is_the_same() {
     assert_eq!(changed.lines().count(), 10, "{changed}");
 }
 
-/// Data that does not fit into memory is written to the folder of the cache. The system's folder
-/// for temporary files may be in memory.
+/// Scratch files are written to the folder of the cache, because the system's folder may be in
+/// memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();
@@ -202,7 +202,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
     let order = ask(&without, &["--order"]);
     assert_eq!((order.code, order.err.as_str()), (0, ""));
-    // Without a cache, or if no cache can be made, these files are in the system's folder.
+    // Without a cache, scratch files are in the system's folder.
     let ran = ask(&without, &["--no-cache"]);
     assert_eq!((ran.code, ran.text().as_str()), (2, ""));
     assert!(ran.err.contains("/nonexistent"), "{ran:?}");
@@ -218,7 +218,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!(left, ["cache.redb"]);
 }
 
-/// The program's own folders take no part, for all places and names.
+/// The folders of the state and the cache take no part, at any place and by any name.
 #[test]
 fn our_own_folders_are_not_looked_at() {
     let env = collection();
@@ -248,13 +248,14 @@ fn our_own_folders_are_not_looked_at() {
         2 + 6,
         "and the six files of the working directory"
     );
-    // A relative name starts from the working directory, and leaves out nothing else.
+    // A relative name of the state folder starts from the working directory, and leaves out only
+    // that folder.
     assert_eq!(files(&["pairs", ".", "--state", "st"], None), 2);
     assert_eq!(files(&["pairs", "."], Some("st")), 2);
     assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
     std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
     assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
-    // One of these folders takes part if it is named.
+    // If the state folder itself or a folder in it is named, it takes part.
     assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
     assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
 }

@@ -1,4 +1,4 @@
-//! Marking in a page, and the plan that the command makes of it.
+//! Marks files in a page, and makes a plan from the marks by the command.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ const ODD: [&[u8]; 7] = [
     b"MARKS",
 ];
 
-/// A page of `home`, which has copies in `home/in` and outside.
+/// Makes a page of `home`, which has copies in `home/in` and in `home/out`.
 fn page_of_copies(env: &Environment) -> PathBuf {
     for (at, odd) in ODD.iter().enumerate() {
         let bytes = format!("the bytes of copy {at}\n").repeat(40);
@@ -38,7 +38,7 @@ fn page_of_copies(env: &Environment) -> PathBuf {
     env.path("page.html")
 }
 
-/// Runs the command that a page shows, with `to` instead of `plan.sh`.
+/// Runs the command that a page shows. The plan is written to `to` instead of `plan.sh`.
 fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     let line = browser.text("document.querySelector('dialog pre').textContent.split('\\n')[0]");
     let line = line.replace("plan.sh", to);
@@ -47,7 +47,7 @@ fn planned(env: &Environment, browser: &mut Browser, to: &str) -> Ran {
     env.run(&words[1..])
 }
 
-/// The program and the steps of a plan, without the part of its head about the question.
+/// Returns the program and the steps of a plan, without the lines about the question.
 fn steps(env: &Environment, plan: &str) -> String {
     let plan = fs::read_to_string(env.path(plan)).unwrap();
     let at = plan.find("\nkind=").unwrap();
@@ -68,7 +68,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
     browser.save_into(&env.path(""));
     assert_eq!(browser.eval("document.querySelector('#bar').hidden"), true);
 
-    // Marks by a rule: files below a folder stay.
+    // The rule marks all files except those below the folder `home/in`.
     browser.eval(
         "(() => { const select = document.querySelector('.rule select'); select.value = 'in'; \
          select.dispatchEvent(new Event('change')); \
@@ -91,7 +91,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
             .all(|byte| (b' '..=b'~').contains(byte) || *byte == b'\n')
     );
 
-    // The same bytes as the command writes for the same choice.
+    // The plan of the page equals the one that the command makes by the same rule.
     for kind in ["trash", "hardlink"] {
         browser.eval(&format!(
             "(() => {{ const how = document.querySelector('dialog select'); how.value = '{kind}'; \
@@ -106,7 +106,7 @@ fn marks_of_a_page_become_the_plan_of_the_command() {
         assert_eq!(steps(&env, "page.sh").matches("\nstep ").count(), ODD.len());
     }
 
-    // The plan is carried out and reversed.
+    // The plan is run and then undone.
     let target = env.path("gone");
     let how = format!("move={}", target.display());
     let args = [
@@ -158,12 +158,12 @@ fn one_copy_always_stays() {
         "1 of 2 go"
     );
 
-    // A near copy has no mark.
+    // A near copy cannot be marked.
     browser.eval("document.getElementById('families-1').focus()");
     browser.key("x");
     assert!(bar(&mut browser).contains("Only identical files can be marked"));
 
-    // Saved marks are accepted as a whole, or refused in one sentence.
+    // The command accepts all saved marks, or refuses them in one sentence.
     env.write("marks.json", browser.text("marksText()"));
     for (args, why) in [
         (&[][..], "say with --plan what becomes of them"),
@@ -188,8 +188,8 @@ fn one_copy_always_stays() {
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 
-/// By a rule, the same file of each set stays as by `--keep`: also if files have several names, or
-/// dates in the future.
+/// A rule in a page keeps the same file of each set as `--keep` does. This also holds for files
+/// with several names, or with dates in the future.
 #[test]
 fn rules_of_a_page_are_those_of_keep() {
     let Some(mut browser) = Browser::start() else {
@@ -221,7 +221,7 @@ fn rules_of_a_page_are_those_of_keep() {
         assert_eq!(ran.code, 0, "{ran:?}");
     };
     groups(&["home", "--format", "html", "-o", "first.html"]);
-    // A page that is made from a page has the numbers of links, too.
+    // Pages have the number of links of each file, and so does a page that is made from a page.
     let again = ["--format", "html", "-o", "page.html"];
     groups(&[&["--from", "first.html"][..], &again].concat());
     browser.open(&env.path("page.html"));
@@ -246,7 +246,7 @@ fn rules_of_a_page_are_those_of_keep() {
     }
     browser.eval("marks.clear()");
 
-    // JSON has no numbers of links, so a page made from it does not offer the rule.
+    // JSON has no numbers of links, so a page made from it does not offer the rule `most-links`.
     groups(&["home", "--format", "json", "-o", "saved.json"]);
     groups(&[&["--from", "saved.json"][..], &again].concat());
     browser.open(&env.path("page.html"));
@@ -385,7 +385,7 @@ fn keys_go_through_a_page() {
         0
     );
 
-    // Each file is compared with the newest one.
+    // In a walk through a cluster, each file is compared with the newest one.
     browser.eval("document.getElementById('families-1').focus()");
     browser.key("n");
     let walk = browser.text("document.querySelector('#families .walk').textContent");

@@ -1,10 +1,10 @@
-//! Families over time.
+//! Tests the chart of families over time.
 
 use super::*;
 
 const DAY: i64 = 86_400;
 
-/// A member of the family `/f/NAME` with this time, and the date that it states.
+/// Makes a member `/f/NAME` of a family, with this time and this stated date.
 fn version(name: &str, mtime: i64, stated: Option<i64>) -> Value {
     let mut member = json!({"path": format!("/f/{name}"), "size": 1000, "mtime": mtime,
         "a_in_b": 0.9, "b_in_a": 0.8, "copies": 1});
@@ -14,13 +14,13 @@ fn version(name: &str, mtime: i64, stated: Option<i64>) -> Value {
     member
 }
 
-/// The member that the answer marks as the newest.
+/// Marks a member as the newest, as an answer does.
 fn newest(mut member: Value) -> Value {
     member["newest"] = json!(true);
     member
 }
 
-/// A report of these families, in their order. The first member is the centre.
+/// Makes a report of these families. The first member of each is the centre.
 fn families(families: &[Vec<Value>]) -> Value {
     let mut report = groups();
     let cluster = report["clusters"][0].clone();
@@ -61,12 +61,13 @@ fn families_are_shown_at_their_dates() {
             newest(version("a3", day(101), None)),
             version("a2", day(41), None),
         ],
-        // The dates that all state count, here against those of the files.
+        // All members state a date, so these dates count and not the times of the files.
         vec![
             version("b1", day(9), Some(day(61))),
             newest(version("b2", day(8), Some(day(81)))),
         ],
-        // One states no date, so those of the files count. Two of one time have no newest.
+        // One member states no date, so the times of the files count. They are equal, so no member
+        // is the newest.
         vec![
             version("c1", day(11), Some(day(99))),
             version("c2", day(11), None),
@@ -111,7 +112,7 @@ fn families_are_shown_at_their_dates() {
         ])
     );
 
-    // It is one stop of the Tab key. Arrows move to the newest of the second family.
+    // The chart takes one Tab. The arrow keys move to the newest member of the second family.
     browser.eval("document.querySelector('.times input').focus()");
     browser.key("Tab");
     for key in ["ArrowDown", "ArrowRight", "ArrowRight"] {
@@ -130,7 +131,7 @@ fn families_are_shown_at_their_dates() {
     let opened = json!(["families-detail-1", "families-detail-2"]);
     assert_eq!(browser.eval(open), opened);
 
-    // On a scale of its own, a family fills its axis.
+    // If each family has a scale of its own, its points take the whole width.
     browser.click("document.querySelector('.times input')");
     let second = &drawn(&mut browser)[1];
     assert!(second[1].starts_with(" 0 /f/b1") && second[2].starts_with("! 1 /f/b2"));
@@ -160,7 +161,7 @@ fn the_first_families_of_the_list_are_drawn() {
     browser.click(more);
     assert_eq!(drawn(&mut browser).len(), 20);
 
-    // The filter and the order are those of the list.
+    // The filter and the order of the list apply to the chart, too.
     browser.click("document.querySelector('#families input[type=search]')");
     browser.type_text("/f/7-2999");
     let rows = drawn(&mut browser);
