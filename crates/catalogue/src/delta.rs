@@ -12,23 +12,24 @@
 //! 2 content  a content that the base does not have in this form
 //! 3 look     a look that the base does not have in this form; numbers of the new catalogue
 //! 4 entry    a name that the base does not have in this form; numbers of the new catalogue
-//! 7 keep     varint skipped │ varint kept: the base's next entries go, those after them stay
+//! 7 keep     varint skipped │ varint kept: how many entries of the base to leave out, then to keep
 //! 8 content  varint number in the base: that content
 //! 9 look     varint number in the base: that content's look
-//! 5 end      sums of the new catalogue │ its digest, 32 B
+//! 5 end      totals of the new catalogue │ its digest, 32 B
 //! ```
 //!
 //! 1. **The order is that of the new catalogue.** Contents precede their references. So a kept
-//!    entry adds its content and the look of that, unless they were added before. The writer of the
-//!    catalogue did the same (`Replay`). A kept entry costs nothing, a run of them three bytes.
+//!    entry also adds its content and that content's look (the parts found in it). Both are added
+//!    only once, as the writer of the catalogue does it (`Replay`). A run of kept entries takes
+//!    about three bytes.
 //! 2. **Numbers are assigned again.** Contents and files are numbered in their order. So one new
 //!    content at the beginning changes the numbers of all others. Both sides count them
 //!    (`Numbering`).
-//! 3. **Nothing is guessed.** The records that a kept entry would add are compared with those of
-//!    the new catalogue. If any differs, they are written out. If the catalogues have different
-//!    orders, a delta is larger, but not wrong.
+//! 3. **A kept entry is compared first.** The records that it would add must equal those of the new
+//!    catalogue. If any differs, they are written out. If the catalogues have different orders, a
+//!    delta is larger, but not wrong.
 //! 4. **Three digests**: the delta's own (a torn copy is refused), the base's (another base is
-//!    refused), and the new catalogue's. The result is compared with the last.
+//!    refused), and the new catalogue's, with which the result is compared.
 
 mod join;
 mod make;
@@ -103,7 +104,8 @@ impl Delta {
     }
 }
 
-/// A catalogue in which contents are looked up by number and digest, and entries are read in order.
+/// The base, opened twice: its contents are looked up by number and digest, its entries are read in
+/// order.
 struct Base {
     /// Reads its contents and looks.
     catalogue: Catalogue,
@@ -158,11 +160,11 @@ impl Base {
     }
 }
 
-/// The numbers of the base's contents and files in the new catalogue, up to the current record.
+/// Maps numbers of the base to numbers of the new catalogue, up to the current record.
 #[derive(Debug, Default)]
 struct Numbering {
     contents: HashMap<u32, u32>,
-    /// The contents of the new catalogue so far.
+    /// The contents of the new catalogue up to here, by their numbers in it.
     came: Vec<AddedContent>,
     files: HashMap<u32, u32>,
     next_file: u32,
@@ -177,21 +179,21 @@ struct AddedContent {
     is_looked: bool,
 }
 
-/// The records of the base that are added to the new catalogue.
+/// The records that take over one record of the base, with those that they refer to.
 #[derive(Debug, Default)]
 struct Replay {
     records: Vec<CatalogueRecord>,
-    /// The contents among them: their numbers in the base and in the new catalogue.
+    /// The contents in `records`: their numbers in the base and in the new catalogue.
     contents: HashMap<u32, u32>,
-    /// The content whose look is among them, by its number in the new catalogue.
+    /// The content whose look is in `records`, by its number in the new catalogue.
     looked: Option<u32>,
-    /// The file that gets a number, by its number in the base.
+    /// The file that is new in `records`, by its number in the base.
     file: Option<u32>,
 }
 
 impl Replay {
-    /// Makes the records of a kept entry, after its content and the look of that, unless they were
-    /// added.
+    /// Makes the records of a kept entry. Its content and the look of its content precede it,
+    /// unless they were added before.
     fn of_entry(
         base: &Base,
         numbering: &Numbering,
@@ -238,7 +240,8 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Returns the number of a content of the base; adds its record, if that is new.
+    /// Returns the new number of a content of the base. Adds its record, unless it was added
+    /// before.
     fn content(
         &mut self,
         base: &Base,
@@ -256,8 +259,8 @@ impl Replay {
         Ok(number)
     }
 
-    /// Adds the look of a content of the base, if there is one, after the contents that it refers
-    /// to.
+    /// Adds the look of a content of the base, if there is one. The contents of its parts precede
+    /// it.
     fn look(
         &mut self,
         base: &Base,
@@ -280,7 +283,7 @@ impl Replay {
 }
 
 impl Numbering {
-    /// Counts the records of a replay.
+    /// Counts the contents, the look and the file of a replay.
     fn came(&mut self, replay: &Replay) {
         self.contents.extend(&replay.contents);
         let all = self.came.len() + replay.contents.len();
@@ -299,7 +302,7 @@ impl Numbering {
         }
     }
 
-    /// Counts a content that the base does not have in this form.
+    /// Counts a content of the new catalogue that the base does not have in this form.
     fn new_content(&mut self, base: &Base, content: &PackedContent) {
         let of_base = base.number(content.digest());
         if let Some(of_base) = of_base {
@@ -321,14 +324,14 @@ impl Numbering {
         came.is_some_and(|came| came.is_looked)
     }
 
-    /// Counts a look that the base does not have in this form.
+    /// Counts a look of the new catalogue that the base does not have in this form.
     fn new_look(&mut self, content: u32) {
         if let Some(came) = self.came.get_mut(content as usize) {
             came.is_looked = true;
         }
     }
 
-    /// Counts an entry that the base does not have in this form.
+    /// Counts an entry of the new catalogue that the base does not have in this form.
     fn new_entry(&mut self, what: &EntryKind) {
         if let EntryKind::File { file, .. }
         | EntryKind::Unreadable { file, .. }

@@ -10,8 +10,9 @@
 //!            │ if signed, text params id of a method
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none
 //!            │ packed pieces (`resemble_index::packed`)
-//! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part
-//!            │ varint n │ n × (text path │ text reason)
+//! 3 look     varint content │ 0 plain, 1 taken apart, 2 taken apart with a date
+//!            │ unless plain: varint n │ n × part │ varint n │ n × (text path │ text reason)
+//!            │ if 2, the stated date: signed varint seconds │ source u8
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
 //! 4 entry    varint shared │ text rest of the path │ what
 //!            what: 0 directory
@@ -24,11 +25,12 @@
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
 //!
-//! Signed records are of earlier programs: [`SIGNED`].
+//! Only earlier programs wrote signed records: see [`SIGNED`].
 //!
 //! Numbers are little-endian varints, and texts have their length in front, as postcard writes
-//! them. Contents and files are numbered from 0 in their order, and precede their references; names
-//! with one file number are hard links. `shared` bytes of a path are those of the entry before.
+//! them. Contents and files are numbered from 0 in their order, and precede their references. Names
+//! with the same file number are hard links. The first `shared` bytes of a path are those of the
+//! previous entry's path.
 
 use resemble_core::date::DocumentDate;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Digest, Params, WordsDigest};
@@ -41,8 +43,8 @@ use super::{Details, Head, Samples, Totals};
 /// The first bytes of every catalogue.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 
-/// A kind of record that is skipped: the signature of a content by a published method. Earlier
-/// programs wrote them, and named the method in the head.
+/// The kind of record with the signature of a content by a published method. It is skipped. Earlier
+/// programs wrote such records, and named the method in the head.
 pub(super) const SIGNED: u8 = 6;
 
 /// Bytes of the digest at the end.
@@ -113,8 +115,8 @@ pub enum EntryKind {
     },
 }
 
-/// A content as its record has it. It is unpacked only on demand, because hardly any content
-/// differs between the catalogues of two nights.
+/// A content in the packed form of its record. It is unpacked only on demand, because hardly any
+/// content differs between the catalogues of two nights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedContent {
     body: Vec<u8>,
@@ -141,7 +143,8 @@ impl PackedContent {
         }
     }
 
-    /// Reads the body of a record; `None` if it is invalid. Bytes after the head are not checked.
+    /// Reads the body of a record. Returns `None` if its head is invalid; the packed chunks and
+    /// samples are not checked.
     pub(super) fn of_body(body: Vec<u8>) -> Option<Self> {
         let head = ContentHead::read(&mut Reader(&body))?;
         Some(Self {
@@ -167,8 +170,8 @@ impl PackedContent {
         self.size
     }
 
-    /// Returns whether the content has all its chunks, as every content of a file does. A sample of
-    /// many files together has none.
+    /// Returns whether the content has all its chunks, as every content of a file does. A content
+    /// that joins the samples of several files has none.
     pub const fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -195,7 +198,7 @@ pub enum CatalogueRecord {
     },
     /// A name.
     Entry {
-        /// Relative, empty for the tree itself.
+        /// The path relative to the tree; empty for the tree itself.
         path: Vec<u8>,
         /// The entry with this name.
         what: EntryKind,
@@ -204,7 +207,7 @@ pub enum CatalogueRecord {
     End(Totals),
 }
 
-/// An optional number as one number: 0 stands for `None`, and others are increased by one.
+/// An optional number as one number: 0 is `None`, and others are increased by one.
 mod one_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -440,7 +443,7 @@ fn unpacked(head: &ContentHead<'_>, params: &Params) -> Option<Digest> {
             .and_then(|bytes| total.checked_add(bytes))
             .filter(|total| *total <= size)?;
     }
-    // A whole, which joins the samples of several files, has no chunks.
+    // A content that joins the samples of several files has no chunks.
     if total != size && !chunks.0.is_empty() {
         return None;
     }

@@ -101,8 +101,8 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// Returns the digest at the end of a catalogue, unchecked: enough to compare it with the one in an
-/// index.
+/// Returns the digest at the end of a catalogue. It is not verified, but enough to see whether an
+/// index has this catalogue.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = records::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

@@ -2,8 +2,9 @@
 //!
 //! Examples of such trees are a disk in a drawer, another machine, and an archive that was shipped.
 //! A catalogue answers questions about their contents without them. Forman, Eshghi and Chiocchetti
-//! (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue has these, and
-//! everything else that a question needs: names, digests, chunks, samples, and members of archives.
+//! (2005, section 4) share "only the file-chunk metadata" between sites. A catalogue has that
+//! metadata, and everything else that a question needs: names, digests, chunks, samples, and
+//! members of archives.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
@@ -23,8 +24,8 @@
 //! 4. **Stored data take precedence**: the index keeps its own data of a content that live files
 //!    have. A catalogue that is only asked about is removed after the answer. So no catalogue
 //!    changes the data of live files.
-//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a sparser one is valid, and
-//!    chunks, which prove, stay.
+//! 5. **Samples are thinned to fit** ([`Samples`]): a sparser sample is a part of a denser one, so
+//!    it is valid. Chunks, which prove shared bytes, stay.
 //! 6. **The same state of a tree gives the same bytes** for every author: no ids, inodes, device
 //!    numbers, hosts or times of reading. The caller sets the only date in it.
 
@@ -81,12 +82,12 @@ pub enum Samples {
     /// At most this many fingerprints of a content.
     AtMost(u32),
     /// The most that keep the catalogue within this part of its files' bytes, but at least 16 of a
-    /// content. The catalogue then states the number that was used: [`Self::AtMost`], or
+    /// content. The written catalogue then states the number that was used: [`Self::AtMost`], or
     /// [`Self::All`] if all fitted.
     Within {
-        /// The part of the content.
+        /// The part of the files' bytes.
         part: Fraction,
-        /// A catalogue of at most this many bytes has all samples.
+        /// If the catalogue with all samples has at most this many bytes, it keeps them all.
         small: u64,
     },
 }
@@ -113,9 +114,10 @@ impl From<&CatalogueForm> for Details {
 /// The first record of a catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The parameters of its contents' digests, as [`resemble_core::Params`] print them.
+    /// The parameters with which its contents were digested, as [`resemble_core::Params`] prints
+    /// them.
     pub params: String,
-    /// See [`Details`].
+    /// The options with which it was written.
     pub details: Details,
 }
 
@@ -128,7 +130,8 @@ pub struct Totals {
     pub files: u64,
     /// Bytes of the files.
     pub bytes: u64,
-    /// Files that could not be read, or were left out by the index: only their names are in it.
+    /// Files that could not be read, or that the index left out: the catalogue has only their
+    /// names.
     pub unread: u64,
 }
 
@@ -164,7 +167,7 @@ pub enum CatalogueError {
         /// Its version.
         version: u64,
     },
-    /// A delta was made of another catalogue.
+    /// A delta was made from another catalogue.
     #[error(
         "{} does not continue {}: it was made of another catalogue, or of an older or newer one",
         delta.display(),
@@ -176,7 +179,7 @@ pub enum CatalogueError {
         /// The catalogue that it was to be joined with.
         base: PathBuf,
     },
-    /// Its contents were digested with other parameters.
+    /// The contents of the catalogue were digested with other parameters.
     #[error(
         "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other \
          sizes have nothing in common; export it again with the same --chunk-size, or ask with its \

@@ -1,7 +1,8 @@
 //! Loads records into an index.
 //!
-//! A catalogue is loaded in batches, each a transaction, and removed again if anything in it is
-//! invalid: no question ever sees half a catalogue. Contents are in memory only during their batch.
+//! A catalogue is loaded in batches, each a transaction. If anything in it is invalid, it is
+//! removed again: no question ever sees half a catalogue. Contents are in memory only during their
+//! batch.
 //!
 //! If an older catalogue of the tree is in the index already, only the difference is written. An
 //! entry that is equal in both stays ([`Before`]). Entries that the new one does not have are
@@ -37,10 +38,10 @@ const MANY_POSTINGS: u64 = 300_000;
 /// If a catalogue has more chunks and fingerprints than this, the segments of the index are merged
 /// after it is loaded.
 const BULK: u64 = 200_000;
-/// The approximate bytes of a change with its path.
+/// The approximate bytes of a change without its path.
 const CHANGE: usize = 300;
 
-/// The part of the index that a catalogue makes.
+/// The totals of a catalogue that was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Files; hard links are one.
@@ -52,11 +53,11 @@ pub struct Loaded {
 }
 
 /// Loads a catalogue into the index, at `root` (see [`resemble_proto::catalogued`]), and replaces
-/// the tree there in one transaction. Questions meanwhile are answered from the old or from the new
-/// catalogue. After a failure the old one is still there.
+/// the tree there in one transaction. Meanwhile questions are answered from the old tree. After a
+/// failure the old tree is still there.
 ///
-/// If the difference fits into one transaction, only that is written. If it does not, the catalogue
-/// is loaded next to the old one and replaces it when it is complete.
+/// If the difference from the old tree fits into one transaction, only the difference is written.
+/// Otherwise the catalogue is loaded next to the old tree and replaces it when it is complete.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     load_by(index, root, catalogue, HEAVY)
 }
@@ -95,9 +96,9 @@ fn load_by(
 /// before it is complete. If loading fails, it is removed.
 fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     let (index, at) = (loader.index, loader.root);
-    // Only a load in one transaction can exceed its limit.
+    // `run` returns `None` only if one transaction has to be enough; here any number is allowed.
     let loaded = loader.run().map(Option::unwrap_or_default);
-    // If the index could not be written, this fails, too. The first failure is the one to report.
+    // If the index cannot be written, `unload` fails, too. The first failure is the one to report.
     if loaded.is_err()
         && let Err(error) = unload(index, at)
     {
@@ -106,13 +107,13 @@ fn load_anew(loader: Loader<'_>) -> Result<Loaded, CatalogueError> {
     loaded
 }
 
-/// Returns the file system of a catalogue's inode numbers.
+/// Returns the file system in which the files of a catalogue get their inode numbers.
 fn fs_of(root: &Path) -> FsId {
     FsId(format!("catalogue {}", digest(root.as_os_str().as_bytes())).into())
 }
 
-/// Checks that the contents of a catalogue were digested with these parameters: others are not
-/// comparable.
+/// Checks that the contents of a catalogue were digested with `params`. Otherwise they cannot be
+/// compared with those of the index.
 pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
     let (theirs, ours) = (&catalogue.head().params, params.to_string());
     if *theirs == ours {
@@ -147,7 +148,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
     Ok(())
 }
 
-/// A content by its number.
+/// The facts about a content of the catalogue that are kept after its batch.
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
@@ -159,7 +160,7 @@ struct LoadedContent {
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
-    /// The contents of the batch, and whether a change of it refers to them.
+    /// The contents that came in this batch, each with true if a change of the batch refers to it.
     brought: HashMap<u32, (PackedContent, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -177,7 +178,8 @@ struct Loader<'a> {
     /// The content of each file; `None` if it could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Contents of archives that the index has taken apart differently. Others may have them, too.
+    /// Parts that the index does not have, because it has taken their archive apart differently.
+    /// Other archives may have them, too.
     spare: HashMap<u32, PackedContent>,
     loaded: Loaded,
     postings: u64,
@@ -213,7 +215,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Returns `None` if it would take more than one transaction; nothing was done then.
+    /// Loads the whole catalogue. Returns `None` if `in_one` is set and one transaction is not
+    /// enough; then nothing was written.
     fn run(mut self) -> Result<Option<Loaded>, CatalogueError> {
         let mut ended = false;
         while let Some(record) = self.catalogue.next_record()? {
@@ -279,7 +282,7 @@ impl<'a> Loader<'a> {
         let before = self.before.entry(&path, is_folder)?;
         let before = before.as_ref();
         let mut look = None;
-        // `None`: it stays.
+        // The change that the entry needs; `None` if the old entry stays.
         let change = match what {
             EntryKind::Dir => {
                 let stays = matches!(before, Some(Entry::Dir(_)));
@@ -336,7 +339,7 @@ impl<'a> Loader<'a> {
                 let apart = self.batch.looks.remove(&content);
                 look = apart.map(|apart| (path.clone(), (digest, has), apart));
                 if stays {
-                    // The index has its content.
+                    // The old file stays, so the index has its content already.
                     self.batch.brought.remove(&content);
                     None
                 } else {
@@ -355,7 +358,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Returns the stat of a file, new or known by its number.
+    /// Returns the stat of the file with this number. Counts the file if it is new; other names of
+    /// it must have the same content.
     fn file(
         &mut self,
         file: u32,
@@ -378,7 +382,7 @@ impl<'a> Loader<'a> {
             secs: mtime,
             nanos: 0,
         };
-        // Another name of a file that stays is a name of that file.
+        // If an old file stays, its further names refer to its inode.
         let free = self.before.free().saturating_add(file.into());
         let (fs, ino) = self.before.file(file).map_or_else(
             || (self.fs.clone(), free),
@@ -394,7 +398,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Returns the reference of a change to a content: its id if the index has it.
+    /// Returns the reference by which a change names a content: its id if the index has it, else
+    /// its digest and data.
     fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
         let Some(known) = self.contents.get(number as usize) else {
             return Err(self.catalogue.forged());
@@ -409,8 +414,7 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // The index does not have contents of an earlier batch that no change of that batch
-        // referred to.
+        // A content of an earlier batch that no change referred to is not in the index.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content
@@ -427,8 +431,8 @@ impl<'a> Loader<'a> {
         Ok(ContentRef::New(digest))
     }
 
-    /// Records the result of taking the content of the file at `path` apart. `has`: the index's row
-    /// of it, if that was found already.
+    /// Records the result of taking the content of the file at `path` apart. `has` is the index's
+    /// row of the content, if the caller has found it.
     fn look(
         &mut self,
         path: PathBuf,
@@ -442,11 +446,12 @@ impl<'a> Loader<'a> {
             let row = id.map(|id| self.snapshot.content(id)).transpose()?;
             row.flatten()
         };
-        // A content that no file has is never taken apart by the index itself.
+        // The index itself takes apart only contents of files. For any other content that has no
+        // look yet, the catalogue's look is used.
         let row = found.filter(|row| row.files > 0 || row.look != Look::Unseen);
         let was = row.map(|row| row.look);
         let look = match (was, apart) {
-            // The index has taken it apart itself.
+            // The index has taken the content apart itself, so the catalogue's look is not needed.
             (Some(Look::Plain | Look::Apart), apart) => {
                 self.use_parts(apart.as_ref())?;
                 None
@@ -457,8 +462,7 @@ impl<'a> Loader<'a> {
                 parts: self.parts(parts)?,
                 skipped,
                 date,
-                // A live file has the content. The index will take it apart itself, whatever the
-                // catalogue has.
+                // A live file has the content, so the index takes it apart itself later.
                 again: was.is_some(),
             }),
         };
@@ -500,8 +504,8 @@ impl<'a> Loader<'a> {
         Ok(new)
     }
 
-    /// Marks parts as used if the index has taken their content apart itself. Otherwise the batch
-    /// would be invalid.
+    /// Marks the contents of parts as used, although the index keeps its own parts of their
+    /// content. A batch with an unused content is refused.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, ..)| parts);
         for number in parts.filter_map(|part| part.content) {
@@ -546,7 +550,7 @@ impl<'a> Loader<'a> {
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
         if !applied.gone.is_empty() {
-            // Another writer removed an entry that existed a moment ago.
+            // Another writer removed an entry after the snapshot was taken.
             return Err(self.catalogue.forged());
         }
         self.snapshot = self.index.snapshot()?;

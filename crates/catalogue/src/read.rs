@@ -54,7 +54,7 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     })
 }
 
-/// The content that a record is about.
+/// The content that a record describes or takes apart.
 pub(super) enum RecordName {
     Content(ContentDigest),
     LookOf(u32),
@@ -92,8 +92,8 @@ impl Catalogue {
         self.records.forged()
     }
 
-    /// Makes the error for a record that was skipped before and is invalid. Either the file is
-    /// invalid, or it was replaced.
+    /// Makes the error for a record that was skipped at first and turned out invalid. If the file
+    /// is unchanged, its records contradict each other; otherwise it changed.
     fn unlike(&self) -> CatalogueError {
         match RecordFile::open(self.path(), &CATALOGUE) {
             Ok(now) if now.checksum() == self.checksum() => self.forged(),

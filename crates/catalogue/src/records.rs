@@ -34,10 +34,10 @@ pub(super) struct RecordFormat {
     pub(super) other: &'static str,
 }
 
-/// The first bytes of every delta, for the error where a catalogue is expected.
+/// The first bytes of every delta. The reader of catalogues knows them, too, for its error message.
 pub(super) const DELTA_MAGIC: &[u8] = b"resemble delta\n";
 
-/// Returns whether a file begins so. Only a regular file is opened.
+/// Returns whether a file begins with these bytes. Only a regular file is opened.
 pub(super) fn begins_with(file: &Path, magic: &[u8]) -> bool {
     let mut start = vec![0; magic.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == magic)
@@ -193,7 +193,7 @@ impl RecordFile {
         self.last.clone()
     }
 
-    /// Reads the body of a record again.
+    /// Reads the body of an earlier record again, by its place.
     pub(super) fn body_at(&self, body: &Range<u64>) -> Result<Vec<u8>, CatalogueError> {
         let length = usize::try_from(body.end - body.start).map_err(|_| self.forged())?;
         let mut bytes = vec![0; length];
@@ -276,13 +276,13 @@ impl RecordFile {
     }
 }
 
-/// The bytes that are passed on at once.
+/// The number of bytes from which on the buffer is passed to the sink.
 const PIECE: usize = 1 << 16;
 
-/// Receives the bytes of a file, until it breaks.
+/// Receives the bytes of a file, until it returns `Break`.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 
-/// Passes on the bytes of such a file while they are made.
+/// Writes a record file: passes its bytes to a sink while they are made.
 pub(super) struct RecordStream<'a> {
     sink: Sink<'a>,
     encoder: Encoder,
@@ -310,7 +310,7 @@ impl<'a> RecordStream<'a> {
         self.hand_on_pieces();
     }
 
-    /// Writes a record that no catalogue has.
+    /// Writes a record of a kind that only deltas have.
     pub(super) fn other(&mut self, kind: u8, body: &[u8]) {
         self.out.push(kind);
         put(&mut self.out, body.len() as u64);
@@ -318,7 +318,7 @@ impl<'a> RecordStream<'a> {
         self.hand_on_pieces();
     }
 
-    /// Returns whether the sink has broken off.
+    /// Returns whether the sink has returned `Break`.
     pub(super) const fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -337,12 +337,12 @@ impl<'a> RecordStream<'a> {
         self.out.clear();
     }
 
-    /// Passes on the rest, and the digest of everything, which is returned, too.
+    /// Passes on the buffered bytes and the digest of all bytes. Returns that digest.
     pub(super) fn finish(mut self) -> ContentDigest {
         self.hand_on();
         let checksum = self.hasher.finish();
         if !self.is_broken {
-            // Nothing follows.
+            // Nothing follows, so a `Break` has no effect.
             let _flow = (self.sink)(&checksum.0);
         }
         checksum

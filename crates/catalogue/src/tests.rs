@@ -163,7 +163,7 @@ fn what_cannot_be_is_refused() {
         end(2, 1, 5),
     ]);
     refused(&[head(), hello(), entry("", file(0, 0)), end(1, 1, 5)]);
-    // Contents without a reference.
+    // A content that no entry refers to.
     refused(&[head(), dir(), hello(), end(1, 0, 0)]);
     // The target of a link is arbitrary, because it is never followed.
     let link = entry("a", EntryKind::Symlink(b"../../etc/passwd".to_vec()));
@@ -211,7 +211,8 @@ fn contents_that_cannot_be_are_refused() {
     with(&|digest| digest.signature.fingerprints = (0..10_000).map(Fingerprint).collect());
 }
 
-/// Fields without width could claim thousands of fingerprints in four bytes, repeatedly.
+/// If fingerprints of zero bits were accepted, four bytes could claim thousands of them, again and
+/// again.
 #[test]
 fn a_sample_of_nothing_does_not_grow() {
     let mut body = Vec::new();
@@ -299,7 +300,7 @@ fn any_content() -> impl Strategy<Value = Digest> {
     let bytes = prop::collection::vec(any::<u8>(), 0..8000);
     (bytes, any::<[u8; 32]>()).prop_map(|(bytes, name)| Digest {
         content: ContentDigest(name),
-        // A catalogue has only the stored data.
+        // The index, and so a catalogue, does not store these.
         besides: Vec::new(),
         ..Digest::of(&bytes, &Params::default())
     })
@@ -319,8 +320,8 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     put(&mut out, VERSION);
     let mut head_alone = Vec::new();
     Encoder::default().record(&head(), &mut head_alone);
-    // The head has its kind, its length in one byte, and its body. Flags and thinning are last in
-    // the body.
+    // The record of the head has its kind, its length in one byte, and its body. The last two bytes
+    // of the body are the flags and the thinning.
     assert_eq!(usize::from(head_alone[1]), head_alone.len() - 2);
     let mut body = head_alone.split_off(2);
     let flags = body.len() - 2;
@@ -333,7 +334,7 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     out.extend_from_slice(&body);
     let mut encoder = Encoder::default();
     encoder.record(&of_entries[0], &mut out);
-    // A content and four bytes of a signature.
+    // A record of kind 6 and five bytes: the number of a content, and four bytes of a signature.
     out.extend_from_slice(&[6, 5, 0, 2, 1, 1, 9]);
     for record in &of_entries[1..] {
         encoder.record(record, &mut out);
@@ -491,8 +492,8 @@ fn limited_loader() {
     );
 }
 
-/// The part of a catalogue that was loaded before a failure is removed from the index. That fails,
-/// too, if the index cannot be written, and must not hide the first reason.
+/// After a failure, what was loaded of a catalogue is removed from the index. If the index cannot
+/// be written, that fails, too. The first failure must still be the one that is reported.
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -519,7 +520,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let root = catalogued::of_label("disk");
     load(&open_index("whole"), &root, open(&file).expect("sound")).expect("loaded");
     drop(open_index("index"));
-    // The signal of the limit is ignored, so that writing fails instead.
+    // The signal of the size limit is ignored, so that the write returns an error.
     let whole = fs::metadata(temp.path().join("whole")).expect("a file");
     let half = whole.len() / 2 / 512;
     let script = format!("trap '' XFSZ; ulimit -f {half}; exec \"$@\"");
@@ -539,7 +540,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     );
 }
 
-/// The catalogues have right checksums.
+/// Every changed catalogue has a right digest.
 #[test]
 fn changed_catalogues_are_taken_or_refused_as_a_whole() {
     let texts = [

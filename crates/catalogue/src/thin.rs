@@ -11,14 +11,14 @@ use super::Samples;
 /// than the last limit, only copies and edits of whole files would be found.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
-/// The bytes that thinning to each of [`MOST`] would save.
+/// The bytes that thinning to each limit of [`MOST`] would save.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thinning {
     saved: [u64; MOST.len()],
 }
 
 impl Thinning {
-    /// Adds a content that is written.
+    /// Adds what thinning this content would save.
     pub(super) fn see(&mut self, digest: &Digest) {
         let mut packed = Vec::new();
         let mut length = |signature: &Signature| {
@@ -30,15 +30,16 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // Samples nest, so thinning the rest gives the same result as thinning all.
+                // A sparser sample is a part of a denser one, so the last result is thinned
+                // further.
                 signature = signature.thinned(&SamplingParams::at(0, most));
             }
             *saved += whole.saturating_sub(length(&signature));
         }
     }
 
-    /// Returns the densest samples that keep the catalogue within this part of the files' bytes.
-    /// With all samples the catalogue has `catalogue` bytes. If none fit, returns the sparsest.
+    /// Returns the densest samples that keep the catalogue within this part of the files' bytes, or
+    /// else the sparsest. `catalogue` is its size with all samples.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

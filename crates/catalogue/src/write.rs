@@ -17,8 +17,9 @@ use super::{Details, Head, Samples, Totals};
 
 /// Passes the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
 ///
-/// A single root is the tree itself. Of several, each is a folder with its last name (`docs`,
-/// `docs~2` in the given order). A root that the index does not have adds nothing.
+/// A single root is the tree itself. If there are several, each is a folder with its last name. A
+/// name that occurs again gets a number in the given order: `docs`, `docs~2`. A root that the index
+/// does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -27,7 +28,7 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // The size of the catalogue is measured first, for each number of fingerprints.
+            // A first pass measures the size of the catalogue for each limit of samples.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -103,7 +104,7 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
         let own = name_of(root);
         let mut name = own.clone();
         let mut count = 1;
-        // A root may itself have a name with a number.
+        // A numbered name can be taken, too: a root may be called `docs~2`.
         while !taken.insert(name.clone()) {
             count += 1;
             name = [&own, format!("~{count}").as_bytes()].concat();
@@ -139,7 +140,7 @@ impl Writer<'_> {
         self.written
     }
 
-    /// Writes everything at and below a root, under a name.
+    /// Writes everything at and below a root; its paths begin with `name`.
     fn tree(&mut self, root: &Path, name: &[u8]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut failed = Ok(());
@@ -197,7 +198,7 @@ impl Writer<'_> {
                         EntryKind::Unreadable { file, size, errno }
                     }
                     Err(FileState::Skipped(reason)) => EntryKind::Skipped { file, size, reason },
-                    // Handled above.
+                    // Only files without a content can get here.
                     Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
                 }
             }
@@ -227,7 +228,7 @@ impl Writer<'_> {
                 besides: Vec::new(),
                 words: row.words,
             },
-            // A snapshot has every content that its rows refer to.
+            // This does not happen: a snapshot has every content that its rows refer to.
             None => return Ok(u32::MAX),
         };
         if let Some(thinning) = &mut self.thinning {
@@ -284,8 +285,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Writes the files without their names, in the order of their digests, which does not reveal
-    /// their places.
+    /// Writes the files without their names, in the order of their digests, so that their order
+    /// does not reveal their places.
     fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut seen: HashSet<FileId> = HashSet::new();

@@ -1,4 +1,4 @@
-//! Names of files that only a catalogue knows.
+//! Paths of files that only a catalogue has.
 //!
 //! The files of a catalogue take part in questions like those of a tree, under a path of their own.
 //! Such a path must never lead to a real file, even if a program opens it by mistake. So it begins
@@ -51,8 +51,8 @@ pub fn of_file(file: &Path) -> PathBuf {
     path_of(&bytes)
 }
 
-/// Returns the path of a catalogue's new tree until it replaces the one at `root`. No label and no
-/// file has this path.
+/// Returns the path at which a catalogue is loaded next to the old tree at `root`, until it
+/// replaces that tree. No label and no file has this path.
 pub fn beside(root: &Path) -> PathBuf {
     path_of(&[root.as_os_str().as_bytes(), b"\0"].concat())
 }
@@ -66,8 +66,8 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// Returns the catalogue of a path, the path of its tree, and the path below that; `None` for a
-/// path that is not a catalogue's.
+/// Splits a path into its catalogue, the path of the catalogue's tree, and the path below that.
+/// Returns `None` if no catalogue has the path.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -83,8 +83,8 @@ pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     Some((source, root, below))
 }
 
-/// Returns a path as people write it: `disk:/letters/a.txt`; `None` for a path that is not a
-/// catalogue's.
+/// Returns a path as people write it: `disk:/letters/a.txt`. Returns `None` if no catalogue has the
+/// path.
 pub fn shown(path: &Path) -> Option<PathBuf> {
     let (source, _, below) = source_of(path)?;
     let mut shown = match source {

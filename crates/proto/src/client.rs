@@ -1,9 +1,9 @@
 //! The blocking client.
 //!
 //! A [`Client`] is a socket at which a daemon has answered. [`Client::connect`] reads the hello
-//! line and checks the protocol number, so it also answers whether a daemon is there. Each request
-//! has a connection of its own (see [`crate::message`]). The connection of the hello line serves
-//! the first request.
+//! line and checks the protocol number, so it fails if no daemon is there. Each request has a
+//! connection of its own (see [`crate::message`]). The connection of the hello line serves the
+//! first request.
 //!
 //! Every wait has a limit where possible: connecting, the hello line and short requests. Requests
 //! that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts` with `follow`)
@@ -56,7 +56,7 @@ impl Default for Timeouts {
 /// The reason why a question got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nothing answers at the socket.
+    /// No daemon answers at the socket.
     #[error("no daemon answers at {}: {reason}", socket.display())]
     NoDaemon {
         /// The socket.
@@ -154,7 +154,7 @@ impl Client {
         })
     }
 
-    /// Returns whether the daemon runs on another machine, where paths mean something else.
+    /// Returns whether the daemon runs on another machine, where the same path is another file.
     pub fn is_remote(&self) -> bool {
         is_remote(&self.socket)
     }
@@ -358,7 +358,7 @@ impl Client {
             Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
             Err(error) => return Err(ClientError::Frame(error)),
         };
-        // The daemon closes a connection without requests after a while.
+        // The daemon closes an idle connection after a while. Then a new one is made.
         let ready = self.ready.borrow_mut().take();
         let lines = match ready.filter(|lines| is_quiet(&lines.get_ref().stream)) {
             Some(lines) => lines,
@@ -369,7 +369,8 @@ impl Client {
         stream.set_read_timeout(limit).map_err(io)?;
         match stream.write_all(&line) {
             Ok(()) => {}
-            // The daemon may have refused before it read everything, so its answer decides.
+            // The daemon may have refused the request before it read all of it. Its answer says
+            // why.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(io(error)),
         }
@@ -382,7 +383,7 @@ impl Client {
 #[serde(untagged)]
 enum Greeting {
     Hello(Hello),
-    /// Has the form of [`Reply::Failed`].
+    /// The daemon answers nothing: its first line is that of [`Reply::Failed`].
     Refused {
         failed: Failure,
     },
@@ -408,7 +409,7 @@ fn greet(
         reason: reason.to_string(),
     };
     let connection = match Host::of(socket) {
-        // The user may have to type a password.
+        // This has no time limit, because the user may have to type a password for ssh.
         Some(host) => host
             .connect()
             .map_err(|error| none(&format!("cannot run ssh: {}", reason(&error))))?,

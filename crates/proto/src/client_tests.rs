@@ -125,7 +125,8 @@ fn who_asks_hears_how_far_the_work_is() {
             HEADER,
             r#"{"end":{"rows":0,"errors":0}}"#,
         ]),
-        // A program that follows the page would misread a daemon that sends it between the rows.
+        // Progress must not follow the header: a client that follows the protocol would take it for
+        // a row.
         script(&[
             HEADER,
             r#"{"progress":{"step":1,"doing":"comparing","done":3,"all":8}}"#,
@@ -179,7 +180,7 @@ fn nobody_there() {
     let deaf = temp.path().join("deaf");
     let _listener = UnixListener::bind(&deaf).unwrap();
     assert!(none(&deaf).contains("says nothing"));
-    // The peer hangs up, or sends something else.
+    // A peer that hangs up, or sends something other than a hello line.
     for words in ["", "220 mail.example.org\n", "{\"resemble\":1"] {
         let (_temp, socket, thread) = daemon(vec![vec![words.to_owned()]]);
         none(&socket);
@@ -187,7 +188,7 @@ fn nobody_there() {
     }
 }
 
-/// The client once reported a busy daemon as no daemon.
+/// A daemon that is busy or denies access is reported as such, not as absent.
 #[test]
 fn a_daemon_that_refuses_is_told_from_none() {
     for kind in [FailureKind::Busy, FailureKind::Denied] {
@@ -228,7 +229,7 @@ fn failures_and_half_answers() {
         (&[r#"{"end":{"rows":0,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),
-        // A row is missing.
+        // The end counts a row that was not sent.
         (&[HEADER, r#"{"end":{"rows":1,"errors":0}}"#], |e| {
             matches!(e, ClientError::CutOff)
         }),

@@ -1,4 +1,4 @@
-//! The present time, and the dates that count: which file is the newest?
+//! The present time, and the rule by which dates decide which file is the newest.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,8 +8,8 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Returns the latest date that counts, in seconds since 1970. A later one lies in the future, so
-/// it is unknown. Clocks and zones differ by a day at most.
+/// Returns the latest date that counts, in seconds since 1970: one day from now, because clocks and
+/// time zones differ by up to a day. A later date is in the future, so it counts as unknown.
 pub fn latest_date() -> i64 {
     i64::try_from(now()).map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
@@ -19,7 +19,7 @@ pub fn is_past(date: &i64) -> bool {
     *date <= latest_date()
 }
 
-/// Returns the place of the only file with the newest time. Times in the future are unknown.
+/// Returns the index of the newest time, unless there are several. Times in the future are ignored.
 pub fn newest_of(times: &[i64]) -> Option<usize> {
     let past = || times.iter().filter(|time| is_past(time));
     let newest = past().max()?;

@@ -52,7 +52,7 @@ pub trait Body {
     const TAGGED: bool;
     /// The parameters of the question.
     type Parameters: Clone + Debug + PartialEq + Serialize;
-    /// The fields before the lists.
+    /// The type of the fields before the lists.
     type Totals<'a>: Serialize
     where
         Self: 'a;
@@ -202,7 +202,7 @@ struct FullHead<'a, P: Serialize, T: Serialize> {
     totals: T,
 }
 
-/// Rows as lines.
+/// Writes each row of the lists as a line of `jsonl`.
 struct Lines<'a> {
     out: &'a mut dyn Write,
     tagged: bool,
@@ -234,7 +234,7 @@ struct Tagged<'a, R> {
     fields: &'a R,
 }
 
-/// The totals of a body that has none.
+/// The totals of a document without totals.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct NoTotals {}
 

@@ -114,7 +114,8 @@ impl LineBuffer {
         Ok(Some(&self.bytes[line]))
     }
 
-    /// Returns whether every byte was returned. A rest at the end of a stream is a truncated line.
+    /// Returns whether every byte was returned. If not, at the end of a stream, its last line is
+    /// cut off.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }

@@ -80,8 +80,8 @@ impl Fraction {
 
 impl From<Score> for Fraction {
     fn from(score: Score) -> Self {
-        // `Score::percent` adds the same small amount before it rounds down; here it is in
-        // millionths.
+        // A small amount is added before rounding down, so that the float 0.29 gives 290,000
+        // millionths. `Score::percent` adds the same amount.
         Self::from_millionths((score.get() * f64::from(Self::MILLION) + 1e-3).floor() as u32)
     }
 }
@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for Fraction {
                 "{value} is not a share between 0 and 1"
             )));
         }
-        // Neighbouring millionths are far apart for a float, so rounding restores the written
+        // A float distinguishes neighbouring millionths with ease, so rounding restores the written
         // number.
         Ok(Self::from_millionths(
             (value * f64::from(Self::MILLION)).round() as u32,

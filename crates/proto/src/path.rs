@@ -1,10 +1,10 @@
 //! Names of arbitrary bytes in JSON, which has only Unicode.
 //!
-//! A Unix name is bytes. A row has it as two fields. `path` is the text with U+FFFD for bytes that
-//! are not UTF-8. It serves people and nearly all scripts, which meet only UTF-8. `path_b64` is
-//! base64 of the true bytes, present only if the text is not faithful. Together they are lossless,
-//! so the wire uses the same form as the documents and nothing is translated in between. Rows with
-//! other names for their paths (`a`, `b`, `file`) follow the same rule; see [`fields`].
+//! A Unix name is bytes. A row has it as two fields. `path` is the text, with U+FFFD for bytes that
+//! are not UTF-8. It is enough for people and for nearly all scripts. `path_b64` is base64 of the
+//! true bytes, and is present only if the text differs from them. The wire uses the same two fields
+//! as the documents, so nothing is translated in between. Rows with other names for their paths
+//! (`a`, `b`, `file`) follow the same rule; see [`fields`].
 //!
 //! Other paths, such as those in a request's list of directories, are strings. A path that is not
 //! UTF-8 is an object `{"b64": …}`.

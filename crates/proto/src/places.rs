@@ -37,7 +37,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Reads each variable with `variable` (`std::env::var_os` in a program).
+    /// Reads each variable through `variable`, which is `std::env::var_os` in a program.
     pub fn gather(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Self {
         let path = |name| {
             variable(name)
@@ -182,7 +182,7 @@ pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     let temporary = env.tmpdir.as_deref().unwrap_or(Path::new("/tmp"));
     let folder = temporary.join(format!("resemble-{}", env.uid));
     private_dir(&folder, env.uid)?;
-    // Other users may write among the temporary files, so a link there may be theirs.
+    // The temporary folder is open to all users, so another user may have put a link there.
     if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) {
         Ok(folder.join("view"))
     } else {
@@ -400,7 +400,7 @@ mod tests {
         let folder = temp.path().join(format!("resemble-{uid}"));
         assert_eq!(temporary_view_dir(&of(uid)).unwrap(), folder.join("view"));
         assert!(folder.is_dir() && !folder.join("view").exists());
-        // Another user created it before.
+        // A folder of another user: here the test's own folder under another user id.
         fs::create_dir(temp.path().join(format!("resemble-{}", uid + 1))).unwrap();
         assert!(temporary_view_dir(&of(uid + 1)).is_err());
         fs::remove_dir(&folder).unwrap();

@@ -1,10 +1,9 @@
 //! Maps requests to the types of their answers.
 //!
-//! A question is a request that is answered from files. The daemon and the command give a
-//! [`Whole`](crate::message::Whole) of the same body, row by row. All other requests to the daemon
-//! are commands, about its state, its roots or its mounts. They have methods of their own in
-//! [`crate::client`]. A dump may exceed the memory, so it is not collected into a body: its pieces
-//! are passed on as they arrive.
+//! A question is a request that is answered from files. The daemon and the command answer it with a
+//! [`Whole`](crate::message::Whole) of the same body, row by row. All other requests are commands
+//! to the daemon, about its state, its roots or its mounts. They have methods of their own in
+//! [`crate::client`]. A dump may exceed the memory, so its pieces are passed on as they arrive.
 
 use serde::Serialize;
 
@@ -27,7 +26,8 @@ pub trait Question: Sized {
     fn part(row: AnyRow) -> Option<<Self::Body as Parts>::Part>;
 }
 
-/// `groups --order`: all paths, similar files side by side. It has the parameters of `groups`.
+/// `groups --order`: all paths, with similar files side by side. Its parameters are those of
+/// `groups`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRequest(pub GroupsRequest);
 

@@ -1,9 +1,9 @@
 //! The daemon of another machine, through ssh.
 //!
-//! `ssh://HOST` instead of a socket runs `resemble relay` there. That joins its standard input and
-//! output with the socket of the daemon. So no service listens on the network, and no further
-//! account or key is needed. The daemon sees the user whom ssh logged in. A connection is one
-//! question, and one process of ssh.
+//! `ssh://HOST` instead of a socket runs `resemble relay` on that host. The relay connects its
+//! standard input and output to the socket of the daemon. So no service listens on the network, and
+//! no further account or key is needed. The daemon sees the user whom ssh logged in. Each
+//! connection carries one question and runs one process of ssh.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -92,7 +92,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Returns why no hello line arrived: the exit of ssh.
+    /// Waits for ssh to end, and returns why no hello line arrived.
     pub(crate) fn end_of_ssh(&mut self) -> Option<String> {
         let mut ssh = self.ssh.take()?;
         self.stream.shutdown(Shutdown::Both).ok();
@@ -120,7 +120,7 @@ impl Read for Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(mut ssh) = self.ssh.take() {
-            // The connection has nothing more to carry.
+            // Nothing more is sent or read, so ssh can end at once.
             self.stream.shutdown(Shutdown::Both).ok();
             ssh.kill().ok();
             ssh.wait().ok();
@@ -158,7 +158,7 @@ mod tests {
             with_socket[5..],
             ["--socket", r"'/srv/o'\''clock; rm/socket'"]
         );
-        // The host cannot be taken for an option.
+        // `--` precedes the host, so ssh does not take it for an option.
         assert_eq!(words("ssh://-oProxyCommand=x").unwrap()[1], "--");
         for here in ["/run/resemble/socket", "ssh:/x", "socket", "./ssh://x"] {
             assert_eq!(words(here), None, "{here}");

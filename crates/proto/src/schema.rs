@@ -32,7 +32,7 @@ schema_of!(
     json_schema!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 })
 );
 
-// A bare path, which is no field of its own; see [`crate::path`].
+// A path that is a value of its own, not two fields of a row; see [`crate::path`].
 schema_of!(
     PathText,
     json_schema!({

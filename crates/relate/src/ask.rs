@@ -38,7 +38,7 @@ pub enum AskError {
     /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// A decision cannot be stored; the message has the reason.
+    /// A change of the templates cannot be stored; the message has the reason.
     #[error("{0}")]
     Refused(String),
     /// Only a catalogue has the file: see [`resemble_proto::catalogued`].
@@ -69,7 +69,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// Returns whether a file has vanished since the question began.
+    /// Returns whether the error says that a file no longer exists.
     pub fn means_vanished(&self) -> bool {
         let Self::Unreadable { source, .. } = self else {
             return false;
@@ -99,7 +99,7 @@ impl From<Stopped> for AskError {
     }
 }
 
-/// Reason why a file of a catalogue cannot be read, for use after its name.
+/// The reason why a file of a catalogue cannot be read. Messages put it after the file's name.
 pub(crate) const NOT_HERE: &str = "its bytes are not here: only a catalogue has it";
 
 /// Returns the error row of a file that could not be read.

@@ -1,9 +1,9 @@
 //! Candidate pairs from an external engine. `docs/scale.md` calls them links.
 //!
 //! An engine has searched for pairs of contents that share something, and counted the common
-//! pieces. It decides nothing: `groups` judges each pair again. `groups` gives no answer unless the
-//! engine's counts for each content add up to the counts of `groups` itself. So an implementation
-//! of [`ExternalPairs`] need not be trusted with counts.
+//! pieces. It decides nothing: `groups` judges each pair again. For each content the engine's
+//! counts must add up to those of `groups`; if they do not, there is no answer. So an
+//! implementation of [`ExternalPairs`] need not be trusted with counts.
 //!
 //! If workers can read the files, they may have measured pairs by [`crate::listed`]. Measures
 //! depend on the two contents only, so they are accepted as if measured here. One pair in
@@ -49,28 +49,30 @@ pub struct ExternalCommon {
     pub chunks: u64,
 }
 
-/// Rows that are read one by one; a failure ends them.
+/// Rows that are read one by one. The first failure is the last row.
 pub type GivenRows<'a, T> = Box<dyn Iterator<Item = Result<T, ExternalError>> + 'a>;
 
 /// External pairs of contents that may be links.
 pub trait ExternalPairs: fmt::Debug {
-    /// Returns the engine's name of a content.
+    /// Returns the number by which the engine names a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// Returns the limit on the contents of a piece, beyond which the engine left the piece out.
+    /// Returns the engine's limit: it leaves out pieces that more contents than this have.
     fn degree(&self) -> u64;
 
     /// Returns the candidates, in any order.
     fn pairs(&self) -> GivenRows<'_, ExternalPair>;
 
-    /// Returns for each content the sums over all partners that are not candidates.
+    /// Returns, for each content, the numbers of pieces shared with partners that are not
+    /// candidates, added up over all of these.
     fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)>;
 
     /// Returns measured pairs, in any order, each at most once; possibly none.
     fn measured(&self) -> GivenRows<'_, ExternalMeasures>;
 }
 
-/// Returns whether every pair that may reach this score, or have a relation, is a candidate.
+/// Returns whether the candidates include every pair that reaches this score, or, without a score,
+/// every pair with a relation.
 pub fn reaches(min: Option<Score>) -> bool {
     min.is_none_or(|min| min.get() >= Relation::PARTLY)
 }
@@ -93,7 +95,7 @@ pub enum ExternalError {
         /// Limit of the question.
         asked: u64,
     },
-    /// Pairs that share so little are missing among the links.
+    /// The question also asks for pairs that share less than the links include.
     #[error("links are made for pairs of 25% and more: leave out --min, or ask without --links")]
     TooLittle,
     /// Marked templates remove pieces that the links count.
@@ -140,9 +142,9 @@ pub enum ExternalError {
     Amiss {
         /// The content.
         content: ContentDigest,
-        /// Surplus of common samples in the links.
+        /// By how many common samples the links exceed the content's own count.
         samples: i64,
-        /// Surplus of common chunks in the links.
+        /// By how many common chunks the links exceed it.
         chunks: i64,
     },
 }

@@ -21,10 +21,11 @@ use crate::prove::read::{LARGEST_READ, bytes_if};
 /// Bytes of memory for contents that are ready to be measured.
 const ROOM: usize = 64 << 20;
 
-/// Bytes of memory for each byte of a content, since a text is cut into words.
+/// Bytes of memory for each byte of a prepared content. A text takes so much because it is cut into
+/// words.
 const FOR_A_BYTE: usize = 6;
 
-/// Number of first contents that are measured against the second ones at a time.
+/// Number of first contents of pairs that stay in memory while their partners are read.
 const BLOCK: u32 = 64;
 
 /// A content and a file that has it.
@@ -97,7 +98,7 @@ impl ListedProver {
 }
 
 /// Orders pairs so that few contents are read twice. A block of first contents stays in memory, and
-/// each of their partners is read once for it.
+/// each of their partners is read once for the whole block.
 fn few_readings(pairs: &[[ListedFile; 2]]) -> Vec<usize> {
     let mut numbers = [HashMap::new(), HashMap::new()];
     let mut number = |side: usize, file: &ListedFile| {

@@ -14,8 +14,8 @@ const BLOCK: usize = 32;
 /// The maximum number of threads; more would only wait for memory.
 const MOST: usize = 8;
 
-/// Returns the number of worker threads. The system is asked once, because the answer takes 2 % of
-/// a listing: it reads half a dozen files.
+/// Returns the number of worker threads. The system is asked only once: it reads half a dozen files
+/// for the answer, which takes 2 % of the time of a listing.
 pub fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -60,7 +60,7 @@ pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> 
     })
 }
 
-/// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own.
+/// Calls `work` once for each of `0..count`, in any order. Each thread has a state of its own.
 /// Returns the states, or the first failure, which ends the work.
 ///
 /// No answer may depend on which thread did what. So callers that need an order use [`ordered`] or
@@ -83,7 +83,7 @@ pub fn ordered<S: Send, T: Send, E: Send>(
     ordered_on(threads(), count, state, work)
 }
 
-/// [`ordered`] on at most this many threads.
+/// Like [`ordered`], on at most this many threads.
 pub fn ordered_on<S: Send, T: Send, E: Send>(
     threads: usize,
     count: usize,
@@ -184,8 +184,8 @@ impl Steps {
 }
 
 thread_local! {
-    /// Receives the progress of the question that this thread asks. The questions themselves do not
-    /// know this receiver. A step within a step reports nothing.
+    /// Receives the progress of the question that this thread asks, so that it need not be a
+    /// parameter of every function. A step within a step reports nothing.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
     /// The name of this thread's steps.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
@@ -323,8 +323,8 @@ impl<T: Send> Tasks<T> {
         self.changed.notify_all();
     }
 
-    /// Runs numbered workers on a thread each; returns their results. `report` is called at
-    /// intervals, and at the end. A panic is resumed in the caller.
+    /// Runs numbered workers, each on a thread of its own; returns their results. `report` is
+    /// called at intervals, and at the end. A panic is resumed in the caller.
     pub fn work<S: Send>(
         &self,
         worker: impl Fn(u32) -> S + Sync,
@@ -367,7 +367,7 @@ pub struct Taken<'a, T: Send> {
 }
 
 impl<T: Send> Taken<'_, T> {
-    /// Returns the task, once.
+    /// Returns the task; `None` if it was taken already.
     pub const fn task(&mut self) -> Option<T> {
         self.task.take()
     }
@@ -409,7 +409,7 @@ mod tests {
                 assert!(step.done < all);
             }
         }
-        // Steps are no longer recorded.
+        // Outside of `watched`, steps are not recorded.
         ordered(5, || (), |_, (): &mut ()| Ok::<_, ()>(())).unwrap();
         assert_eq!((steps.now(), steps.step.lock().number), (None, 2));
     }

@@ -65,7 +65,7 @@ fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool
     Ok(true)
 }
 
-/// The totals of a question about the whole index; they are stored, so this costs nothing.
+/// Returns the totals of a question about the whole index; they are stored, so this costs nothing.
 pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     let totals = snapshot.totals()?;
     let (unreadable, skipped) = (totals.unreadable_files, totals.skipped_files);
@@ -79,8 +79,8 @@ pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     })
 }
 
-/// The shortest run that is certain to be found. A run of twice the largest chunk contains a whole
-/// chunk.
+/// Returns the shortest length of a run that is certain to be found. A run of twice the largest
+/// chunk contains a whole chunk.
 pub fn least_run(params: &Params) -> u64 {
     u64::from(params.chunk.max) * 2
 }
@@ -97,12 +97,13 @@ pub struct ScopedFiles {
     by_content: ByContent,
     /// The other paths in the scope of files with hard links, sorted by file, then path.
     further: Vec<(FileId, PathBuf)>,
-    /// See [`Self::knows`]. `None`: only postings of the content's own sample exist.
+    /// For [`Self::knows`]: the stored samples of a content that has more postings than these.
+    /// `None`: its postings are its stored samples.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
 }
 
 impl ScopedFiles {
-    /// The files of `scope`, which names at least one path.
+    /// Finds the files of `scope`, which names at least one path.
     pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
         let mut found: HashMap<FileId, ScopedFile> = HashMap::new();
         let mut errors: HashMap<FileId, SoftError> = HashMap::new();
@@ -127,7 +128,7 @@ impl ScopedFiles {
             let rows = rows(snapshot, &paths)?;
             for ((file, path), row) in paths.into_iter().zip(rows) {
                 if let Some(scoped) = found.get_mut(&file) {
-                    // Paths of the scope may lie inside one another.
+                    // Paths of the scope may lie inside one another, so a file may be found twice.
                     if scoped.path != path {
                         let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
                         scoped.path = least;
@@ -183,7 +184,7 @@ impl ScopedFiles {
         })
     }
 
-    /// The totals of a question about these files.
+    /// Returns the totals of a question about these files.
     pub fn looked(&self, snapshot: &Snapshot) -> Looked {
         let files = self.files.iter();
         Looked {
@@ -223,7 +224,7 @@ impl ScopedFiles {
         self.by_content = ByContent::of(&self.files);
     }
 
-    /// The files that hold one of these contents.
+    /// Returns the files that hold one of these contents.
     #[must_use]
     pub fn with_contents(&self, contents: &HashSet<ContentId>) -> Self {
         let mut files = self.files.clone();
@@ -259,14 +260,15 @@ impl ScopedFiles {
         !self.by_content.holders(content).is_empty()
     }
 
-    /// Returns whether a file of the scope holds this content.
+    /// Returns whether a file of the scope has this content, or a part with it after
+    /// [`Self::know_parts`].
     pub fn has(&self, content: ContentId) -> bool {
         self.by_content.held.has(content.0)
     }
 
-    /// Returns whether a content of the scope takes part with this piece. If the scope has the
-    /// content only from a catalogue, only the sample in the catalogue takes part. The index may
-    /// have more pieces of it, if a file outside of the scope has the same content.
+    /// Returns whether this piece of a content counts in the scope. If the scope has the content
+    /// only from a catalogue, only the samples in the catalogue count. The index may have more
+    /// pieces of it, if a file outside of the scope has the same content.
     pub fn knows(
         &self,
         snapshot: &Snapshot,
@@ -292,7 +294,7 @@ impl ScopedFiles {
         Ok(samples.is_none_or(|samples| samples.binary_search(&Fingerprint(key)).is_ok()))
     }
 
-    /// [`Snapshot::postings`] of the contents that take part.
+    /// Like [`Snapshot::postings`], but only with contents and pieces that count in the scope.
     pub fn postings(
         &self,
         snapshot: &Snapshot,
@@ -315,21 +317,21 @@ impl ScopedFiles {
         failed
     }
 
-    /// The files of the scope that hold this content, in path order.
+    /// Returns the files of the scope that hold this content, in path order.
     pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &ScopedFile> {
         let holders = self.by_content.holders(content).iter();
         holders.map(|&(_, at)| &self.files[at as usize])
     }
 
-    /// The contents that several files of the scope hold, with the indexes of these in
-    /// [`Self::files`], ascending.
+    /// Returns the contents that several files of the scope have, each with the indexes of its
+    /// files in [`Self::files`], ascending.
     pub fn copies(&self) -> impl Iterator<Item = (ContentId, Vec<u32>)> {
         let holders = self.by_content.holders.chunk_by(|a, b| a.0 == b.0);
         let several = holders.filter(|holders| holders.len() > 1);
         several.map(|holders| (holders[0].0, holders.iter().map(|&(_, at)| at).collect()))
     }
 
-    /// All paths of a file in the scope, the least first.
+    /// Returns all paths of a file in the scope, the least first.
     pub fn paths<'a>(&'a self, scoped: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
         let from = self.further.partition_point(|other| other.0 < scoped.file);
         let others = self.further[from..].iter();
@@ -337,7 +339,7 @@ impl ScopedFiles {
         std::iter::once(scoped.path.as_path()).chain(others.map(|other| other.1.as_path()))
     }
 
-    /// The distinct contents, ascending.
+    /// Returns the distinct contents, ascending.
     pub fn contents(&self) -> Vec<ContentId> {
         let holders = self.by_content.holders.iter();
         let mut contents: Vec<ContentId> = holders.map(|&(content, _)| content).collect();
@@ -349,7 +351,7 @@ impl ScopedFiles {
 /// The number of files whose rows a thread reads at a time.
 const BATCH: usize = 1024;
 
-/// The rows of files, in their order.
+/// Returns the rows of files, in their order.
 fn rows(
     snapshot: &Snapshot,
     files: &[(FileId, PathBuf)],
@@ -371,7 +373,7 @@ struct ByContent {
     holders: Vec<(ContentId, u32)>,
     /// The contents that take part. Nomination looks each posting up here.
     held: BitSet,
-    /// The contents among these that do not lie only in catalogues.
+    /// The contents in `held` that a file outside of catalogues has.
     live: BitSet,
 }
 
@@ -413,7 +415,7 @@ fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
     if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
 }
 
-/// The error row of a folder or file that could not be read.
+/// Returns the error row of a folder or file that could not be read.
 pub fn unreadable(path: &Path, errno: i32) -> SoftError {
     SoftError {
         path: PathText::from(path),
@@ -430,7 +432,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of a scope for paths below this one.
+    /// Returns the rules of a scope for paths below this one.
     pub fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
         Ok(Self {
             base: base.to_owned(),
@@ -438,7 +440,7 @@ impl Rules {
         })
     }
 
-    /// The path below which they apply.
+    /// Returns the path below which they apply.
     pub fn base(&self) -> &Path {
         &self.base
     }

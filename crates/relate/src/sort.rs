@@ -59,11 +59,11 @@ impl Record for u32 {
     }
 }
 
-/// Records of a run in memory if there is no limit.
+/// The number of records of a run if memory is not limited.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// The minimum number of records of a run, whatever the memory limit. Merging very many tiny runs
-/// would need more memory than they save.
+/// The minimum number of records of a run, whatever the memory limit. Shorter runs would be so
+/// numerous that merging them takes more memory than they save.
 const LEAST_RUN: usize = 1 << 10;
 
 /// Bytes read or written at once for each run.

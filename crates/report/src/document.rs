@@ -36,10 +36,11 @@ pub struct Extras<'a> {
     pub folders: Option<&'a DirsDocument>,
     /// Pairs of files side by side.
     pub evidence: Vec<Evidence>,
-    /// For a page of `groups`: the identical files of several names, with the number of names.
-    /// `None` if the files were not looked at.
+    /// For a page of `groups`: paths of the identical files that have hard links, with the number
+    /// of names of each. `None` if the files were not looked at.
     pub links: Option<Vec<(PathText, u64)>>,
-    /// The directory that relative names start from. Without it they cannot be links.
+    /// The directory from which relative names start. Without it, the page cannot make them
+    /// hyperlinks.
     pub base: Option<PathText>,
     /// The saved report that this one was made from.
     pub saved: Option<&'a Path>,

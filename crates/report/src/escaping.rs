@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use resemble_core::printable::is_printable;
 
-/// Returns the name with an escape for everything hidden.
+/// Returns the name with hidden characters escaped.
 pub(crate) fn visible(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {

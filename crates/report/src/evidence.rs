@@ -67,7 +67,7 @@ pub struct SideBySide {
     pub note: Option<String>,
 }
 
-/// Reads two files of a report and lays them out.
+/// Reads two files of a report, and returns their content for both columns.
 pub type Show<'a> = &'a dyn Fn(&PathText, &PathText) -> SideBySide;
 
 /// A pair of a report before its files are read.
@@ -83,7 +83,7 @@ struct Pair<'a> {
 /// Returns the best `count` links of a report of `groups`, at most three per cluster.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
-        // A few links are representative of a large cluster.
+        // A few links show what a large cluster shares.
         cluster.links.iter().take(3).map(|link| Pair {
             a: &link.a,
             b: &link.b,

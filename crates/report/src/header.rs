@@ -91,7 +91,8 @@ fn sentence(note: &str) -> String {
     sentence
 }
 
-/// Formats a share of bytes in percent with one decimal, rounded down; 100 % only for all.
+/// Formats a share of bytes in percent with one decimal, rounded down; 100 % only if all bytes are
+/// in it.
 fn part(part: u64, whole: u64) -> String {
     if whole == 0 || part >= whole {
         return "100 %".to_owned();

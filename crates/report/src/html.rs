@@ -133,7 +133,7 @@ fn write_page(
     out.write_all(rest.as_bytes())
 }
 
-/// Returns the hash by which a policy names this text.
+/// Returns the hash by which a content security policy allows this script or style sheet.
 fn source_hash(source: &str) -> String {
     format!(
         "sha256-{}",
@@ -256,7 +256,7 @@ impl SheetSink for Tables<'_> {
                     )
                 }
                 Field::Time(time) => ("num", u64::try_from(time).map(utc).unwrap_or_default()),
-                // No worksheet has ranges or unrounded numbers.
+                // A worksheet has neither ranges nor unrounded numbers.
                 Field::Nothing | Field::Flag(false, _) | Field::Ranges(_) | Field::Real(_) => {
                     ("", String::new())
                 }
@@ -276,7 +276,7 @@ impl SheetSink for Tables<'_> {
 /// content. In JSON all of these are in strings only, so the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
-    /// The first bytes of what may be a character U+2000 to U+207F: a write may end in the middle
+    /// One or two bytes that may begin a character U+2000 to U+207F. A write may end in the middle
     /// of one.
     held: Vec<u8>,
 }
@@ -315,7 +315,7 @@ impl Write for Shielded<'_> {
                     plain = at + 1;
                 }
                 _ => {
-                    // The bytes are another character of three bytes, none of which is ASCII.
+                    // The bytes begin another character of three bytes. Its bytes need no escape.
                     self.out.write_all(&self.held)?;
                     self.held.clear();
                     plain = at;
@@ -431,7 +431,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     Some((owned, note))
 }
 
-/// Returns a copy with shorter lists, if rows are lost.
+/// Returns a copy with lists that `cut` has shortened; `None` if no rows are lost.
 fn shorter<B: Body + Clone>(
     document: &Document<B>,
     lost: usize,
@@ -442,7 +442,8 @@ fn shorter<B: Body + Clone>(
     Some(copy)
 }
 
-/// Returns how many of these fit into `limit`. The first one always does.
+/// Returns how many items of these sizes fit into `limit`, in order. The first one counts even if
+/// it does not fit.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

@@ -21,7 +21,7 @@
 //!    a [`lines::TextStyle`].
 //! 3. **The columns of a row are written once** ([`columns!`]): tables, lists, worksheets and the
 //!    plain tables of the page follow from that.
-//! 4. **The page contains the very JSON**, so a page is a saved report, too: `--from page.html`.
+//! 4. **The page contains the same JSON**, so a page is a saved report, too: `--from page.html`.
 //! 5. **Names are hostile.** On a terminal they are quoted. In the page a program inserts them as
 //!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
 //!    formulas. In a plan every byte that a shell could misread is escaped. Invisible characters

@@ -23,7 +23,7 @@ use crate::wrap::{shortened, wrapped};
 /// The indentation of a cell that is placed below the others.
 const INDENT: usize = 4;
 
-/// The least width to which a cell is shortened.
+/// A cell is shortened to no less than this width; it is placed below the others instead.
 const LEAST_SHORTENED: usize = 16;
 
 /// The meaning of a cell, which determines its colour.
@@ -66,7 +66,7 @@ pub struct Cell {
     tint: Tint,
     right: bool,
     overflow: Overflow,
-    /// The range of the text between two names; empty if there is only one.
+    /// The range of the text between two joined names; empty if the cell has only one name.
     between: Range<usize>,
 }
 
@@ -125,7 +125,8 @@ impl Cell {
         self
     }
 
-    /// Appends another cell, with text of this program in between. The colour stays.
+    /// Appends another cell, with text of this program in between. The result has the colour of
+    /// this cell.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
         let from = self.text.len();
@@ -154,8 +155,8 @@ impl Cell {
         [a, between, b"\n", &[b' '; INDENT], b].concat()
     }
 
-    /// Shortens the text to this many columns. Columns that one of two names does not need go to
-    /// the other.
+    /// Shortens the text to this many columns. Two names get half of them each. If one needs fewer,
+    /// the other gets the rest.
     fn shortened(&self, columns: usize) -> Vec<u8> {
         if self.between.is_empty() {
             return shortened(&self.text, columns);
@@ -335,13 +336,13 @@ impl<'a> TextWriter<'a> {
         Ok(())
     }
 
-    /// Writes a line that does not fit. Its widest column is not padded, as the padding alone may
-    /// make it too long.
+    /// Writes a line that does not fit. Its widest column is not padded: without the padding the
+    /// line may fit.
     fn long_line(&mut self, line: &[Cell], widths: &[usize], columns: usize) -> io::Result<()> {
         let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
         let mut column = 0;
         let mut is_below = false;
-        // Blanks that fill a column are written only before further text on the same line.
+        // Padding after a cell is written only if another cell follows on the line.
         let mut fill = 0;
         for (i, cell) in line.iter().enumerate() {
             let width = cell.width();
@@ -392,7 +393,7 @@ impl<'a> TextWriter<'a> {
         if !self.style.color || style == Style::new() {
             return self.out.write_all(&cell.text);
         }
-        // A pager resets colours at the end of a line.
+        // Each line has its own colour codes, because a pager resets colours at the end of a line.
         for line in cell.text.split_inclusive(|&byte| byte == b'\n') {
             let text = line.strip_suffix(b"\n").unwrap_or(line);
             write!(self.out, "{style}")?;
@@ -448,7 +449,7 @@ mod tests {
     98 % raw
 ";
         assert_eq!(printed(42, &rows), narrow);
-        // The name of the other line is too long for both cells.
+        // With the padding that the longer name of the other row needs, neither cell would fit.
         assert_eq!(
             printed(33, &rows),
             "100%  identical  /srv/a  a copy\n 98%  near       /srv/documents/b\n    98 % raw\n"
@@ -504,7 +505,7 @@ mod tests {
         );
     }
 
-    /// A pager resets colours at the end of a line.
+    /// Each line needs its own colour codes, because a pager resets colours at the end of a line.
     #[test]
     fn each_line_of_a_sentence_has_its_colour() {
         let mut bytes = Vec::new();

@@ -34,7 +34,7 @@ pub struct Section<P = Plot> {
     pub text: String,
     /// The tables, which follow the plots.
     pub tables: Vec<Table>,
-    /// The plots, which follow the words.
+    /// The plots, which follow the text.
     pub plots: Vec<P>,
 }
 

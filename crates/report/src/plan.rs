@@ -59,7 +59,7 @@ const OTHER_NAME: &str = "it is the file that stays, by another name";
 pub enum Treatment {
     /// A copy becomes a symbolic link to the file that stays.
     Symlink,
-    /// A copy becomes a hard link: one file of several names.
+    /// A copy becomes a hard link: another name of the file that stays.
     Hardlink,
     /// A copy becomes a separate file that shares its blocks with the one that stays.
     Reflink,
@@ -70,7 +70,7 @@ pub enum Treatment {
     /// Copies are moved into this directory and keep their paths relative to their root.
     Move(PathBuf),
     /// Missing files are copied into this directory and keep their paths relative to the covered
-    /// one.
+    /// directory.
     Copy(PathBuf),
     /// A file that was moved in one tree is renamed in the other.
     Rename,
@@ -165,7 +165,7 @@ enum PlanStep {
         keep: FileState,
         copy: FileState,
         target: Option<PathBuf>,
-        /// Another name of the same file, which a later step treats.
+        /// Another name of the copy, which a later step treats.
         twin: Option<PathBuf>,
         /// The proof for a near copy; the bytes of equal files are compared instead.
         near: Option<Box<NearProof>>,
@@ -181,7 +181,7 @@ enum PlanStep {
 /// Returns the present state of a file, or the reason why it cannot be in a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
-/// Returns the names that an inode has among the treated files, if there are several.
+/// Returns all names of a file among the treated files, if it has several.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
 /// The inputs of a plan in addition to its report.
@@ -252,7 +252,7 @@ impl Plan {
             let seconds = time.unwrap_or_default();
             return Some(FileState::away(away, number, size, seconds));
         }
-        // The date that a document stated is that of its former bytes.
+        // If the file has changed since, a date that its document stated may no longer be true.
         let is_as_old = |file: &FileState| {
             means.superseded.is_none() || time.is_none_or(|time| time == file.mtime.seconds)
         };
@@ -304,7 +304,8 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        // The script compares the bytes, even those on a disk that is absent now.
+        // Equals in catalogues are included: the script compares the bytes when their disk is
+        // present.
         let equals = document.body.copies.iter().chain(&document.body.recorded);
         for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
@@ -338,7 +339,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // The names of one file are listed together, at the place of its first name.
+            // All names of one file are treated together, where the first of them is.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }
@@ -506,7 +507,7 @@ impl Plan {
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
 
-    /// Returns whether the script needs the disk of a catalogue.
+    /// Returns whether the script needs a disk that is absent now: that of a catalogue.
     fn is_away(&self) -> bool {
         self.steps().any(|step| match step {
             PlanStep::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
@@ -514,7 +515,7 @@ impl Plan {
         })
     }
 
-    /// Counts the steps that treat near copies, for which the script needs the program.
+    /// Counts the steps that treat near copies. Their script runs `resemble` to digest the files.
     fn near(&self) -> u64 {
         let is_near = |step: &&PlanStep| matches!(step, PlanStep::Treat { near: Some(_), .. });
         self.steps().filter(is_near).count() as u64
@@ -554,7 +555,8 @@ impl Plan {
     }
 }
 
-/// A file under each of the names that a plan may treat: rules choose among all of them.
+/// Returns a file once for each name that the plan may treat, so that rules can choose among all
+/// names.
 fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
     let mut names = (means.names)(file);
     if !names.contains(&file.path) {
@@ -567,7 +569,7 @@ fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
     names.into_iter().map(under).collect()
 }
 
-/// A path as a plan spells it: printable text, which `printf '%b'` turns into the path.
+/// Returns a path as a plan spells it: printable text, which `printf '%b'` turns into the path.
 pub fn spelled(path: &Path) -> String {
     script::for_printf(path.as_os_str().as_bytes())
 }

@@ -89,7 +89,7 @@ pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
     percent.map_or("?".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// Returns the same as a cell, flush right.
+/// Returns this percentage as a cell, flush right.
 pub(crate) fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     Cell::right(percent_text(share, identical), tint)
 }
@@ -171,7 +171,7 @@ fn word_of<W: Into<&'static str>>(word: Option<W>) -> Option<&'static str> {
     word.map(Into::into)
 }
 
-/// Returns the cell for the age of two files. `words` state that `a` is newer, and that `b` is.
+/// Returns a cell that says which of two files is newer. `words` are the texts for `a` and for `b`.
 fn age(age: Newer, words: [&'static str; 2]) -> Option<Cell> {
     let newer = match age.newer? {
         PairSide::A => words[0],
@@ -242,7 +242,7 @@ impl Row for FindRow {
     }
 }
 
-/// Returns the owners of the files, or nothing if one is unknown.
+/// Returns the owners of these files in one cell; `None` if one of them is unknown.
 pub(crate) fn owner<const N: usize>(owners: [&Option<String>; N]) -> Option<Cell> {
     let mut names: Vec<&str> = owners.into_iter().flatten().map(String::as_str).collect();
     if names.len() < N {
@@ -387,7 +387,8 @@ impl Row for OrderRow {
     }
 }
 
-/// Patterns of a root, and files of a mark, that are named; JSON has them all.
+/// The maximum number of patterns of a root, or of files of a mark, in a line of text. JSON has
+/// all.
 const NAMED: usize = 3;
 
 /// Returns the scan rules of a root, in a few words each.

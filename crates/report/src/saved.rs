@@ -50,7 +50,8 @@ pub struct Saved<B: Body> {
     pub folders: Option<DirsDocument>,
     /// Pairs of files side by side, if the page had them.
     pub evidence: Vec<Evidence>,
-    /// The identical files of several names, with the number of names, if the page had them.
+    /// Paths of the identical files that have hard links, with the number of names of each, if the
+    /// page had them.
     pub links: Option<Vec<(PathText, u64)>>,
     /// The directory that relative names start from, if the page named it.
     pub base: Option<PathText>,
@@ -78,7 +79,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// Returns whether the choice removes rows from the middle of a list.
+    /// Returns whether more is removed than the end of lists or a kind of groups.
     fn is_filter(&self) -> bool {
         let (top, only) = (self.top, self.only);
         *self
@@ -110,7 +111,7 @@ struct PageExtra {
     evidence: Vec<Evidence>,
 }
 
-/// The reason why a file cannot be read as a saved report. The text continues a sentence that
+/// The reason why a file cannot be read as a saved report. The message continues a sentence that
 /// begins with the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
@@ -230,11 +231,11 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(not_saved::<B>()),
-        // One complete object, followed by a second line.
+        // A complete object on the first line and more on the second: JSON lines.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
-        // The file begins with a brace, but does not claim to be a document of resemble.
+        // The file begins with a brace, but is no document of resemble: it has no `"schema"`.
         Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
             return Err(not_saved::<B>());
         }
@@ -257,7 +258,7 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     json(bytes)
 }
 
-/// Decides which names are kept.
+/// Decides by their paths which files are kept.
 struct Names {
     patterns: Patterns,
     /// The directories that the question named. Patterns match the paths below these, as in the
@@ -348,7 +349,8 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     if let Some(folders) = folders {
         pick_pairs(folders, picked, &names);
     }
-    // This comes before sets are removed: if a member is removed, one of its copies replaces it.
+    // This comes before sets are removed, because they have the copies that replace removed
+    // members.
     if picked.is_filter() {
         filter_groups(&mut document.body, picked, &names);
     }
@@ -370,7 +372,7 @@ pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), Bad
     Ok(())
 }
 
-/// Reduces an answer to these groups.
+/// Removes all groups but these from an answer.
 fn pick_only(body: &mut Groups, only: OnlyGroups) {
     let all = std::mem::take(&mut body.summary);
     body.summary = if only == OnlyGroups::Identical {
@@ -410,7 +412,8 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
     body.identical
         .retain(|set| files(set) > 1 && set.size >= min_size);
     body.identical.sort_by_key(|set| Reverse(set.overhead()));
-    // Sorted like in an answer: clusters of files, then those within containers.
+    // The order is that of an answer. Of clusters with equal bytes, those of files precede those
+    // within containers.
     body.clusters.sort_by(|a, b| {
         let key = |cluster: &Cluster| (Reverse(cluster.bytes), cluster.container.is_some());
         key(a).cmp(&key(b)).then_with(|| a.center.cmp(&b.center))

@@ -1,7 +1,7 @@
 //! The columns of the rows of reports.
 //!
 //! A report is a few lists of rows. Its tables and its worksheets have the same columns, with one
-//! exception: a worksheet leaves a cell empty if the row above has its value. Such a column is
+//! exception: a worksheet leaves a cell empty if it would repeat the value above. Such a column is
 //! defined twice: with a name for tables and with a title for worksheets. The columns of `find` and
 //! `pairs`, which are also printed as lists, are in [`crate::rows`].
 
@@ -86,7 +86,8 @@ pub(crate) struct SetFile<'a> {
 }
 
 impl SetFile<'_> {
-    /// Returns a figure of the set for the first row; other rows have none in worksheets.
+    /// Returns a figure of the set in the row of its first file. Worksheets leave it empty in the
+    /// other rows.
     fn once(&self, figure: u64) -> Option<u64> {
         (self.at == 0).then_some(figure)
     }
@@ -124,7 +125,7 @@ impl ClusterMember<'_> {
         self.member.path == self.cluster.center
     }
 
-    /// Returns a share of the member and the centre; the centre's own row has none.
+    /// Returns a share between the member and the centre. The row of the centre itself has none.
     fn with_center(&self, share: Fraction) -> Option<Fraction> {
         (!self.is_center()).then_some(share)
     }

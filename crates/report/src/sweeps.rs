@@ -49,10 +49,10 @@ struct Step {
     bytes_new: u64,
 }
 
-/// A count of a step and its name.
+/// The title of a column, and the count of a step that it shows.
 type StepColumn = (&'static str, fn(&Step) -> u64);
 
-/// The counts of a step that the table shows.
+/// The columns of the table of steps.
 const STEP_COLUMNS: [StepColumn; 9] = [
     ("files", |step| step.files),
     ("bytes", |step| step.bytes),
@@ -65,7 +65,7 @@ const STEP_COLUMNS: [StepColumn; 9] = [
     ("new bytes", |step| step.bytes_new),
 ];
 
-/// The kind of a move, by its target.
+/// The kind of a move: within a folder, within a root, or between roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Move {
     Folder,
@@ -77,7 +77,7 @@ enum Move {
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     sweeps: Vec<SweepName>,
-    /// The files of the last sweep, by path.
+    /// The lives of the files of the last sweep, by path.
     alive: HashMap<PathBuf, Life>,
     steps: Vec<Step>,
     /// The lives of removed files, each with the last sweep that saw it.
@@ -115,7 +115,7 @@ impl Summary {
         let mut living: HashSet<PathBuf> = HashSet::new();
         let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
         let mut ends = Vec::new();
-        // Surviving files come first, so that a copy of one counts as another file.
+        // The rows of surviving files come first. A copy of such a file then counts as a new file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
             let (a, b) = sides(row);
@@ -151,8 +151,8 @@ impl Summary {
             ends.push((a, b));
         }
         let copied = copies.into_iter().map(sides);
-        // A path may occur more than once. A split or merged file has several rows. A copy of a
-        // surviving file has a row in addition to that of the file.
+        // A path may occur in several rows, but counts once. A split or merged file has several
+        // rows. A copy of a surviving file has a row of its own, too.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
             if let Some(b) = b {
@@ -410,8 +410,8 @@ mod tests {
         table.expect("a table").to_csv()
     }
 
-    /// A file that moves and is edited is one file, and a copy of it is another. The age of a
-    /// removed file counts from its first day.
+    /// A file that is moved or edited stays the same file; a copy of it is another one. The age of
+    /// a removed file counts from the first sweep that saw it.
     #[test]
     fn lives_go_on_under_other_names() {
         use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};
@@ -451,8 +451,8 @@ mod tests {
                 "35,day 35,35.0,0,0,1,1,1,0,0,1,0",
             ]
         );
-        // Files a, its copy, old and new were never edited; b was, three times. Files a and old
-        // never moved.
+        // Four files were never edited: a, its copy, old and new. File b was edited three times.
+        // Two files never moved: a and old.
         assert_eq!(lines("often")[1..], ["0,4,2", "1,0,3", "3,1,0"]);
         assert_eq!(
             lines("moves")[1..],

@@ -1,4 +1,4 @@
-//! The columns of rows, written once, and rows for other programs, as TSV or CSV.
+//! Defines the columns of each kind of row, and writes rows for other programs as TSV or CSV.
 //!
 //! A kind of row defines its columns in one place ([`crate::columns!`]), with their types and their
 //! widths in worksheets. Lists, tables, workbooks and the plain tables of pages are made from that.
@@ -73,7 +73,7 @@ pub fn share_of(share: impl Into<Option<Fraction>>, identical: bool) -> Field<'s
     share.map_or(Field::Nothing, |share| Field::Share(share, identical))
 }
 
-/// Leaves a cell empty that only the summary rows above fill.
+/// A cell that is empty, because only the summary rows above it have a value.
 pub const fn blank() -> Field<'static> {
     Field::Nothing
 }

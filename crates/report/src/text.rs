@@ -27,7 +27,7 @@ fn share_of(part: u64, whole: u64) -> String {
     format!("{}%", tenths_of_percent(part, whole))
 }
 
-/// Explains the percentages below on a terminal. In a pipe there is no such line.
+/// On a terminal, explains the percentages below. In a pipe, prints nothing.
 fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     if !out.style().terminal {
         return Ok(());
@@ -35,7 +35,7 @@ fn percentages(out: &mut TextWriter<'_>, of_what: &str) -> io::Result<()> {
     out.say(format!("percentages: {of_what}"), Tint::Faint)
 }
 
-/// The meaning of most percentages.
+/// The explanation that fits most lists.
 const LARGER_SHARE: &str = "the larger share of one file that is in the other";
 
 /// Returns a line of one sentence.

@@ -24,7 +24,8 @@ pub(crate) struct Sheet {
     pub name: &'static str,
     /// A sentence that explains the sheet.
     pub lead: &'static str,
-    /// Rows of this level and deeper ones are folded at first. 0 if all rows have level 0.
+    /// Rows of this level and deeper ones are folded when the workbook is opened. 0: no row is
+    /// folded.
     #[cfg_attr(
         not(feature = "xlsx"),
         expect(dead_code, reason = "a page folds no rows")
@@ -60,11 +61,11 @@ impl Sheet {
 
 /// Receives the sheets of a report, one after the other.
 pub(crate) trait SheetSink {
-    /// Begins a sheet: the rows that follow are its rows.
+    /// Begins a sheet. The rows that follow belong to it.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
-    /// Receives a row with one value for each column. A row of level 1 is below the last one of
-    /// level 0, and so on.
+    /// Receives a row with one value for each column. A row of level 1 belongs to the last row of
+    /// level 0 before it, and so on.
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()>;
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: Sink<'_>) -> i
     flat_if_any(("Errors", lead), report.common().errors, sink)
 }
 
-/// The name of a sheet and its lead.
+/// The name of a sheet, and the sentence that explains it.
 type Named = (&'static str, &'static str);
 
 const FOLDERS: Named = (
@@ -117,7 +118,7 @@ fn put(level: u8, row: &impl Columns, sink: Sink<'_>) -> io::Result<()> {
     sink.row(level, &values_of(row, |column| column.title.is_some()))
 }
 
-/// Writes a row of the sheet of `R` with values only in these columns.
+/// Writes a row of the sheet of `R`, in which only these columns have values.
 fn put_some<R: Columns>(level: u8, some: &[(&str, Field<'_>)], sink: Sink<'_>) -> io::Result<()> {
     let titles = || R::COLUMNS.iter().filter_map(|column| column.title);
     debug_assert!(

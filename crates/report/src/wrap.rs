@@ -38,7 +38,8 @@ fn words(text: &str) -> Vec<&str> {
     let mut inside = None;
     let mut before = ' ';
     for (at, c) in text.char_indices() {
-        // An apostrophe within a word opens no quotation, and neither does an unclosed quote.
+        // A quote opens a quotation only at the beginning of a word, and only if it is closed
+        // later.
         let opens =
             matches!(c, '`' | '\'') && matches!(before, ' ' | '(') && text[at + 1..].contains(c);
         match inside {

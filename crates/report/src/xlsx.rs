@@ -137,7 +137,7 @@ impl Formats {
     }
 }
 
-/// A row that waits for the end of its group: its level and its cells.
+/// A row that is written when its group ends: its level and its cells.
 type Waiting = (u8, Vec<Value>);
 
 /// The value of a cell, which borrows nothing from the report.
@@ -153,7 +153,7 @@ struct Current {
     sheet: Sheet,
     /// The number of earlier sheets of this kind.
     part: u32,
-    /// The next row.
+    /// The number of the row that is written next.
     row: u32,
     worksheet: usize,
 }
@@ -174,7 +174,7 @@ impl SheetSink for Book {
     }
 
     fn row(&mut self, level: u8, cells: &[Field<'_>]) -> io::Result<()> {
-        // A group that is too long for one sheet is written before it ends.
+        // A long group is written in pieces, so that it does not exceed a sheet.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
             self.write_group().map_err(failed)?;
@@ -274,7 +274,7 @@ impl Book {
         if length == 0 {
             return Ok(());
         }
-        // One row is reserved for the mark after a folded group.
+        // The row after a folded group has a mark, so one row is reserved for it.
         let room = (self.sheet_rows - 1).saturating_sub(current.row);
         if length > room {
             let (sheet, part) = (current.sheet, current.part);
@@ -313,8 +313,8 @@ fn outline(
         let next = row + run.len() as u32;
         let hidden = run[0] >= folded && folded > 0;
         for (row, level) in (row..next).zip(run) {
-            // This call must come first: the crate records the depth of a sheet only for rows with
-            // a property.
+            // This call precedes `group_rows`: the crate counts the levels of a sheet only in rows
+            // with a property.
             if hidden {
                 worksheet.set_row_hidden(row)?;
             }
@@ -323,7 +323,8 @@ fn outline(
             }
         }
         if hidden {
-            // This call adds one level, and on the next row the mark that `LibreOffice` expects.
+            // This call adds one level to the rows. It also puts the mark that `LibreOffice`
+            // expects on the next row.
             worksheet.group_rows_collapsed(row, next - 1)?;
         }
         row = next;
@@ -348,7 +349,7 @@ fn write_row(
             Value::Empty if strong => worksheet.write_blank(row, column, text)?,
             Value::Empty => continue,
             Value::Text(words) => worksheet.write_string_with_format(row, column, words, text)?,
-            // Numbers of a spreadsheet are exact up to 2^53, which is 9 petabytes.
+            // Spreadsheets store numbers as floats, which are exact up to 2^53: 9 petabytes.
             Value::Count(number) => {
                 worksheet.write_number_with_format(row, column, *number as f64, count)?
             }

@@ -11,16 +11,15 @@ use super::super::records::{RecordStream, Sink};
 use super::super::{CatalogueError, Totals};
 use super::{Base, CONTENT_OF_BASE, Delta, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
-/// Passes the bytes of the catalogue that a delta makes of the one in `base` to `sink`, until it
-/// breaks.
+/// Joins a delta to the catalogue in `base`. Passes the bytes of the new catalogue to `sink`, until
+/// `sink` returns `Break`.
 ///
-/// The caller must not use the bytes before this has returned. Only then are they verified to be
-/// those that the delta was made from.
+/// The caller must not use the bytes before this returns. Only then is their digest verified.
 ///
 /// # Errors
 ///
-/// Fails if the base is another one or the result differs from the original. Also fails if either
-/// file cannot be read or is damaged.
+/// Fails if `base` is not the delta's base, or if the result differs from the original. Also fails
+/// if either file cannot be read or is damaged.
 pub fn join(base: &Path, mut delta: Delta, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     if base.catalogue.checksum() != delta.base() {
@@ -76,7 +75,7 @@ struct Joiner<'a> {
 }
 
 impl Joiner<'_> {
-    /// Writes the records of one record of the delta. `None`: it is invalid.
+    /// Writes the records that one record of the delta makes. Returns `None` if it is invalid.
     fn record(&mut self, kind: u8, body: Vec<u8>) -> Result<Option<()>, CatalogueError> {
         let mut reader = Reader(&body);
         match kind {

@@ -14,14 +14,14 @@ use super::super::{Catalogue, CatalogueError, Details, Head, Samples, Totals};
 use super::{Base, CONTENT_OF_BASE, DELTA, KEEP, LOOK_OF_BASE, Numbering, Replay};
 
 /// Makes the delta that leads from the catalogue in `base` to `new`. Passes its bytes to `sink`,
-/// until that breaks. Returns the totals of the new catalogue.
+/// until `sink` returns `Break`. Returns the totals of the new catalogue.
 ///
 /// The samples of `new` are thinned like those of the base, so that a different density of samples
 /// does not count as a change.
 ///
 /// # Errors
 ///
-/// Fails if either cannot be read or is damaged, or if they have different parameters.
+/// Fails if either catalogue cannot be read or is damaged, or if their parameters differ.
 pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, CatalogueError> {
     let base = Base::open(base)?;
     let of_base = base.catalogue.head();
@@ -44,7 +44,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
     let mut body = base.catalogue.checksum().0.to_vec();
     put_head(&mut body, &head);
     stream.other(1, &body);
-    // The new catalogue is only written for its digest.
+    // This stream only computes the digest of the new catalogue; its bytes are dropped.
     let mut nobody = |_: &[u8]| ControlFlow::Continue(());
     let mut whole = RecordStream::new(&CATALOGUE, &mut nobody);
     whole.record(&CatalogueRecord::Head(head));
@@ -57,7 +57,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
         kept: 0,
     };
     maker.next_of_base()?;
-    // The records before an entry belong to that entry.
+    // The contents and looks before an entry belong to that entry.
     let mut group = Vec::new();
     let mut totals = None;
     while let Some(mut record) = new.next_record()? {
@@ -87,8 +87,7 @@ pub fn make(base: &Path, mut new: Catalogue, sink: Sink<'_>) -> Result<Totals, C
 
 /// Thins the samples of a content to `most`; `None` if it is forged.
 fn thinned(content: &PackedContent, most: u32) -> Option<PackedContent> {
-    // Thinning is the same for chunks of any size. The heads have shown that both catalogues have
-    // the same parameters.
+    // Thinning does not depend on the parameters of chunks, so the default ones serve.
     let mut digest = content.unpack(&Params::default())?;
     digest.signature = digest.signature.thinned(&SamplingParams::at(0, most));
     Some(PackedContent::pack(&digest))
@@ -100,9 +99,9 @@ struct Maker<'a> {
     upcoming: Option<(Vec<u8>, EntryKind)>,
     numbering: Numbering,
     stream: RecordStream<'a>,
-    /// Entries of the base before those that are kept.
+    /// Entries of the base that are left out before those that are kept.
     skipped: u64,
-    /// Entries of the base that are kept and not written yet.
+    /// Entries of the base that are kept, of which no record is written yet.
     kept: u64,
 }
 
@@ -119,7 +118,7 @@ impl Maker<'_> {
         path: Vec<u8>,
         what: EntryKind,
     ) -> Result<(), CatalogueError> {
-        // A walk is in the order of the paths' bytes.
+        // Both catalogues list their entries in the order of the paths' bytes.
         while let Some(upcoming) = &self.upcoming
             && upcoming.0 < path
         {
@@ -191,7 +190,8 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes a record as a reference to the base, if the base has it; returns whether it does.
+    /// Writes a record as a reference to the base, if `replay` would give that record. Returns
+    /// whether it did.
     fn is_replayed(
         &mut self,
         kind: u8,

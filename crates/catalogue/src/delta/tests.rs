@@ -171,7 +171,8 @@ fn file_of_records(format: &RecordFormat, records: &[(u8, Vec<u8>)]) -> Vec<u8> 
     out
 }
 
-/// The base has a right digest and an invalid content, which was not checked before.
+/// The base has a right digest and an invalid content. Opening it does not decode contents, so only
+/// joining finds the fault.
 #[test]
 fn a_forged_base_is_refused_as_that() {
     let mut scene = Scene::new();
@@ -243,7 +244,7 @@ fn a_forged_delta_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// For any two catalogues, the first and the delta make the second, byte for byte.
+    /// For any two catalogues, joining the first and the delta gives the second, byte for byte.
     #[test]
     fn a_base_and_a_delta_are_the_new_catalogue(
         (old, new) in (tree(), tree()),
@@ -258,7 +259,7 @@ proptest! {
     }
 }
 
-/// Arbitrary bytes after a right digest give the new catalogue, or nothing.
+/// A changed delta whose digest is right gives the new catalogue, or nothing.
 #[test]
 fn changed_deltas_make_the_new_catalogue_or_nothing() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! The tree of an older catalogue, and the entries that stay.
+//! The indexed tree of an older catalogue, and which of its entries stay.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -11,10 +11,10 @@ use super::super::CatalogueError;
 
 /// A folder of the old tree.
 struct Folder {
-    /// The names in the order of their bytes. The entry of a name is removed when the new catalogue
-    /// has named it.
+    /// The names in the order of their bytes. When the new catalogue names one, its entry is taken
+    /// out.
     names: Vec<(OsString, Option<Entry>)>,
-    /// The name after the last one that was named: usually the next one.
+    /// The index after the last name that was taken out: usually that of the next one.
     next: usize,
     /// Counts the names that the new catalogue has not named yet.
     left: usize,
@@ -56,13 +56,13 @@ pub(super) struct Before {
     snapshot: Option<Snapshot>,
     root: PathBuf,
     free: u64,
-    /// The folders of the old tree that the new catalogue has as folders, too. Each has the names
-    /// that are not in the new one so far.
+    /// The folders that both trees have. Each has the names that the new catalogue has not named
+    /// yet.
     folders: HashMap<PathBuf, Folder>,
-    /// The files of the new catalogue so far, by their numbers. `None`: the file is new, and so is
-    /// every other name of it.
+    /// The old row of each file that the new catalogue has named, by its number there. `None`: no
+    /// old file matches, so the file is new under every name.
     files: HashMap<u32, Option<FileRow>>,
-    /// The files of the old tree among them.
+    /// The old files in `files`.
     taken: HashSet<FileId>,
 }
 
@@ -71,7 +71,8 @@ impl Before {
     pub(super) fn of(snapshot: &Snapshot, root: &Path, fs: &FsId) -> Result<Self, CatalogueError> {
         let mut before = Self::nothing(snapshot.free_inode(fs)?);
         if snapshot.entry(root)?.is_some() {
-            // A catalogue of several trees has no entry for their common folder.
+            // The root may have no entry of its own in a catalogue of several trees, so its folder
+            // is opened here.
             (before.folders).insert(root.to_owned(), Folder::of(snapshot, root)?);
             before.snapshot = Some(snapshot.clone());
             root.clone_into(&mut before.root);
@@ -79,7 +80,8 @@ impl Before {
         Ok(before)
     }
 
-    /// Makes an empty one, in a file system whose inode numbers from `free` on are unused.
+    /// Makes a state without an old tree. Inode numbers from `free` on are unused in its file
+    /// system.
     pub(super) fn nothing(free: u64) -> Self {
         Self {
             snapshot: None,
@@ -96,8 +98,8 @@ impl Before {
         self.snapshot.is_some()
     }
 
-    /// Returns the old entry at a path that the new catalogue names, as a folder or as another
-    /// entry.
+    /// Returns the old entry at a path that the new catalogue has. `is_folder`: it is a folder
+    /// there.
     pub(super) fn entry(
         &mut self,
         path: &Path,
@@ -120,8 +122,8 @@ impl Before {
         Ok(entry)
     }
 
-    /// Returns whether an entry is a file with this number, stat (except its inode) and state. If
-    /// it is not, the file is new, unless an earlier name of it matched.
+    /// Returns whether an old entry is the file with this number: its size, time and state must
+    /// match. If it does not match, the file counts as new, unless an earlier name of it matched.
     pub(super) fn is_file(
         &mut self,
         entry: Option<&Entry>,
@@ -154,18 +156,18 @@ impl Before {
         Ok(is_same)
     }
 
-    /// Returns the old file that is a file of the new catalogue, by its number.
+    /// Returns the old row of the new catalogue's file with this number, if one matched.
     pub(super) fn file(&self, number: u32) -> Option<&FileRow> {
         self.files.get(&number)?.as_ref()
     }
 
-    /// Returns an inode number from which on no file of the old tree has one. The numbers are our
-    /// own.
+    /// Returns the first inode number above those of the old tree's files. The loader assigns these
+    /// numbers itself.
     pub(super) const fn free(&self) -> u64 {
         self.free
     }
 
-    /// Returns the removal of all names that the new catalogue does not have.
+    /// Returns changes that remove all names that the new catalogue does not have.
     pub(super) fn gone(&self) -> Vec<Change> {
         let mut gone = Vec::new();
         for (path, folder) in &self.folders {

@@ -103,7 +103,7 @@ fn one_of_several_trees_takes_the_place_of_another() {
 #[test]
 fn a_forged_one_leaves_what_was_there() {
     let mut bytes = catalogue(&usual(), Samples::All);
-    // The totals count one content too many, although the digest is right.
+    // The digest is right, but the totals have a wrong number of contents.
     let end = bytes.len() - 32 - 6;
     bytes.truncate(bytes.len() - 32);
     bytes[end] ^= 1;
@@ -132,7 +132,7 @@ fn a_forged_one_leaves_what_was_there() {
     }
 }
 
-/// During a replacement, every reader sees either the old one or the new one.
+/// During a replacement, every reader sees either the whole old tree or the whole new tree.
 #[test]
 fn the_old_one_is_there_until_the_new_one_is() {
     let scene = Scene::new();

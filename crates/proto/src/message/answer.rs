@@ -25,7 +25,8 @@ pub struct Hello {
     pub params: WireParams,
     /// Its process id.
     pub pid: u32,
-    /// Its state folder. A client that was given one recognises its daemon by it.
+    /// Its state folder. If a client was started with a state folder, it recognises its daemon by
+    /// this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathText>,
 }
@@ -68,7 +69,7 @@ pub struct StepProgress {
     pub step: u64,
     /// The action, for people.
     pub doing: String,
-    /// Finished items; files if bytes are given.
+    /// Finished items. They are files if `bytes` is present.
     pub done: u64,
     /// All items, if their number is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,8 +111,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Merges the headers of two answers. Rows are added up. `looked` is that of the first answer,
-    /// since both cover the same files.
+    /// Merges the headers of two answers about the same files. Numbers of rows are added up;
+    /// `looked` and `left_out` are taken from the first answer that has them.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
@@ -220,7 +221,8 @@ pub struct Answer<R> {
 }
 
 impl<R> Answer<R> {
-    /// Returns a fresh answer of these rows, all of them shown.
+    /// Returns an answer of these rows, with a header that says that it is fresh and shows all of
+    /// them.
     pub fn fresh(rows: Vec<R>, errors: Vec<SoftError>) -> Self {
         let count = rows.len() as u64;
         let header = Header {
@@ -324,7 +326,7 @@ impl FindRow {
         self.relation == Some(Relation::Identical)
     }
 
-    /// Returns the score that sorts and that `min` applies to: the larger containment.
+    /// Returns the score by which rows are sorted and which `min` bounds: the larger containment.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
     }
@@ -388,8 +390,8 @@ pub struct CoverRow {
     pub covered: bool,
 }
 
-/// A piece of a dump. The concatenated pieces are the dump. A piece is not a line. A file of many
-/// chunks has a line of any length in the dump. A line of the protocol is limited.
+/// A piece of a dump. All pieces joined are the dump. Pieces are not lines: a line of the dump has
+/// any length, but lines of the protocol are limited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
     /// ASCII with the dump's own newlines, or base64 if the dump is binary.

@@ -235,7 +235,7 @@ pub struct CompareSummary {
 }
 
 impl CompareSummary {
-    /// Counts a file of one side, 0 or 1.
+    /// Counts a file of one side: 0 is A, 1 is B.
     pub fn count(&mut self, side: usize, class: CompareClass) {
         let counts = if side == 0 {
             &mut self.classes_a

@@ -33,12 +33,12 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least level of the sample of windows. Then the maximum number of a file's fingerprints,
-    /// first at that level and then at any level.
+    /// For samples of windows: the least level, the most fingerprints of a file at that level, and
+    /// the most at any level.
     pub windows: (u8, u32, u32),
-    /// The same for the stored word shingles.
+    /// The same numbers for the stored word shingles.
     pub shingles: (u8, u32, u32),
-    /// The same for the word shingles by which texts are found.
+    /// The same numbers for the word shingles by which texts are found.
     pub posted: (u8, u32, u32),
 }
 
@@ -185,7 +185,8 @@ impl From<&Digest> for WireDigest {
 }
 
 impl WireDigest {
-    /// Returns the digest of a content that was sent without chunks. Fails if there are any.
+    /// Returns the digest of a content without chunks, such as the joined members of an archive.
+    /// Fails if it has chunks.
     pub fn sample(&self) -> Result<Digest, BadDigest> {
         if self.chunks.is_empty() {
             self.digest_with(Vec::new())

@@ -80,8 +80,9 @@ impl StatedDate {
     }
 }
 
-/// Returns the times that decide which file is the newest. These are the stated dates if all files
-/// state one, else the times of their last changes. Each file is given with both.
+/// Returns one time for each file, by which the newest is found. These are the stated dates if
+/// every file states one, else the times of the last changes. `files`: last change and stated date
+/// of each.
 pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
     let files: Vec<_> = files.into_iter().collect();
     let stated = files.iter().map(|(_, stated)| {
@@ -281,7 +282,7 @@ impl PairFigures {
     }
 }
 
-/// A text that many rows have in common, or nothing.
+/// Serializes the text of a discount, which many rows share, as a plain string.
 mod shared_text {
     use std::sync::Arc;
 

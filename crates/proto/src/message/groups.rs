@@ -323,7 +323,8 @@ impl Cluster {
     /// the one that holds the other whole, and more, states an older date.
     #[must_use]
     pub fn with_contradictions(mut self) -> Self {
-        // Files that are not identical share less than everything, by at least the last digit.
+        // Two files that are not identical never share 1.000000, so a file that is held whole has
+        // 0.999999.
         let is_whole = |share: Fraction| share.millionths() >= Some(999_999);
         for link in self.links.iter().filter(|link| !link.estimate) {
             let (held, holder) = match (is_whole(link.a_in_b), is_whole(link.b_in_a)) {
@@ -430,7 +431,7 @@ pub enum GroupsPart {
 /// [`crate::frame::MAX_ANSWER`].
 const PIECE: usize = 500;
 
-/// Returns the part of a list about the paths in the piece of this number.
+/// Returns the piece with number `at` of a list: its next [`PIECE`] items.
 fn piece<T: Clone>(list: &[T], at: usize) -> Vec<T> {
     list.chunks(PIECE).nth(at).unwrap_or_default().to_vec()
 }
@@ -493,7 +494,7 @@ impl Parts for Groups {
                     .chunks(PIECE)
                     .map(|m| GroupsPart::Members(m.to_vec())),
             );
-            // A link has two paths.
+            // A link has two paths, so half as many fit into a row.
             let links = links.chunks(PIECE / 2);
             parts.extend(links.map(|l| GroupsPart::Links(l.to_vec())));
         }
@@ -509,7 +510,8 @@ mod tests {
 
     #[test]
     fn the_longest_paths_fit_into_the_rows() {
-        // Controls are escaped, and the last byte is not UTF-8: a path cannot be longer in JSON.
+        // Control characters are escaped, and the last byte is not UTF-8. No path is longer in
+        // JSON.
         let path = PathText::from_bytes([&[1; 4095][..], b"\xff"].concat());
         let member = Member {
             estimate: false,

@@ -9,8 +9,8 @@ use crate::path::{PathText, fields};
 /// `find --holders`: the question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoldersRequest {
-    /// Digests of the bytes of the file and then of its text, if it has one. They are sampled more
-    /// finely than those of the index.
+    /// Digests of the bytes of the file and then of its text, if it has one. Their samples are
+    /// denser than those in the index.
     pub digests: Vec<WireDigest>,
     /// The files to search.
     #[serde(flatten)]

@@ -21,7 +21,7 @@ pub trait Parts: Default {
     fn into_parts(self) -> Vec<Self::Part>;
 }
 
-/// A list alone has no totals: its items are the rows.
+/// An answer that is only a list has no totals: its items are the rows.
 impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
     type Part = R;
 
@@ -56,7 +56,7 @@ impl<R> From<Answer<R>> for Whole<Vec<R>> {
 }
 
 impl<P> Whole<P> {
-    /// Returns the same answer with converted lists.
+    /// Returns the same answer with its body converted by `form`.
     pub fn map<Q>(self, form: impl FnOnce(P) -> Q) -> Whole<Q> {
         Whole {
             header: self.header,
@@ -67,7 +67,7 @@ impl<P> Whole<P> {
 }
 
 impl<P: Default> Whole<P> {
-    /// Returns the answer to an empty question: complete, and empty.
+    /// Returns an empty answer that is fresh.
     pub fn fresh() -> Self {
         Self {
             header: Header {

@@ -83,12 +83,12 @@ pub enum Request {
         #[serde(flatten)]
         alerts: AlertRules,
     },
-    /// Imports a catalogue and replaces any with the same label. One row:
+    /// Imports a catalogue. It replaces any catalogue with the same label. One row:
     /// [`crate::message::WatchRow`].
     Import {
         /// The file, absolute.
         path: PathText,
-        /// See [`crate::catalogued::is_label`].
+        /// Its label: see [`crate::catalogued::is_label`].
         label: String,
     },
     /// Removes a root or a catalogue, and deletes its content from the index; no rows.
@@ -103,7 +103,7 @@ pub enum Request {
         /// Continue with new alerts until the connection is closed.
         #[serde(default)]
         follow: bool,
-        /// Only alerts with a greater number.
+        /// Only alerts with a greater number than this.
         #[serde(default)]
         after: u64,
     },
@@ -115,7 +115,7 @@ pub enum Request {
         /// The other one; `None`: every file that `a` resembles enough for an alert.
         #[serde(default)]
         b: Option<PathText>,
-        /// Mark them as one group, which ends alerts about any two of them.
+        /// True to mark `a` and all these files as one group: no two of them raise an alert.
         #[serde(default)]
         group: bool,
     },
@@ -125,7 +125,7 @@ pub enum Request {
     AckUndo {
         /// A file, absolute: all marks of its content.
         a: PathText,
-        /// Only the marks that the content of this file has, too.
+        /// Another file, absolute: only marks about both contents.
         #[serde(default)]
         b: Option<PathText>,
     },
@@ -277,8 +277,8 @@ pub enum Subject {
         digest: Box<WireDigest>,
         /// The name that rows carry in `file`.
         name: PathText,
-        /// The file that the bytes were read from, if it was one. Files with this inode are the
-        /// subject and are left out.
+        /// The file that the bytes were read from, if it was one. Files with its inode are left out
+        /// of the answer.
         #[serde(default)]
         inode: Option<Inode>,
         /// The other renditions: the text of a document, the contents of an archive.

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::PathText;
 
-/// The files that take part in a question, both as candidates and in the boilerplate statistics. So
-/// the daemon, which has more files, and the command, which reads only these, agree.
+/// The files that take part in a question. Only they are candidates, and only they count for what
+/// is boilerplate. So the daemon's index of more files gives the same answer as the command's own
+/// index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// Files at or below these paths, absolute. Empty: all roots of the daemon, unless the request

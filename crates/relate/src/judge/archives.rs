@@ -1,17 +1,16 @@
-//! Two archives or mails, if one of them cannot be read.
+//! Estimates the match of two archives or mails, if one of them cannot be read.
 //!
 //! A measure of such a pair counts what each member shares with all members of the other archive
-//! together. The wholes show little of that: a whole that has half of its members in common looks
-//! like a text with an edit in every line. So each member is judged beside the members of the other
-//! side with which it shares a sample, as [`super::members`] judges a single content.
+//! together. The two wholes cannot show this: a whole that shares half of its members looks like a
+//! text with an edit in every line. So each member is compared like a single content
+//! ([`super::members`]), with the members of the other side that share a sample.
 //!
 //! * An equal member, or a text of the same words, lies in the other archive. For any other member,
-//!   the estimate is that of its best partner, and the upper end adds what further partners may
-//!   have.
+//!   the estimate is that of its best partner, and the upper end is the sum over all partners.
 //! * Shares are sums over the members, by their sizes.
 //! * The resemblance counts the distinct samples of all members of one kind.
 //! * Members that are too small, or repeat another one, are assumed to be shared to the same extent
-//!   as the others. The ends of the interval allow for all of them and for none.
+//!   as the others. The lower end counts them as not shared, the upper end as shared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -30,7 +29,7 @@ pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,
-    /// The bytes that the archive holds, by kind: of texts, of all other members.
+    /// The bytes of the archive: first of its texts, then of all its other members.
     sizes: [f64; 2],
 }
 
@@ -51,7 +50,7 @@ impl<'a> JudgedSide<'a> {
         self.sizes.iter().sum()
     }
 
-    /// The places of the members by their samples.
+    /// Maps each sample to the indexes of the members that have it.
     fn by_sample(&self) -> HashMap<Fingerprint, Vec<usize>> {
         let mut places: HashMap<Fingerprint, Vec<usize>> = HashMap::new();
         for (at, member) in self.members.iter().enumerate() {
@@ -82,7 +81,8 @@ impl<'a> JudgedSide<'a> {
         }
     }
 
-    /// Returns the distinct samples of one kind, and the least level at which one of them was kept.
+    /// Returns the distinct samples of the members that `is_asked` selects, each with the least
+    /// level of a signature that has it.
     fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
         let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
         for member in self.members.iter().filter(|member| is_asked(member)) {
@@ -124,7 +124,8 @@ impl KindShare {
 
     /// Returns the shared bytes, with the ends of their interval. In words the ends are wider,
     /// because only samples show how many words of a member are shared. Members without a common
-    /// sample may still share something: at 95 %, at most three of all their samples.
+    /// sample may still share something. With a confidence of 95 % this is at most as much as three
+    /// of their samples represent.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
@@ -142,8 +143,8 @@ impl KindShare {
     }
 }
 
-/// Estimates the match of two archives. `None` if no single members are known, or not enough of
-/// them.
+/// Estimates the match of two archives. Returns `None` if not all members of both are known, or if
+/// the contents of both are equal.
 pub fn shown_of_archives(
     asked: Unit,
     a: HeldSide<'_>,
@@ -170,7 +171,8 @@ pub fn shown_of_archives(
     Some(shown_match(sizes, shares, shared_bytes, (unit, least)))
 }
 
-/// Finds the share of each member that the other side has. Returns the bytes of equal members.
+/// Sets the share of each member that lies in the other side. Returns the bytes of the members that
+/// both sides have.
 fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) -> ByteLen {
     let by_sample = b.by_sample();
     let mut equal = ByteLen::ZERO;
@@ -228,7 +230,7 @@ fn resemblance(asked: Unit, a: &JudgedSide<'_>, b: &JudgedSide<'_>) -> ShownShar
     kinds[0].beside(kinds[1])
 }
 
-/// The shared part of two sets, as a share of all of both sets, estimated by samples.
+/// Estimates the resemblance of two sets of pieces by their samples.
 fn joined(a: &HashMap<Fingerprint, u8>, b: &HashMap<Fingerprint, u8>) -> ShownShare {
     let pieces = |level: u8| 2f64.powi(i32::from(level));
     let count = |samples: &HashMap<Fingerprint, u8>| -> f64 {

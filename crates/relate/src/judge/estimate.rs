@@ -19,7 +19,7 @@ pub fn estimate(
     estimate_in(Unit::Words, a, b, boilerplate)
 }
 
-/// [`estimate`] with two texts measured in this unit.
+/// Like [`estimate`], with two texts measured in this unit.
 pub fn estimate_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
@@ -30,7 +30,7 @@ pub fn estimate_in(
     prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
 }
 
-/// [`estimate_in`] for contents prepared with the same boilerplate.
+/// Like [`estimate_in`], for contents prepared with the same boilerplate.
 pub fn prepared_in(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -54,7 +54,7 @@ pub fn shown_in(
     shown_prepared(unit, (&a, a_kind), (&b, b_kind))
 }
 
-/// [`shown_in`] for contents prepared without boilerplate.
+/// Like [`shown_in`], for contents prepared without boilerplate.
 pub fn shown_prepared(
     unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
@@ -95,7 +95,7 @@ pub fn estimated(
     }
 }
 
-/// [`shown_in`] for two wholes; equal ones have exact figures.
+/// Like [`shown_in`], for two wholes. Equal ones have exact figures.
 pub fn shown_whole(
     unit: Unit,
     a: (&Sketch<'_>, ContentKind),

@@ -9,9 +9,9 @@ use crate::judge::matched::{CommonPart, Match};
 /// The maximum number of entries of one `.similar` listing.
 pub const LISTED: usize = 100;
 
-/// Returns whether a similar file is listed. It is listed if it is identical or has the same text.
-/// Otherwise, without common text, a quarter of the subject (a) must be in it, or most of it in the
-/// subject.
+/// Returns whether a similar file is listed. Identical files and files of the same text are. Any
+/// other file is listed if it has a quarter of the subject (a), or if the subject has most of it.
+/// Common text does not count.
 pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option<Rarity>) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let rare = |score: Score| rarity.map_or(score, |rarity| rarity.discounted(score));
@@ -22,8 +22,8 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// The minimum share and the minimum bytes that a pair must share to be a quotation, if one file is
-/// too small to judge.
+/// The common share and bytes from which on a file that is too small to judge counts as a
+/// quotation.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
 /// Returns whether a pair without a relation is a text and its quotation: they share a rare

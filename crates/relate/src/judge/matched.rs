@@ -11,7 +11,7 @@ use resemble_proto::message::{Discount, Layer};
 
 use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
-/// The form of what two contents have in common.
+/// The form of the common part of two contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommonPart {
     /// Runs of any form.
@@ -39,8 +39,8 @@ pub struct Match {
     pub sizes: (ByteLen, ByteLen),
     /// The shares after the discount for pieces that many files have.
     pub discount: Discount,
-    /// The larger containment and the resemblance of two texts that were read, even if they are
-    /// small.
+    /// The larger containment and the resemblance of two texts that were read. They are set even if
+    /// the texts are too small to judge.
     pub read: Option<(Score, Score)>,
     /// Intervals of the measures, if these are estimates of two contents.
     pub interval: Option<Box<Interval>>,
@@ -52,7 +52,7 @@ pub struct Match {
     pub rarity: Option<Rarity>,
     /// Form of the common part.
     pub common: CommonPart,
-    /// True if samples show common rare text.
+    /// True if the samples show rare text that both have.
     pub has_rare_text: bool,
 }
 
@@ -118,15 +118,16 @@ impl Match {
     pub fn is_better_than(&self, other: &Self) -> bool {
         let (a, b) = (self.rank(), other.rank());
         let order = (a.0, a.1).cmp(&(b.0, b.1));
-        // If the figures are equal, the match by bytes is shown.
+        // Then the better figures win, and of equal figures those of the bytes.
         let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
         let order = order.then_with(|| a.4.cmp(&b.4));
-        // The order of the search must not decide.
+        // The sizes decide last, so that the result does not depend on the order of the matches.
         order.then_with(|| self.sizes.cmp(&other.sizes)).is_gt()
     }
 }
 
-/// Combines the wholes of two places into one pair: shares of all bytes in them.
+/// Combines the matches of the texts and of the other contents of two archives into one. Shares are
+/// weighted by bytes.
 ///
 /// A whole that is too small to judge does not count. A whole that only one side has is not shared.
 pub fn match_of_wholes(
@@ -143,8 +144,8 @@ pub fn match_of_wholes(
     shown_wholes(ours, theirs, found, min_shared)
 }
 
-/// [`match_of_wholes`] with intervals. They combine those of the parts as if both errors had one
-/// sign.
+/// Like [`match_of_wholes`], with intervals. The lower ends of both wholes are added, and the upper
+/// ends, as if both errors had the same sign.
 pub fn shown_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -176,7 +177,7 @@ pub fn shown_wholes(
         if small(a) || small(b) {
             continue;
         }
-        // If only one side has a whole, it is certain that nothing of it is shared.
+        // If only one side has a whole of this kind, it shares nothing, and that is certain.
         let nothing = (Some(Score::ZERO), Some((Score::ZERO, Score::ZERO)));
         let shares = found[at].map_or([nothing; 3], |Estimated { measures, interval }| {
             [
@@ -214,8 +215,8 @@ pub fn shown_wholes(
     })
 }
 
-/// Returns the measures of a single content, a, and an archive or mail. `measures` is of the
-/// content and one content of `part` bytes in the archive.
+/// Returns the measures of a single content, a, and an archive or mail, b. `measures` are those of
+/// a and one content in b, which has `part` bytes.
 pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> Measures {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     let in_a = share(measures.b_in_a) * part.0 as f64 / sizes.1.0.max(1) as f64;
@@ -228,7 +229,7 @@ pub fn of_part(measures: Measures, part: ByteLen, sizes: (ByteLen, ByteLen)) -> 
     }
 }
 
-/// A share of several parts, and its interval if all parts have one.
+/// Sums up the weighted shares of several parts, and their intervals if all have one.
 #[derive(Clone, Copy, Debug, Default)]
 struct JudgedShare {
     shared: f64,
@@ -275,8 +276,9 @@ pub fn all_words(measures: &Measures) -> Measures {
     }
 }
 
-/// Returns the relation, layer and measures of two renditions. `None` if they are equal with too
-/// few words. The same text is shared completely, even if the bytes differ.
+/// Returns the relation, layer and measures of two renditions. Returns `None` if they are equal but
+/// have too few words to count as the same text. The same text is shared completely, even if the
+/// bytes differ.
 pub fn relate(
     a: (Rendition, Named),
     b: (Rendition, Named),

@@ -1,4 +1,4 @@
-//! Estimates an archive or a mail and a single content, if one of them cannot be read.
+//! Estimates the match of an archive or a mail and a single content, if one of them cannot be read.
 //!
 //! The measures of such a pair count the parts that all members together share with the content.
 //! They are estimated from each member's own estimate:
@@ -7,12 +7,13 @@
 //!   the best member. The upper end is the sum over all members.
 //! * The shared part of the archive is the shared part of its members, by their sizes. In texts
 //!   words count, and only samples show how many of them a member has.
-//! * The resemblance is that of all pieces of one kind, which samples count as well.
+//! * The resemblance counts all pieces of one kind. Their number, too, is estimated from samples.
 //! * Nothing is known of members that are left out because they are too many or too small. The
 //!   upper ends include them.
 //!
-//! A pair has a relation only if it has one at the lower ends. If a stranger has few samples, a
-//! common phrase makes it look related. Nothing is read here that would disprove it.
+//! A pair has a relation only if the lower ends of its intervals have one. An unrelated content
+//! with few samples seems related by one common phrase, and nothing is read here that would
+//! disprove it.
 //!
 //! Only samples are used, so digests sent to a daemon give the same result as an index.
 
@@ -62,7 +63,7 @@ impl ShownShare {
         }
     }
 
-    /// Joins the share of a part that may overlap completely.
+    /// Adds the share of another part, which may be the same part.
     pub(super) fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),
@@ -77,7 +78,7 @@ impl ShownShare {
     }
 }
 
-/// Number of distinct pieces of a content, by its samples.
+/// The number of distinct pieces of a content, estimated by its samples.
 #[derive(Clone, Copy)]
 struct PieceCount {
     pieces: f64,
@@ -94,7 +95,7 @@ impl PieceCount {
         }
     }
 
-    /// Widens a number to everything that the counts of both sides allow.
+    /// Widens the interval of a count by the larger error of the two sides.
     fn widened(self, other: Self, count: ShownShare) -> ShownShare {
         let error = self.error.max(other.error);
         ShownShare {
@@ -116,9 +117,9 @@ struct SharingMembers {
     samples: Vec<(Fingerprint, u8)>,
     /// For each member that shares something: its shared part, its bytes and its pieces.
     shares: Vec<(ShownShare, f64, PieceCount)>,
-    /// Share of the content.
+    /// Share of the content that the members have.
     of_single: ShownShare,
-    /// Number of pieces that both have.
+    /// Number of pieces that the content and the members have in common.
     of_both: ShownShare,
     shared_bytes: ByteLen,
 }
@@ -166,7 +167,7 @@ impl SharingMembers {
         self.of_both = self.of_both.within(count.widened(own, both));
     }
 
-    /// Returns the number of distinct pieces of all members: many texts have one licence.
+    /// Returns the number of distinct pieces of all members. A licence in many of them counts once.
     fn distinct(&mut self) -> f64 {
         self.samples.sort_unstable();
         self.samples.dedup_by_key(|sample| sample.0);
@@ -177,7 +178,8 @@ impl SharingMembers {
         pieces.sum()
     }
 
-    /// Returns the shared bytes of the members; of texts by their words.
+    /// Returns the shared bytes of the members. In words, the interval allows for the unknown
+    /// number of words of each member.
     fn shared(&self, in_words: bool) -> ShownShare {
         let bytes_of_piece = self.comparable.0 / self.comparable.1.max(1.0);
         let of_member = |&(share, bytes, count): &(ShownShare, f64, PieceCount)| {
@@ -198,13 +200,14 @@ impl SharingMembers {
     }
 }
 
-/// Returns two standard errors of a count by this many samples, as a share of it.
+/// Returns two standard errors of a count that is estimated from this number of samples, as a share
+/// of the count.
 pub(super) fn sample_error(samples: f64) -> f64 {
     2.0 / samples.max(1.0).sqrt()
 }
 
-/// Returns the match of two files of these sizes by three estimated shares: of a in b, of b in a,
-/// and the resemblance. It has a relation only if the lower ends have one.
+/// Returns the match of two files of these sizes. `shares` are estimates: of a in b, of b in a, and
+/// the resemblance. The match has a relation only if the lower ends of the intervals have one.
 pub(super) fn shown_match(
     sizes: (ByteLen, ByteLen),
     shares: [ShownShare; 3],
@@ -236,8 +239,8 @@ pub(super) fn is_text(content: &Digest) -> bool {
     content.kind == ContentKind::Text
 }
 
-/// Returns the row of an archive with these wholes and members, a, and a single content, b. `None`
-/// if no member shares anything with it. No digest has chunks.
+/// Estimates the match of an archive (a), given by its wholes and members, and a single content
+/// (b). Returns `None` if no member shares anything with it. The digests have no chunks.
 pub fn shown_of_members<E>(
     asked: Unit,
     (wholes, members): (
@@ -267,7 +270,8 @@ pub fn shown_of_members<E>(
     let mut of_single = sharing.of_single;
     of_single.high += unknown / own;
 
-    // The result is weighed as in a measure: by all contents of the single content's kind.
+    // The resemblance is weighted as in a measurement: by all contents of the same kind as the
+    // single content.
     let of_kind = match asked {
         Unit::Words => size(wholes[usize::from(!is_text(single))]),
         Unit::Bytes => all,
@@ -278,7 +282,7 @@ pub fn shown_of_members<E>(
     of_both.high += unknown;
     let count = PieceCount::of(single);
     let both = pieces + unknown + count.pieces;
-    // If the estimated count of the content is too low, it seems to share more than it has.
+    // The number of the content's pieces is an estimate, too. No more than its upper end is shared.
     let most = count.pieces * (1.0 + count.error);
     let weight = (of_kind + own) / (all + own);
     let joined = |shared: f64| {

@@ -8,9 +8,9 @@
 //!    One common window may be a phrase and is not enough.
 //!
 //! A piece is as common as the number of *otherwise different* contents that have it: a family of
-//! near-copies ([`Families`]) counts once. A list may then be longer than the limit if most of its
-//! contents are near-copies. It pairs each content only with the first one, which represents its
-//! family, and with its neighbours. So time stays linear.
+//! near-copies ([`Families`]) counts once. So a list may be longer than the limit, if most of its
+//! contents are near-copies. Such a list pairs each content only with the first one, which
+//! represents its family, and with its neighbours. So time stays linear.
 //!
 //! If a collection is larger than memory, contents outside of the block are compared with it one by
 //! one ([`PostingBlock::against`]). That finds the same pairs.
@@ -142,8 +142,8 @@ impl PostingBlock {
     }
 
     /// Calls `found` with each pair of places that share something, the lesser first. Each of
-    /// `threads` threads has a state of its own; returns the states, or the first failure. One
-    /// thread gets all pairs of a lesser place in sequence.
+    /// `threads` threads has a state of its own; returns the states, or the first failure. All
+    /// pairs with the same lesser place are found by one thread, one after the other.
     pub fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -160,7 +160,8 @@ impl PostingBlock {
         })
     }
 
-    /// [`Self::nominees`] restricted to these pairs: the later places of each place, ascending.
+    /// Like [`Self::nominees`], for these pairs only. `pairs` lists the later places of each place,
+    /// ascending.
     pub fn among<S: Send, E: Send + From<Stopped>>(
         &self,
         pairs: &[Vec<u32>],
@@ -216,7 +217,7 @@ impl PostingBlock {
                     found(&mut state, a, b, common)
                 });
                 if let Err(error) = drained {
-                    // The other threads stop at the end of the contents.
+                    // With no contents left, the other threads end, too.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);
                 }
@@ -224,15 +225,15 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with the place of each content that shares something with one outside of the
-    /// block, unordered.
+    /// Calls `found` with the place of each content that shares something with `other`, in any
+    /// order. `other` is a content outside of the block.
     pub fn against<E>(
         &self,
         other: &StoredSketch,
         tally: &mut Tally,
         found: impl FnMut(usize, Common) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Boilerplate has no list.
+        // Boilerplate has no list, so it does not count.
         for key in own_fingerprints(other) {
             for &a in self.fingerprints.of_key(key) {
                 tally.at(a).fingerprints += 1;
@@ -256,8 +257,8 @@ pub fn nominating_pieces(kind: PostingKind, content: &StoredSketch, counts: &Cou
     usable(keys, kind, counts)
 }
 
-/// Returns the fingerprints that nominate others. A member's fingerprints that its leader has as
-/// well do not.
+/// Returns the fingerprints that nominate others. Of a family's member, these are only those that
+/// its leader does not have.
 fn own_fingerprints(content: &StoredSketch) -> Vec<u64> {
     let mut keys = fingerprint_keys(&content.sketch());
     if let Some(of_leader) = &content.of_leader {
@@ -288,7 +289,7 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
 struct ListRest {
     from: u32,
     to: u32,
-    /// Weight of the key, by the length of the whole list.
+    /// Weight of the list's key. It depends on the length of the whole list.
     worth: PieceWorth,
 }
 
@@ -306,9 +307,9 @@ struct Lists {
 }
 
 impl Lists {
-    /// Calls `count` with every key and its places. It returns the number of otherwise different
-    /// contents there. Keys of more than `limit` have no list. `cutoff` is the limit of the keys'
-    /// weights.
+    /// Builds the lists. Calls `count` with every key and the places of its contents; `count`
+    /// returns how many of these are otherwise different. Keys of more than `limit` have no list. A
+    /// key of more than `cutoff` contents has no weight.
     fn new(
         kept: &[StoredSketch],
         (limit, cutoff): (usize, u32),
@@ -351,7 +352,8 @@ impl Lists {
             let worth = PieceWorth::of((end - begin) as u32, cutoff);
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                // The first content of a family represents it.
+                // A list beyond the limit pairs only its first content with all others. The first
+                // one represents the family.
                 let to = if end - begin > limit && from > begin {
                     end.min(from + 1 + NEIGHBOURS)
                 } else {
@@ -418,7 +420,7 @@ impl Tally {
         count
     }
 
-    /// Passes each candidate to `found`, and resets the counters.
+    /// Passes each content that shares something to `found`, and resets the counters.
     fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
         let mut result = Ok(());
         for place in self.touched.drain(..) {

@@ -29,7 +29,7 @@ impl<'a> KnownBoilerplate<'a> {
         }
     }
 
-    /// Returns the failure of an earlier answer, which [`Boilerplate`] cannot return.
+    /// Returns the failure of an earlier lookup. The methods of [`Boilerplate`] cannot return it.
     pub fn failure(&self) -> Result<(), ReadError> {
         self.failure.lock().take().map_or(Ok(()), Err)
     }

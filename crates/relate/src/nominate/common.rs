@@ -12,17 +12,17 @@ pub struct Common {
     pub chunks: u32,
     /// Sum of the weights of the fingerprints ([`discount::weight`]).
     pub rare: f32,
-    /// Sum of the weights of the fingerprints: 1 for up to `FEW` holders, and `FEW`/n for n holders
-    /// beyond that.
+    /// Sum of other weights of the fingerprints: 1 for up to `FEW` holders, and `FEW`/n for n
+    /// holders beyond that.
     pub few: f32,
-    /// Sum over the fingerprints of 1/n², where n *others* have one.
+    /// Sum over the fingerprints of 1/n², where n is the number of holders less one.
     pub own: f32,
-    /// [`Self::own`] plus the same sum over the chunks, times `CHUNK_TELLS`.
+    /// [`Self::own`] plus `CHUNK_TELLS` times the same sum over the chunks.
     pub told: f32,
 }
 
-/// The number of windows that a chunk without other holders counts for. Each such chunk has at
-/// least this many windows without other holders.
+/// The number of windows that count as much as a chunk. A chunk that only two contents have
+/// contains at least this many windows that only they have.
 const CHUNK_TELLS: f32 = 4.0;
 
 /// Holders up to which a piece counts fully in [`Common::few`].
@@ -33,7 +33,7 @@ const FEW: f32 = 24.0;
 pub struct PieceWorth {
     /// See [`discount::weight`].
     weight: f32,
-    /// The reciprocal of the number of other holders.
+    /// The reciprocal of the number of holders less one.
     of_others: f32,
 }
 

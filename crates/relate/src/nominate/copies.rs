@@ -11,10 +11,11 @@
 //! piece are counted.
 //!
 //! A near-copy is defined as in `families`, which visits all contents of a question. A question
-//! about one file needs one family only. The subject itself may be no member: text from a pipe, or
-//! an extract. A few lists and a sample of signatures decide which contents are copies, in the time
-//! of a listing. No content is read, even if the samples do not decide about a copy. The majority
-//! of the signatures that are read decides for all.
+//! about one file needs only the family of its subject. The subject itself may not belong to that
+//! family: it may be text from a pipe, or an extract. A few posting lists and a sample of
+//! signatures decide, so this takes no longer than a listing may. No content is read. If most
+//! signatures in the sample are those of near-copies, all contents in most of the lists count as
+//! copies.
 //!
 //! Digests choose among equally good copies, because ids depend on the order of scans.
 
@@ -31,11 +32,11 @@ use crate::scope::ScopedFiles;
 /// Number of posting lists that are read whole.
 const LISTS: usize = 12;
 
-/// A copy must be in two of three of these lists. It may be missing in some, because a line of its
-/// own has several samples.
+/// The share of these lists that a copy must be in: two of three. A line of the copy's own may cost
+/// it several samples, so it may be missing in the others.
 const IN_LISTS: (usize, usize) = (2, 3);
 
-/// Number of contents in most lists whose signatures are read.
+/// The maximum number of signatures that are read of the contents in most of the lists.
 const LOOKED_AT: usize = 32;
 
 /// Near-copies of a subject, ascending by id, with the digests that break ties.
@@ -63,8 +64,8 @@ impl SubjectCopies {
         self.0.iter().map(|copy| copy.0)
     }
 
-    /// Returns the `most` copies that share most with the subject. How much is the second value of
-    /// each.
+    /// Returns the `most` copies that share most with the subject. The second value of each is the
+    /// number of common samples.
     pub(crate) fn best(&self, mut of: Vec<(ContentId, u32)>, most: usize) -> Vec<(ContentId, u32)> {
         if of.len() > most {
             of.sort_by_cached_key(|&(copy, common)| (Reverse(common), self.digest(copy)));
@@ -130,7 +131,8 @@ pub(crate) fn near_copies(
     Ok(SubjectCopies(copies))
 }
 
-/// Returns whether two samples share most, at the greater level of both.
+/// Returns whether two signatures have three quarters of their samples in common, at the higher of
+/// their levels.
 fn are_alike(a: &Signature, b: &Signature) -> bool {
     let level = a.level.max(b.level);
     let sorted = |of: &Signature| {

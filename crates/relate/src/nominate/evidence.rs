@@ -49,14 +49,14 @@ impl Nominee {
     }
 }
 
-/// Counts the contents of each piece that more than [`FREE`] of the contents in question have. A
-/// piece of more than the limit is boilerplate.
+/// For each piece of more than [`FREE`] contents in question, the number of these contents. A piece
+/// of more than the limit is boilerplate.
 #[derive(Clone, Debug)]
 pub struct Counts {
     limit: u32,
     chunks: HashMap<u64, u32>,
     fingerprints: HashMap<u64, u32>,
-    /// Fingerprints that would be boilerplate without the near-copies of the subject.
+    /// Fingerprints that would be boilerplate if the near-copies of the subject counted.
     of_copies: HashSet<u64>,
     /// Near-copies of the subject, if there are many.
     copies: SubjectCopies,
@@ -74,7 +74,8 @@ impl Counts {
         }
     }
 
-    /// Returns whether a fingerprint would be boilerplate without the near-copies of the subject.
+    /// Returns whether a fingerprint would be boilerplate if the near-copies of the subject
+    /// counted.
     pub fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
         self.of_copies.contains(&fingerprint.0)
     }
@@ -89,8 +90,8 @@ impl Counts {
         self.copies.has(content)
     }
 
-    /// Keeps the `most` near-copies among the nominees that share most with the subject. Returns
-    /// the near-copies that are not nominees afterwards.
+    /// Keeps only the `most` near-copies among the nominees, those that share most with the
+    /// subject. Returns all other near-copies.
     pub fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> Vec<ContentId> {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let copies = nominees.iter().filter(|nominee| is_copy(nominee));
@@ -105,8 +106,8 @@ impl Counts {
         copies.filter(|copy| !left.contains(copy)).collect()
     }
 
-    /// Subtracts the near-copies of the subject from the counts. `count` returns the number of
-    /// contents of a piece if that was only recorded as too common.
+    /// Subtracts the near-copies of the subject from the counts. A piece may have been recorded
+    /// only as too common. Then `count` returns the number of its contents, if that is known.
     fn leave_out_copies(
         &mut self,
         kind: PostingKind,
@@ -124,7 +125,7 @@ impl Counts {
                 None
             };
             let all = known.unwrap_or(*contents);
-            // The number of contents of an uncounted piece stays unknown.
+            // An unknown number of contents stays unknown.
             let others = match all {
                 u32::MAX => all,
                 _ => all.saturating_sub(copies),
@@ -179,7 +180,7 @@ impl Counts {
         self.raise(other.chunks);
     }
 
-    /// Records that the text of each chunk is in at least that number of contents.
+    /// Raises the count of each chunk to the number of contents that have its text.
     pub fn raise(&mut self, chunks: impl IntoIterator<Item = (u64, u32)>) {
         for (key, contents) in chunks {
             let known = self.chunks.entry(key).or_default();
@@ -215,8 +216,8 @@ impl Counts {
         (common(evident), common(all))
     }
 
-    /// Returns the weight that each common sample loses by being common, and the sum of the weights
-    /// left. Samples of the frame lose all.
+    /// Returns how much weight each shared sample loses because other contents have it, too, and
+    /// the sum of the remaining weights. Samples of the frame lose all their weight.
     pub fn losses(
         &self,
         (a, b): (&Signature, &Signature),
@@ -232,7 +233,7 @@ impl Counts {
         (losses.collect(), left)
     }
 
-    /// Returns the sum of the weights of the common samples ([`Self::losses`]).
+    /// Returns the sum of the weights of the shared samples; a frame is not considered.
     pub fn left(&self, a: &Signature, b: &Signature) -> f64 {
         self.weights(a, b).iter().map(|&(_, weight)| weight).sum()
     }
@@ -269,11 +270,11 @@ impl Counts {
     pub fn reason(raw: Fraction, left: Fraction, contents: u32) -> String {
         let percent = |share: Fraction| share.percent(false).unwrap_or(0);
         let (raw, left) = (percent(raw), percent(left));
-        // If a piece is in few contents, it loses weight only as part of a frame (the text around
-        // the contents of generated pages).
+        // A piece of few contents loses weight only as part of a frame: text that otherwise
+        // different files share.
         let why = match contents {
             ..=FREE => format!("the frame that {contents} files share"),
-            // Too common to be counted.
+            // This piece has no count, because it is too common.
             u32::MAX => "boilerplate".to_owned(),
             _ => format!("text found in {contents} files"),
         };
@@ -318,9 +319,10 @@ pub struct FoundBy<'a> {
 /// Selects the data that is recorded about nominees in addition to the number of common pieces.
 #[derive(Debug, Default)]
 pub struct NominationSettings {
-    /// Also nominate contents that share only a passage, by the samples of at least this level.
+    /// Also nominates contents that share only a passage. Passages are found by samples of at least
+    /// this level.
     pub passages_at: Option<u8>,
-    /// Collects how rare the common windows and chunks are; set if the subject is not a text.
+    /// Collects how rare the common windows and chunks are, if the subject is not a text.
     pub windows: Option<SubjectWindows>,
 }
 
@@ -331,7 +333,7 @@ pub struct Nominees {
     pub all: Vec<Nominee>,
     /// Counts of the subject's common pieces.
     pub counts: Counts,
-    /// Rarity of the subject's pieces; set if it is not a text.
+    /// Rarity of the subject's pieces, if the subject is not a text.
     pub windows: Option<SubjectWindows>,
 }
 
@@ -364,7 +366,7 @@ pub fn nominate(
         mut windows,
     } = told;
     let mut rare = passages_at.map(|level| {
-        // Windows do not form passages.
+        // Only texts have passages. If `windows` is set, the subject is not a text.
         let of_text = looked_up.at_level(level).filter(|_| windows.is_none());
         let samples: Vec<Fingerprint> = of_text.chain(besides.at_level(level)).collect();
         RareSamples::of(&samples, limit)
@@ -379,7 +381,7 @@ pub fn nominate(
             windows.note(kind, key, contents);
         }
     })?;
-    // Nothing is estimated by these samples, so the counts of their holders are dropped.
+    // These samples only nominate. No estimate uses them, so their counts are dropped.
     let mut no_counts = Counts::new(limit);
     let keys = keys(&besides);
     let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
@@ -422,7 +424,7 @@ pub fn nominate(
     })
 }
 
-/// Merges the findings into one nominee per content. Every list ascends by content.
+/// Merges the findings into one nominee for each content. All lists ascend by content.
 fn merged(
     hits: [Vec<(ContentId, u32)>; 3],
     passages: &[(ContentId, Passage)],
@@ -459,8 +461,8 @@ fn merged(
 /// The maximum number of near-copies that are nominated; those with more in common come first.
 const MOST_COPIES: usize = 512;
 
-/// Adds the samples that all near-copies have to the hits of each near-copy. The lists of these
-/// samples were not read.
+/// Adds `common` samples to the hits of each near-copy. All near-copies are assumed to have these
+/// samples: their lists are too long to be read, and most of their contents are near-copies.
 fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentId, u32)>) {
     if common == 0 {
         return;
@@ -476,8 +478,8 @@ fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentI
     *hits = all;
 }
 
-/// Returns all contents that share a chunk, a fingerprint or all bytes with the digest. Boilerplate
-/// counts.
+/// Returns all contents that share a chunk, a fingerprint or all bytes with the digest, boilerplate
+/// included.
 pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
     let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
@@ -515,8 +517,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // A key without contents is boilerplate, or has no list: not every stored sample has a
-            // posting.
+            // A key that was not reported is boilerplate, or has no list: not every stored sample
+            // has a posting.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);
@@ -546,7 +548,7 @@ pub(crate) fn hits(
 mod tests {
     use super::*;
 
-    /// The near-copies of the subject are subtracted from a count that is known, and from no other.
+    /// Near-copies are subtracted only from a known count.
     #[test]
     fn a_count_that_is_not_known_is_not_printed() {
         let kind = PostingKind::Fingerprint;

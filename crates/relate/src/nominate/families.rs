@@ -11,20 +11,21 @@
 //! 2. **Leaders.** Names are taken in turn, the most common first. The contents of a name, if there
 //!    are many, are taken in order. Each joins the first leader of which it is a near-copy, or
 //!    leads a family of its own. If there are many leaders, the contents share a text but otherwise
-//!    differ: they form no families by this name, and may by the next.
+//!    differ. Then this name forms no families, but the next name may.
 //! 3. **Joining.** Families with a common name join if their leaders are near-copies. A content
 //!    without a family joins in the same way, because an edit may change a name.
 //! 4. **Counting.** A family counts once among the contents of a piece. Its members are nominated
 //!    by their leader, and pieces of the leader nominate no other pair. So a family of n members
-//!    has about n pairs. Members that share something else are still paired by that.
+//!    has about n pairs. Members that share other pieces are also paired by these.
 //!
 //! # Near-copies
 //!
 //! Two contents are near-copies if three quarters of each are in the other. Mostly the samples
 //! decide. But a page of 250 words has some 31 sampled shingles: after three replaced words copies
-//! share between 44 % and all of these. So the contents decide if a third of the pieces is common.
-//! Files under a header that is 60 % of each are such pairs as well, and are not near-copies. These
-//! comparisons end soon, because a leader may fail only a few times more than it has members.
+//! share between 44 % and all of these. So if more than a third of the pieces is common, but less
+//! than three quarters, the contents are read to decide. Files under a header that is 60 % of each
+//! are such pairs as well, and are not near-copies. Few of these pairs are read: a leader may fail
+//! only a few times more than it has members.
 //!
 //! Contents are taken in the order of their digests, so the order of scans changes no family.
 
@@ -40,11 +41,12 @@ use resemble_core::{Measures, Score};
 pub struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// The bit that marks the names of contents with too few samples; no other content has these
-    /// names.
+    /// Marks the missing names of a content with fewer than four fingerprints. The bit and the
+    /// content's own number make such a name unique.
     const ALONE: u64 = 1 << 63;
 
-    /// Returns the names of a content by all its fingerprints or shingles; `own` is its own number.
+    /// Returns the names of a content. `fingerprints` are all its fingerprints or shingles, `own`
+    /// is its own number.
     pub fn of(own: u32, fingerprints: impl IntoIterator<Item = u64>) -> Self {
         let mut names = [Self::ALONE | u64::from(own); 4];
         for fingerprint in fingerprints {
@@ -57,21 +59,21 @@ impl FamilyNames {
     }
 }
 
-/// Least common share of the pieces of two near-copies, and least share of each in the other.
+/// Near-copies have at least this share of their pieces in common, or this share of each content in
+/// the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
-/// Contents with a smaller common share are not near-copies. Between this and [`ALIKE`] they may be
-/// near-copies.
+/// Contents with a smaller common share are not near-copies. Between this and [`ALIKE`] they are
+/// read to decide.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 
-/// The members of a larger family are compared only with the leader and with their neighbours.
+/// In a family with more members, each is compared only with the leader and with its neighbours.
 pub const LARGE: usize = 1000;
 
 /// Number of neighbours of a content on either side, in the order of paths.
 pub const NEIGHBOURS: usize = 8;
 
-/// The number of failed comparisons that a leader may have. Each member of its family adds one to
-/// it.
+/// The number of failed comparisons that a leader may have without members. Each member adds one.
 const TRIALS: u32 = 4;
 
 /// The minimum mean number of contents for each leader. With fewer, the contents of a name form no
@@ -99,8 +101,8 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// Returns the places of each name that more than `few` contents have, beginning with the most
-/// common name. Of equally common names, the least comes first.
+/// Returns, for each name of more than `few` contents, the places of these contents. The most
+/// common name comes first, and of equally common names the least.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named
@@ -112,7 +114,8 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let common = common.filter(|of_name| of_name.len() > few as usize);
     let places = |of_name: &[(u64, u32)]| of_name.iter().map(|&(_, place)| place).collect();
     let mut common: Vec<Vec<u32>> = common.map(places).collect();
-    // The sort is stable: the names are ascending already.
+    // Names ascend already, and the sort is stable. So of equally common names the least stays
+    // first.
     common.sort_by_key(|of_name| Reverse(of_name.len()));
     common
 }
@@ -323,7 +326,7 @@ impl Family {
     }
 
     /// Returns the names of the leader, and those that more than one in [`MEMBERS`] of the members
-    /// has. If text is inserted into the leader alone, other fingerprints may become its names.
+    /// has. The two may differ if text is inserted into the leader alone.
     fn names(&self, names: &[FamilyNames]) -> Vec<u64> {
         let mut of_members: Vec<u64> = Vec::with_capacity(4 * self.members.len());
         for &member in &self.members {
@@ -337,7 +340,8 @@ impl Family {
         found
     }
 
-    /// Returns the common share of the pieces of a content and the leader.
+    /// Returns the number of common pieces of a content and the leader, as a share of the larger
+    /// set. Returns 0 if one set is far larger.
     fn alike(&self, own: &HashSet<u64>) -> f64 {
         let (a, b) = (&self.pieces, own);
         let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
@@ -348,7 +352,7 @@ impl Family {
         shared as f64 / many.len().max(1) as f64
     }
 
-    /// Returns whether the leader may be compared with another content.
+    /// Returns whether the leader may still be compared with another content by reading both.
     fn has_trials(&self) -> bool {
         (self.failed as usize) < TRIALS as usize + self.members.len()
     }

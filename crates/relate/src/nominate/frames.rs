@@ -2,7 +2,8 @@
 //!
 //! Every verb that lists relatives checks its pairs here, so all of them leave out the same pairs.
 //!
-//! One text in ten formats is one holder of its samples: what two versions of it share is no frame.
+//! One text in ten formats counts as one holder of its samples. Otherwise what its versions share
+//! would be taken for a frame.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -18,15 +19,15 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 
-/// The number of holders of a frame that are checked for having it as their frame as well.
+/// A frame counts only if most of its holders have a frame, too. This number of holders is checked.
 const ASKED: usize = 8;
 
-/// The maximum number of holders of a sample that is considered. With more holders, the sample
-/// counts next to nothing ([`weight`](resemble_core::similarity::discount::weight)).
+/// Samples of more holders than this are not considered. They count next to nothing
+/// ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
-/// Contents with equal samples are one text if this number of the samples are outside of a frame.
-/// Equal letters under one letterhead, which have few, are as many holders of it.
+/// Contents with equal samples count as one text if this number of samples are outside of the
+/// frame. Equal short letters under one letterhead have fewer, so each of them counts as a holder.
 const TELLING: usize = 6;
 
 /// Reads contents for which frames are searched.
@@ -50,8 +51,8 @@ impl SampledContents for Snapshot {
 
 /// Finds the contents of a question that have a sample.
 pub trait SampleHolders: Sync {
-    /// Returns the samples of at most [`MOST`] contents. A sample lists its holders if there are at
-    /// least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
+    /// Returns the samples that at most [`MOST`] contents have. Each has its holders, if there are
+    /// at least [`LEAST`](resemble_core::similarity::frame::LEAST) of them.
     fn held(&self, samples: &Signature) -> Result<Vec<HeldSample>, ReadError>;
 }
 
@@ -165,8 +166,9 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// Returns the frame of these samples, if most of its holders have a frame as well. A document
-    /// that two texts quote is not a frame: its versions share more than the quoted text.
+    /// Returns the frame of these samples, if most of its holders have a frame as well. A text that
+    /// is quoted from a document with many versions is not a frame: the versions share more than
+    /// the quotation, so they have none.
     pub fn of_samples(&self, samples: &Signature) -> Result<Frame, AskError> {
         self.agreed(&self.alone(samples)?)
     }
@@ -206,7 +208,7 @@ impl<'a> Frames<'a> {
         Ok(OwnFrame { frame, holders })
     }
 
-    /// Leaves one holder of each text. Returns whether there were others.
+    /// Removes all holders of a text but one. Returns whether any was removed.
     fn leave_one_of_each_text(
         &self,
         samples: &mut [HeldSample],
@@ -250,7 +252,7 @@ fn known<T>(
     Ok(found)
 }
 
-/// Returns the smaller of two rarities: without common pieces, or without a frame.
+/// Returns the smaller of two rarities: that without common pieces, and that without a frame.
 pub fn less_of(common: Option<Rarity>, framed: Option<Rarity>) -> Option<Rarity> {
     let weight = |rarity: &Rarity| rarity.weight;
     let is_more = common.as_ref().map(weight) > framed.as_ref().map(weight);

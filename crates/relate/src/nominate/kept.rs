@@ -16,8 +16,8 @@ pub struct StoredSketch {
     pub id: ContentId,
     /// Bytes of the file.
     pub whole: ByteLen,
-    /// Bytes of the payload, which shares, minimum evidence and relations refer to. Equal to
-    /// `whole` unless templates are marked.
+    /// Bytes without templates. Shares, the least shared bytes and relations refer to these. Equal
+    /// to `whole` unless templates are marked.
     pub size: ByteLen,
     /// Kind of the content in the index.
     pub kind: ContentKind,
@@ -60,7 +60,8 @@ impl StoredSketch {
         })
     }
 
-    /// Reads the chunks and the signature again, if parts were dropped.
+    /// Returns the sketch with all chunks and samples that are stored. If some were dropped, they
+    /// are read again.
     pub fn whole_again(&self, snapshot: &Snapshot) -> Result<Self, ReadError> {
         let mut whole = self.clone();
         if let Some(row) = snapshot.content(self.id)? {
@@ -98,7 +99,7 @@ impl StoredSketch {
         fingerprints.chain(chunks).collect()
     }
 
-    /// Returns the sketch for comparing; its size is that of the payload.
+    /// Returns the sketch for comparing; its size is that without templates.
     pub fn sketch(&self) -> Sketch<'_> {
         Sketch {
             size: self.size,
@@ -108,11 +109,11 @@ impl StoredSketch {
     }
 }
 
-/// Marks the key of a chunk among keys of both kinds. Fingerprints and posting keys have at most 40
-/// bits.
+/// The bit that marks the key of a chunk, where keys of both kinds are mixed. Fingerprints and
+/// posting keys have at most 40 bits.
 pub const CHUNK: u64 = 1 << 63;
 
-/// Returns the key of a piece among keys of both kinds.
+/// Returns a key in the form in which keys of both kinds can be mixed.
 pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     match kind {
         PostingKind::Chunk => key | CHUNK,

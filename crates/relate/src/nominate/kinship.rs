@@ -2,13 +2,14 @@
 //! common pieces.
 //!
 //! Two programs of one compiler share padding, string tables and start-up code. Two builds of one
-//! program share windows that no other content has. So a window counts 1/n² if n *others* have it:
-//! 1 if only the two have it, a sixteenth if three more do. *Kinship* is the weight of the common
-//! windows divided by the weight of all windows. The content with less weight counts. Samples
+//! program share windows that no other content has. So a window of n + 1 contents counts 1/n²: 1 if
+//! only the two have it, a sixteenth if three more do. *Kinship* is the weight of the common
+//! windows divided by the smaller of two weights: those of all windows of each content. Samples
 //! suffice to estimate it.
 //!
 //! In a family of near-copies many contents have every window. So two contents are also kin if half
-//! of all windows of both are common, or half of the windows of one that few contents have.
+//! of all windows of both are common. They are kin, too, if half of the windows of one are common
+//! and few contents have these.
 //!
 //! A thinly sampled content seems to lack windows that it has. These then look rare. The square
 //! limits that error: if five of ten holders of a window show it, it still counts next to nothing.
@@ -31,8 +32,8 @@ use crate::scope::ScopedFiles;
 /// Weight of common windows and chunks that makes two contents kin.
 const TOLD: f32 = 4.0;
 
-/// Two contents are kin from this share of the weight of rare windows on. The content with less
-/// weight counts.
+/// Two contents are kin if their common windows have this share of the weight of all windows of one
+/// of them.
 const KIN: f64 = 0.08;
 
 /// Two contents are also kin if the weight of their common windows ([`Common::few`]) is this share
@@ -122,7 +123,7 @@ pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bo
     true
 }
 
-/// Returns the smaller of the two sums of weights.
+/// Returns the smaller sum of weights.
 pub fn rare_in_less(
     a: impl Iterator<Item = PieceWorth>,
     b: impl Iterator<Item = PieceWorth>,
@@ -170,7 +171,7 @@ impl Kinships {
         is_at_most(pair.0) || is_at_most(pair.1)
     }
 
-    /// Returns the weight of the windows of the content with less weight.
+    /// Returns the smaller of two weights: those of all windows of each content.
     pub fn rare_in_less(&self, pair: (usize, usize), level: u8) -> f64 {
         rare_in_less(self.at_level(pair.0, level), self.at_level(pair.1, level))
     }
@@ -202,8 +203,8 @@ pub struct SubjectKin<'a> {
 }
 
 impl<'a> SubjectKin<'a> {
-    /// Weighs the windows of a subject with this signature. Windows that `is_boilerplate` count
-    /// nothing.
+    /// Weighs the windows of a subject with this signature. Windows that `is_boilerplate` accepts
+    /// count nothing.
     pub fn of(
         (snapshot, scoped): (&'a Snapshot, Option<&'a ScopedFiles>),
         signature: &'a Signature,
@@ -212,7 +213,7 @@ impl<'a> SubjectKin<'a> {
     ) -> Self {
         let worth = |window: &Fingerprint| {
             let worth = known.worth(window.0);
-            // A window that only an unindexed subject has is in no list.
+            // A window in no list is one that only the subject has, which is not indexed.
             let alone = || (!is_boilerplate(*window)).then(|| PieceWorth::of(1, known.limit));
             (window.0, worth.or_else(alone))
         };

@@ -31,7 +31,8 @@ impl Default for SignatureLevels {
 }
 
 impl SignatureLevels {
-    /// Counts contents by place, kind (true for texts) and level. A family counts once.
+    /// Counts contents, which are given by place, kind (true for texts) and level. A family counts
+    /// once.
     pub fn of(families: &Families, contents: impl IntoIterator<Item = (u32, (bool, u8))>) -> Self {
         let mut levels = Self::default();
         let contents = contents.into_iter();
@@ -46,15 +47,16 @@ impl SignatureLevels {
         self.0[usize::from(is_text)][usize::from(level).min(LEVELS - 1)] += 1;
     }
 
-    /// Adds separate counts.
+    /// Adds the counts of other contents.
     pub fn join(&mut self, other: &Self) {
         let ours = self.0.iter_mut().flatten();
         ours.zip(other.0.iter().flatten())
             .for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// Returns the number of contents that a sample is in, if `kept` signatures have it. The result
-    /// exceeds `limit` if the count would exceed it, were all signatures as dense as those.
+    /// Returns the number of contents that a sample counts for, if `kept` signatures have it. The
+    /// result exceeds `limit` if it would do so with all signatures dense enough to keep the
+    /// sample.
     pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
         let (limit, count) = (u64::from(limit), kept as u64);
         if count > limit || count * MOST <= limit {
@@ -71,7 +73,7 @@ impl SignatureLevels {
     }
 }
 
-/// Number of samples with at least each level.
+/// For each level, the number of samples with at least that level.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplesFrom([u32; LEVELS]);
 
@@ -112,7 +114,7 @@ mod tests {
         assert_eq!(contents(3, 900), 1001);
         assert_eq!(contents(3, 501), 1001);
         assert_eq!(contents(3, 500), 500);
-        // All contents would have kept it.
+        // All signatures are dense enough to keep this sample.
         assert_eq!(contents(6, 900), 900);
         assert_eq!(contents(6, 1400), 1400);
         let mut few = SignatureLevels::default();

@@ -82,7 +82,7 @@ impl HeldMembers {
     }
 }
 
-/// Returns what the index has of a content, without its chunks and templates.
+/// Returns the stored data of a content, without its chunks and templates.
 pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadError> {
     let mut chunks = ChunkList::default();
     let mut signature = snapshot.signature(row.id)?;
@@ -99,8 +99,8 @@ pub fn sampled(snapshot: &Snapshot, row: &ContentRow) -> Result<Digest, ReadErro
     })
 }
 
-/// Returns the row of two files without reading them, if one holds members and the other is a
-/// single content.
+/// Estimates the match of two files by members, without reading the files. Returns `None` if
+/// neither holds members, or if nothing is known to be shared.
 pub fn shown_of_files(
     snapshot: &Snapshot,
     (a, b): (ContentId, ContentId),

@@ -8,11 +8,11 @@
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
-/// The maximum number of places between two samples of one quotation. If a content is sampled more
-/// thinly than the subject, some of the samples are missing.
+/// Two samples of one quotation are at most this many places apart in the subject. If a content is
+/// sampled more thinly than the subject, some of the samples between them are missing.
 const GAP: u32 = 4;
 
-/// The minimum number of bytes of text that a sample represents: one shingle of eight is sampled.
+/// The least number of bytes of text that a sample represents: one shingle of eight is sampled.
 const BYTES: f64 = 48.0;
 
 /// A sample of a smaller weight nominates no quotation.
@@ -31,7 +31,7 @@ pub(crate) struct RareSamples {
 /// A passage that a content may share with one place of the subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Number of samples of that place.
+    /// Number of the common samples in that place.
     pub samples: u32,
     /// Approximate bytes of rare text that the samples represent.
     pub rare: u32,
@@ -66,7 +66,7 @@ impl RareSamples {
         }
     }
 
-    /// Returns the rarest passage of each content, by content.
+    /// Returns the rarest passage of each content, in the order of the contents.
     pub(crate) fn passages(mut self) -> Vec<(ContentId, Passage)> {
         self.met.sort_unstable();
         let passage = |samples: &[(ContentId, u32)]| {
@@ -87,8 +87,8 @@ impl RareSamples {
 }
 
 impl Passage {
-    /// Returns whether it may be a quotation: it has as much rare text as evidence of a pair needs
-    /// ([`Proof::is_evidence`](resemble_core::similarity::Proof::is_evidence)).
+    /// Returns whether the passage has enough rare text to be a quotation: as much as a pair needs
+    /// as evidence ([`Proof::is_evidence`](resemble_core::similarity::Proof::is_evidence)).
     pub fn is_rare(self) -> bool {
         f64::from(self.rare) >= RARE
     }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// A passage that a hundred contents have counts less, one that a thousand have counts nothing.
+    /// A passage of a hundred contents counts less, and one of a thousand counts nothing.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

@@ -15,7 +15,7 @@ pub struct SubjectWindows {
     pub(super) limit: u32,
     /// Weights of the pieces that others have: windows first, ascending, then chunks.
     lists: Vec<(PostingKind, u64, PieceWorth)>,
-    /// Contents with the indexes of their lists.
+    /// Each content with the index of a list that it is in.
     met: Vec<(ContentId, u32)>,
 }
 
@@ -31,7 +31,8 @@ impl SubjectWindows {
         }
     }
 
-    /// Records the contents that have a piece, ascending. Keys must ascend, too.
+    /// Records the contents that have a piece. `contents` ascend, and so do the keys of successive
+    /// calls.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
         let is_in = |own| contents.binary_search(&own).is_ok();
         let all = contents.len() + usize::from(!self.own.is_some_and(is_in));
@@ -45,8 +46,8 @@ impl SubjectWindows {
         self.met.extend(met);
     }
 
-    /// Returns the counts of what each content shares with the subject, in the order of the
-    /// contents. Clears the counts.
+    /// Returns the common pieces of the subject and each content, counted and weighed, in the order
+    /// of the contents. Then forgets the contents.
     pub(super) fn take_common(&mut self) -> Vec<(ContentId, Common)> {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable();

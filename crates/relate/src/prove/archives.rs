@@ -1,7 +1,7 @@
 //! Measures archives and mails by their members, with each other and with single files.
 //!
-//! Each archive is extracted when a pair with it is first measured. It is stored for later pairs as
-//! long as all stored archives together have no more than `KEPT` bytes.
+//! Each archive is extracted when a pair with it is first measured, and kept for later pairs. If
+//! more than `KEPT` bytes would be kept, all kept archives are dropped first.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl OwnedFiles for (&Snapshot, &ScopedFiles) {
     }
 }
 
-/// Measures files of a question by their members.
+/// Measures files of a question by their members, with each other and with single files.
 #[derive(Debug)]
 pub struct Archives<'a, F> {
     files: F,

@@ -83,7 +83,7 @@ impl ContentReader<'_> {
             }
         }
         let failure = failure.unwrap_or_else(|| Self::unread(&PathBuf::new(), CHANGED));
-        // An extracted text may have the same content.
+        // None of the files could be read. The text of a document may have the same content.
         Ok(self.text_of_document(wanted).map_err(|_| failure))
     }
 
@@ -94,7 +94,8 @@ impl ContentReader<'_> {
             return Ok(false);
         };
         if self.snapshot.is_partial() {
-            // Nothing of a file may be disclosed before all of it is verified.
+            // A caller who does not see everything learns nothing of a file before all of it is
+            // verified.
             return Ok(false);
         }
         Ok(is_encoded(&holder.path))
@@ -114,7 +115,8 @@ impl ContentReader<'_> {
             .filter(|(_, rendition)| matches!(rendition, Rendition::Text | Rendition::Unpacked));
         let holder = owners.find_map(|&(owner, _)| self.scoped.holders(owner).next());
         let (Some(holder), Some(part_reader)) = (holder, self.part_reader) else {
-            // No file is a whole of an archive.
+            // The content is a whole of an archive, which no document has as its text, or there is
+            // no reader.
             let path = holder.map_or_else(PathBuf::new, |holder| holder.path.clone());
             return Err(Self::unread(&path, NOT_TAKEN_APART));
         };

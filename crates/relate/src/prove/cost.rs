@@ -3,8 +3,8 @@
 use resemble_core::ByteLen;
 use resemble_core::bits::BitSet;
 
-/// The maximum number of bytes that a question about all pairs reads. It measures pairs of at most
-/// [`MEASURED`] times as many.
+/// The budget of a question about all pairs, in bytes read. If nothing had to be read, it would
+/// cover pairs of [`MEASURED`] times as many bytes.
 pub const MOST_WORK: u64 = 8 << 30;
 
 /// The maximum number of bytes that `pairs` compares: about half a minute of one processor.
@@ -33,8 +33,8 @@ impl ReadBudget {
         }
     }
 
-    /// Returns whether the budget covers measuring a pair, and then spends the cost. The cost
-    /// includes reading each content that is not yet decided to be read.
+    /// Spends the cost of measuring a pair, if the budget covers it. Returns whether it did. The
+    /// cost includes reading each content that is not yet decided to be read.
     pub fn takes(
         &mut self,
         pair: [u32; 2],
@@ -53,7 +53,7 @@ impl ReadBudget {
         is_taken
     }
 
-    /// Returns whether this cost is left, and then spends it.
+    /// Spends this cost, if the budget covers it. Returns whether it did.
     pub const fn spends(&mut self, cost: u64) -> bool {
         let is_left = cost <= self.left;
         if is_left {

@@ -23,8 +23,8 @@ pub struct Proven {
     pub sizes: (ByteLen, ByteLen),
     /// True if both are texts with a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
-    /// The contents have no relation, because most of their common part consists of a few runs that
-    /// are repeated.
+    /// True if the contents have no relation because most of their common part is a few repeated
+    /// runs.
     pub is_repetition: bool,
 }
 
@@ -92,12 +92,12 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
     }
 }
 
-/// The maximum number of words that are covered for each distinct common shingle, unless they are
+/// The most words that one distinct common shingle may cover. Further covered words count as
 /// repeated.
 const FOR_A_SHINGLE: f64 = 3.0;
 
-/// The maximum number of bytes that are covered for each distinct common window, unless they are
-/// repeated. A run of at least 68 bytes covers fewer.
+/// The most bytes that one distinct common window may cover. Further covered bytes count as
+/// repeated. In a common run of at least 68 bytes each window covers fewer.
 const FOR_A_WINDOW: f64 = 16.0;
 
 /// Returns whether most of the shared text is the same few runs, repeated. Examples are the equal
@@ -119,13 +119,14 @@ fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> 
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
 }
 
-/// Returns the bytes of the *distinct* common shingles, if each covers one word.
+/// Estimates the bytes of the *distinct* common shingles or windows, if each covers one word or
+/// byte.
 fn shared_once(measures: &Measures, sizes: (ByteLen, ByteLen)) -> f64 {
     let resemblance = measures.resemblance.map_or(0.0, Score::get);
     resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64
 }
 
-/// [`prove`] for two contents that are compared with no other.
+/// Like [`prove`], for two contents that are compared with no other.
 pub fn prove_once(
     templates: &Templates,
     (a, b): (Vec<u8>, Vec<u8>),
@@ -175,8 +176,8 @@ mod tests {
         assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
     }
 
-    /// Shared bytes are those of the small file: in the large one they may be one line a hundred
-    /// times.
+    /// Shared bytes are counted in the small file. The large one may repeat one shared line a
+    /// hundred times.
     #[test]
     fn few_shared_bytes_make_no_relation() {
         let line = "one two three four five six seven eight. ";
@@ -189,7 +190,7 @@ mod tests {
         }
     }
 
-    /// The figures themselves do not change.
+    /// A repeated phrase costs the pair its relation, but does not change its figures.
     #[test]
     fn a_phrase_that_is_repeated_makes_no_relation() {
         let dump = |from: usize| -> String {
@@ -257,8 +258,8 @@ mod tests {
         );
     }
 
-    /// A dump of a table whose statements name its columns in this order, beginning with the row of
-    /// a number.
+    /// Returns a dump of a table, from the row with number `from` on. Its statements name the
+    /// columns in this order.
     fn dump(columns: &str, from: usize, rows: usize) -> String {
         let create = "CREATE TABLE people (id int, name text, street text, city text, day date, \
                       amount numeric, state text, mail text);\n";
@@ -278,7 +279,7 @@ mod tests {
         );
         assert!(found.measures.containment() > Some(Score::new(0.05)));
         assert_eq!((found.relation, found.has_passage), (None, false));
-        // The length of the columns does not matter.
+        // The same holds if the list of columns is long.
         let columns = words(0, 40).replace(' ', ", ");
         let with_long_values = |from: usize| -> String {
             let row = |at: usize| format!("({columns}) {}\n", words(from + 200 * at, 200));
@@ -328,7 +329,7 @@ mod tests {
             other[15_000..16_000].fill(1);
             assert_eq!(prove(one, other).relation, Some(Relation::Near), "{period}");
         }
-        // Every hundredth byte differs.
+        // Files of which every hundredth byte differs are related.
         let one = noise(4, 30_000);
         let mut other = one.clone();
         other.iter_mut().step_by(100).for_each(|byte| *byte ^= 1);

@@ -1,8 +1,9 @@
 //! Extracts the contents of a file: its bytes, its text, and its unpacked content.
 //!
-//! A question about two documents compares their texts, so both are extracted and kept. Files of
-//! more than [`LARGEST_READ`] bytes are left out. Compressed files are treated in the same way. An
-//! archive itself has no text. Its members have texts, and each can be named.
+//! A question about two documents compares their texts, so the bytes and the text of each are
+//! extracted and kept. Of a compressed file, the bytes and the unpacked content are kept. Files of
+//! more than [`LARGEST_READ`] bytes are left out. An archive itself has no text. Its members have
+//! texts, and a path can name each member.
 
 use std::fs::File;
 use std::io::Write;
@@ -64,7 +65,8 @@ impl Extracted {
         }
     }
 
-    /// Returns a rendition; wholes and members have none.
+    /// Returns the bytes of a rendition; `None` for wholes and members, which are not extracted
+    /// here.
     pub fn rendition(self, rendition: Rendition) -> Option<Vec<u8>> {
         match rendition {
             Rendition::Own => Some(self.own),
@@ -157,8 +159,8 @@ impl<'p> OpenedMember<'p> {
     }
 }
 
-/// Extracts several members of one file, or the file itself (`None`), like [`extract`]. The file is
-/// processed once, and again for members that did not fit into memory.
+/// Extracts several members of one file, like [`extract`]. `None` in `wanted` is the file itself.
+/// The file is processed once, and again for each member that did not fit into memory.
 pub fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
@@ -213,7 +215,7 @@ impl<'p> OpenedFile<'p> {
         Ok(Self { path, fd, stat })
     }
 
-    /// Returns whether the part is too large to be read whole.
+    /// Returns whether the file is too large to be read whole.
     pub(super) const fn is_too_large(&self) -> bool {
         self.stat.size > LARGEST_READ.0
     }
@@ -260,7 +262,8 @@ impl<'p> OpenedFile<'p> {
         })
     }
 
-    /// Sends the parts to `sink`. Returns `false` without parts, or if those sent are unusable.
+    /// Sends the parts to `sink`. Returns `false` if no reader applies, or if reading failed and
+    /// the parts that were sent are unusable.
     pub(super) fn take_apart(
         &self,
         part_reader: &dyn PartReader,
@@ -286,7 +289,7 @@ impl<'p> OpenedFile<'p> {
     }
 }
 
-/// Returns the file of a path, and the names in it if the path leads into it.
+/// Splits a path into a file, and the names of a member if the path leads into the file.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -296,7 +299,7 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     into.map_or((path, None), |(file, names)| (file, Some(names)))
 }
 
-/// Relation of a part to what is wanted, as parts arrive.
+/// Relation of a part to the wanted content.
 #[derive(Clone, Copy)]
 enum PartRelation<'n> {
     /// The wanted content, or a rendition of it.
@@ -342,7 +345,7 @@ impl<'n> PartCollector<'n> {
         }
     }
 
-    /// Returns the bytes that it keeps.
+    /// Returns the number of bytes that it keeps.
     fn room(&self) -> usize {
         let kept = [&self.own, &self.text, &self.packed];
         let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
@@ -350,7 +353,7 @@ impl<'n> PartCollector<'n> {
     }
 }
 
-/// Several listeners to one extraction.
+/// Passes the parts of one extraction to several collectors.
 struct PartCollectors<'n> {
     all: Vec<PartCollector<'n>>,
 }
@@ -419,7 +422,7 @@ impl Sink for PartCollector<'_> {
             (PartRelation::LeadsOn(names), Role::Unpacked) => PartRelation::LeadsOn(names),
             (PartRelation::LeadsOn(names), Role::Member) => {
                 match names.strip_prefix(&part.name[..]) {
-                    // If several members have this name, the first with a content counts.
+                    // If several members have this name, the first one with a content is taken.
                     Some([]) if self.own.is_none() => {
                         self.under_way = Some(KeptPart::Own);
                         PartRelation::Wanted
@@ -457,7 +460,7 @@ impl Sink for PartCollector<'_> {
         self.under_way = None;
         self.bytes = Vec::new();
         if let Some(last) = self.parts.last_mut() {
-            // Parts of a dropped part cannot be shown.
+            // If a wanted part is dropped, the parts made of it are not kept either.
             *last = match *last {
                 PartRelation::Wanted => PartRelation::Unrelated,
                 other => other,

@@ -6,10 +6,10 @@
 //! close to each other, as files of one directory are. The store affects only the time, not the
 //! results.
 //!
-//! A question with a budget measures its best pairs by their estimates until the budget is spent
-//! ([`PairProver::measure_best`]). The contents alone decide which pairs these are, so neither
-//! threads nor earlier measures matter. A pair with stored measures uses its part of the budget as
-//! well.
+//! A question with a budget measures the pairs with the best estimates until the budget is spent
+//! ([`PairProver::measure_best`]). The contents alone decide which pairs these are: threads and
+//! stored measures have no influence. So a pair with stored measures uses its part of the budget,
+//! too.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -243,7 +243,8 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Measures two files, at least one of which holds members; `None` as for [`Self::measure`].
+    /// Measures two files, at least one of which holds members. Returns `None` in the cases of
+    /// [`Self::measure`].
     pub fn measure_members(
         &self,
         owners: (ContentId, ContentId),

@@ -22,13 +22,13 @@ use crate::renditions::{INTO, Rendition, WholeDigest};
 /// One side of a pair in which at least one side holds members.
 #[derive(Clone, Copy, Debug)]
 pub enum ComparedSide {
-    /// Its members: all texts, and all others.
+    /// Its two wholes: all texts among its members, and all others.
     Held([Option<WholeDigest>; 2]),
-    /// The one content of something that holds no members.
+    /// The only content that a side without members is compared by.
     Alone(AloneSide),
 }
 
-/// See [`ComparedSide::Alone`].
+/// A side without members: see [`ComparedSide::Alone`].
 #[derive(Clone, Copy, Debug)]
 pub struct AloneSide {
     /// Its role for the file.
@@ -42,7 +42,7 @@ pub struct AloneSide {
 }
 
 impl AloneSide {
-    /// A content that represents a file.
+    /// Describes a content that represents a file.
     pub const fn of(content: &StandIn) -> Self {
         Self {
             rendition: content.rendition,
@@ -54,8 +54,8 @@ impl AloneSide {
 }
 
 impl ComparedSide {
-    /// The key of stored measures for this side in this unit. Members that are not all texts are
-    /// measured in bytes in both cases, but differently.
+    /// Returns the key of stored measures for this side in this unit. Members that are not all
+    /// texts are measured in bytes for either unit, but differently. So the keys differ.
     pub fn key(&self, asked: Unit) -> ContentDigest {
         let named = match self {
             Self::Alone(alone) => alone.digest,
@@ -70,7 +70,7 @@ impl ComparedSide {
         }
     }
 
-    /// Bytes of everything that it is compared by.
+    /// Returns the bytes of everything that it is compared by.
     pub fn size(&self) -> ByteLen {
         match self {
             Self::Alone(alone) => alone.size,
@@ -86,7 +86,7 @@ impl ComparedSide {
     }
 }
 
-/// The unit of the measures of two sides; it agrees with [`ProvableMembers::measure`].
+/// Returns the unit of the measures of two sides; it agrees with [`ProvableMembers::measure`].
 pub fn unit_of(a: &ComparedSide, b: &ComparedSide, asked: Unit) -> Unit {
     match asked {
         Unit::Words if a.has_texts_alone() && b.has_texts_alone() => Unit::Words,
@@ -115,7 +115,7 @@ pub fn held_by(
     held_in(&OpenedFile::of(file)?, names, part_reader)
 }
 
-/// [`held_by`] for bytes without a file.
+/// Like [`held_by`], for bytes without a file.
 pub fn held_by_bytes(
     name: &Path,
     bytes: &[u8],
@@ -137,7 +137,8 @@ fn held_in(
     Ok(if understood { unpacking.held() } else { None })
 }
 
-/// Returns whether these contents have the digests in the index: all texts, and all others.
+/// Returns whether these contents are those of the index. The digests of both wholes must match: of
+/// all texts, and of all others.
 pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     let set = |is_text: bool| {
         let of_kind = held
@@ -157,7 +158,7 @@ pub fn provable_members(templates: &Templates, held: Vec<HeldContent>) -> Provab
     ProvableMembers::without(templates, members.collect())
 }
 
-/// Prepares the one content of something without members, to be measured against members.
+/// Prepares the content of a side without members, to be measured against members.
 pub fn provable_single(
     templates: &Templates,
     kind: ContentKind,
@@ -182,7 +183,7 @@ enum Bearing<'n> {
 struct UnpackedPart<'n> {
     bearing: Bearing<'n>,
     names: Vec<u8>,
-    /// True if the member was unpacked itself.
+    /// True if other parts were extracted from this one.
     has_parts: bool,
     bytes: Option<Vec<u8>>,
 }
@@ -269,7 +270,7 @@ impl Sink for Unpacking<'_> {
             names.extend_from_slice(&part.name);
         }
         self.under_way = matches!(bearing, Bearing::Is | Bearing::Within) && !self.is_too_much;
-        // The requested member is not one of its own contents.
+        // The bytes of the requested member itself are not kept, only those of its parts.
         self.under_way &= !(bearing == Bearing::Is && is_member);
         self.parts.push(UnpackedPart {
             bearing,

@@ -30,7 +30,7 @@ pub fn bytes_within(path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError>
     bytes_in(&anchor_of(path)?, path, range)
 }
 
-/// [`bytes_within`] for a file whose folder is open.
+/// Like [`bytes_within`], for a file whose folder is open.
 fn bytes_in(folder: &Anchor, path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     let (fd, stat) = open_regular(folder, path).map_err(|failure| unreadable(path, failure))?;
     let size = stat.size.min(range.end).saturating_sub(range.start);
@@ -75,7 +75,7 @@ impl OpenFolders {
     /// The maximum number of folders that stay open.
     const MOST: usize = 64;
 
-    /// [`bytes_if`] for a file in one of them.
+    /// Like [`bytes_if`]; opens the folder of the file, or uses an open one.
     pub fn bytes_if(
         &mut self,
         path: &Path,

@@ -20,7 +20,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// The faces of a file whose own bytes are of kind `own`, with its `others` renditions.
+    /// Returns the faces of a file whose own bytes are of kind `own`, with its `others` renditions.
     pub fn of(
         own: ContentKind,
         others: impl IntoIterator<Item = (Rendition, ContentKind)>,
@@ -56,14 +56,15 @@ impl Faces {
         self.holds_members
     }
 
-    /// The rendition that is compared with a file that holds members, if this file holds none.
+    /// Returns the rendition that is compared with a file that holds members, if this file holds
+    /// none.
     pub fn alone(self) -> Rendition {
         self.text.unwrap_or(self.bytes)
     }
 
-    /// Returns whether a member nominates its archive for a single file that is compared by the
-    /// other rendition. `None` if neither rendition is a member. A member shared by two archives is
-    /// weak evidence, so it nominates nothing.
+    /// Returns whether a pair of renditions nominates an archive, by a member, and a single file.
+    /// `None` if neither rendition is a member. The single file must be compared by its rendition
+    /// here. A member that two archives share is weak evidence, so it nominates nothing.
     pub fn named_by_member(
         self,
         own: Rendition,
@@ -79,7 +80,7 @@ impl Faces {
         Some(is_single && alone == single.alone())
     }
 
-    /// Returns which rendition of the first and which of the second are compared.
+    /// Returns the renditions of both files that are compared with each other.
     pub const fn meeting(self, other: Self) -> (Rendition, Rendition) {
         match (self.text, other.text) {
             (Some(one), Some(other)) => (one, other),

@@ -1,17 +1,17 @@
 //! Finds the renditions of a file, and the places of a content.
 //!
-//! A file is compared by several contents, its **renditions**. They are its own bytes and the text
-//! of a document. A compressed file has its only content and the renditions of that. An archive or
-//! a mail also has two wholes, which join all that it holds. A member of an archive has renditions,
-//! too.
+//! A file is compared by several contents, its **renditions**. A document has its own bytes and its
+//! text. A compressed file has its own bytes, its only content, and the renditions of that content.
+//! An archive or a mail also has two wholes, which join all that it holds. A member of an archive
+//! has renditions, too.
 //!
 //! A file and each member in it are **places**: the content of a file, with the number of a part
 //! for a member. Parts of nested archives are in one list under the file's content. The place of a
 //! part is found by a walk up that list.
 //!
-//! A whole nominates only wholes. A question about one file shows an archive that holds it by the
-//! row of the member. Questions about all pairs of files have rows of archives only. There a member
-//! nominates its archive for a single file (`held_among`).
+//! A whole nominates only wholes. A question about one file shows an archive that holds a similar
+//! member by the row of that member. In questions about all pairs of files, rows have archives, not
+//! members. There a member nominates its archive for a single file (`held_among`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -49,11 +49,11 @@ pub enum Rendition {
     Member,
 }
 
-/// The maximum number of contents in an archive that nominate it; the first ones do.
+/// The maximum number of contents that nominate their archive: the first ones in it.
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
-    /// Returns the rendition that a part of this role is.
+    /// Returns the rendition for a part of this role.
     pub const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
@@ -108,7 +108,8 @@ impl Rendition {
         matches!(self, Self::Text | Self::WholeText)
     }
 
-    /// Returns whether this rendition of one file is compared with that of another.
+    /// Returns whether this rendition of one file and the other rendition of another file are
+    /// compared.
     pub fn meets(self, other: Self) -> bool {
         if self.is_whole() || other.is_whole() {
             self == other
@@ -143,7 +144,7 @@ impl Rendition {
     }
 }
 
-/// Returns the layer of the figures of such a pair.
+/// Returns the layer of the figures of a pair of these renditions.
 pub fn layer(a: Rendition, b: Rendition) -> Layer {
     if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
@@ -215,7 +216,7 @@ pub fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool {
     a.is_some() && a == b
 }
 
-/// Returns `same_text` for two renditions with the same bytes.
+/// Returns the result of `same_text` for two renditions with the same bytes.
 pub fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
     let exact = |rendition| matches!(rendition, Rendition::Own | Rendition::Unpacked);
     (exact(a) && exact(b)) || !too_small(size)
@@ -251,7 +252,8 @@ pub struct Occurrence {
     pub number: Option<u32>,
 }
 
-/// Returns all places that have a content as a rendition, files first. Without `parts` only files.
+/// Returns all places that have a content as a rendition, files first. Without `parts`, returns
+/// only files.
 pub fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -287,8 +289,8 @@ pub fn occurrences(
     Ok(found)
 }
 
-/// Returns the archive member whose rendition a part found in `parent` is; `None` for the file
-/// itself.
+/// Returns the archive member to which a part below `parent` belongs as a rendition. `None`: it
+/// belongs to the file itself.
 fn stands_for(
     snapshot: &Snapshot,
     content: ContentId,
@@ -425,8 +427,8 @@ pub fn held_contents(
     Ok(held)
 }
 
-/// Returns the parts in a member, or in the file, that have no parts of their own. `parts` as for
-/// [`renditions_among`].
+/// Returns the parts in a member that have no parts of their own; with `None`, those in the file.
+/// `parts` as for [`renditions_among`].
 pub fn held_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
@@ -504,8 +506,8 @@ pub struct Located {
     pub member: Option<(u32, ContentId)>,
 }
 
-/// Finds the indexed file at a path, or the member that the path names after a `!`. A file whose
-/// own name contains the `!` comes first.
+/// Finds the indexed file at a path, or the member that the path names after a `!`. If a file's own
+/// name contains the `!`, that file is found first.
 pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -540,7 +542,7 @@ pub fn ways_into(path: &Path) -> impl Iterator<Item = (&Path, &[u8])> {
     })
 }
 
-/// Returns the first member of a content with these names that has a content.
+/// Returns the first member with these names whose content is known.
 fn member(
     snapshot: &Snapshot,
     content: ContentId,
@@ -562,7 +564,7 @@ pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // Names left below each part; `None` if the path does not lead there.
+    // For each part, the names that remain below it; `None` if the path does not lead through it.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

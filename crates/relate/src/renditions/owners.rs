@@ -30,7 +30,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// A content of the index.
+    /// Describes a content of the index.
     pub const fn of(rendition: Rendition, row: &ContentRow) -> Self {
         Self {
             rendition,
@@ -45,7 +45,7 @@ impl StandIn {
 /// The renditions of the files of a question, apart from their own bytes.
 #[derive(Debug, Default)]
 pub struct RenditionOwners {
-    /// The owners of each rendition, ascending, and its relation to each.
+    /// The owners of each content, ascending, each with the role that the content has for it.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
     /// The stand-ins of each owner.
     stand_ins: HashMap<ContentId, Vec<StandIn>>,
@@ -78,13 +78,13 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// Returns whether a file gets no result: it is compared by its members, but was not looked
-    /// into.
+    /// Returns whether a file gets no result. Such files are archives, mails and compressed files
+    /// that were not looked into.
     pub fn is_unopened(&self, owner: ContentId) -> bool {
         self.unopened.contains(&owner)
     }
 
-    /// The files of [`Self::is_unopened`].
+    /// Returns the files that get no result ([`Self::is_unopened`]).
     pub fn unopened(&self) -> impl Iterator<Item = ContentId> {
         self.unopened.iter().copied()
     }
@@ -129,28 +129,28 @@ impl RenditionOwners {
         self.stand_ins.insert(owner, stand_ins);
     }
 
-    /// All renditions, ascending.
+    /// Returns all renditions, ascending.
     pub fn contents(&self) -> BTreeSet<ContentId> {
         self.owners.keys().copied().collect()
     }
 
-    /// The owners of a content, without the content itself.
+    /// Returns the owners of a content, without the content itself.
     pub fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
-    /// The stand-ins of a file.
+    /// Returns the stand-ins of a file.
     pub fn stand_ins(&self, owner: ContentId) -> &[StandIn] {
         self.stand_ins.get(&owner).map_or(&[], Vec::as_slice)
     }
 
-    /// The renditions that a file whose own bytes are of kind `own` is compared by.
+    /// Returns the renditions that a file whose own bytes are of kind `own` is compared by.
     pub fn faces(&self, owner: ContentId, own: ContentKind) -> Faces {
         let known = self.faces.get(&owner).copied();
         known.unwrap_or_else(|| Faces::of(own, []))
     }
 
-    /// The two wholes of an owner.
+    /// Returns the two wholes of an owner.
     pub fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
         let mut wholes = [None; 2];
         for one in self.stand_ins(owner) {

@@ -33,7 +33,8 @@ impl Scratch {
     /// Creates a file in `dir`.
     pub fn new(dir: &Path) -> Result<Self, AskError> {
         let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
-        // File systems without modes may fail; the file has no name anyway.
+        // On a file system without modes this fails. That does no harm, because the file has no
+        // name.
         file.set_permissions(Permissions::from_mode(0o600)).ok();
         Ok(Self {
             dir: dir.to_owned(),

@@ -63,8 +63,8 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // True if the axis starts at zero: unless most of it would be empty then. A single value is
-        // always shown from zero on, because an axis around it would not show its size.
+        // The axis starts at zero, unless most of it would be empty then. A single value is always
+        // shown from zero on, because an axis around it would not show its size.
         if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
@@ -185,7 +185,7 @@ impl Drawing for Plot {
         let py = |y: f64| top + (1.0 - y_axis.place(log(y))) * high;
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
-            // A line through one point would be invisible.
+            // A line needs two points; a single value is drawn as a point.
             if curve.points.len() > 1 {
                 let points: Vec<String> = curve
                     .points

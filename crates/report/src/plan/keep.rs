@@ -36,7 +36,7 @@ impl FromStr for KeepRule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let glob = |glob: &str| {
-            // With a slash the pattern would be matched against paths.
+            // A pattern with a slash would match paths, but the rule is about names.
             let has_slash = glob.contains('/');
             Some(glob)
                 .filter(|glob| !glob.is_empty() && !has_slash)

@@ -26,7 +26,8 @@ impl Plan {
                 Err(why) => plan.leave_out(copy.as_path(), &why),
             }
         }
-        // Since two files were marked, they may have become one.
+        // Marked files may have become hard links of one file since. A file that stays is not
+        // treated.
         let kept: HashSet<_> = found.iter().map(|(keep, _)| keep.file()).collect();
         let mut treated = HashSet::new();
         for (keep, copy) in &found {
@@ -39,8 +40,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the plan for conflicts. It removes those that are equal to the file compared with
-    /// them.
+    /// Returns the plan for conflicts. It removes a conflict copy if it equals the file that it was
+    /// compared with.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();

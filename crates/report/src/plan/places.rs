@@ -20,7 +20,7 @@ impl Plan {
         let is_root = below.as_os_str().is_empty();
         let target = match path.file_name() {
             Some(name) if is_root && folder == dir => dir.join(name),
-            // Joined with nothing, a path gets a slash at its end.
+            // `join` with an empty path would add a slash.
             _ if is_root => folder.to_owned(),
             _ => folder.join(below),
         };

@@ -1,10 +1,10 @@
 //! Moves of one tree, replayed in the other.
 //!
 //! A comparison reports which files of B have another path in A. Renaming them gives B the names of
-//! A, so that the next synchronization copies only changed files. The order matters: a name must be
-//! free before it is used. A file that occupies the name and is itself to be renamed is renamed
-//! first. In a cycle, one file waits under a temporary name. A file that occupies the name and has
-//! no other new name gets an unused one beside its place: nothing is overwritten.
+//! A, so that the next synchronization copies only changed files. The order matters, because a name
+//! must be free before it is used. If the file that has the name is to be renamed, too, it is
+//! renamed first. In a cycle, one file waits under a temporary name. If the file that has the name
+//! gets no other name from A, it gets an unused one beside its place: nothing is overwritten.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct Trees<'a> {
     pub b: PathBuf,
     /// Returns the entry at a path relative to B.
     pub at_b: &'a dyn Fn(&Path) -> PathKind,
-    /// True if the rows include every file of B; otherwise no folder is renamed as one.
+    /// True if the rows include every file of B; otherwise no folder is renamed as a whole.
     pub is_whole: bool,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct Renaming {
     /// The expected entry, which the script checks.
     pub identity: String,
     pub to: PathBuf,
-    /// Its path before it waited under a temporary name.
+    /// If it waited under a temporary name: its path before.
     pub home: Option<PathBuf>,
-    /// The name that it gets after waiting.
+    /// If it gets a temporary name now: its name after waiting.
     pub later: Option<PathBuf>,
 }
 
@@ -104,17 +104,17 @@ impl Plan {
 struct TreeMoves<'d> {
     /// The files of B.
     files: HashSet<&'d Path>,
-    /// Files of B and their paths in A.
+    /// Files of B that only moved, each with its path in A.
     moved: Vec<(&'d Path, &'d Path)>,
-    /// The same for files that were edited as well.
+    /// Files of B that moved and were edited, each with its path in A.
     edited: Vec<(&'d Path, &'d Path)>,
 }
 
 impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
-        // Files that already have their partner. A file that was edited beyond recognition has
-        // none. The former file of its path may have moved.
+        // Paths of A and B whose files have their partner. Two unrelated files at one path are no
+        // partners: the former file may have moved.
         let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
         for row in &document.body.entries {
             let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
@@ -165,7 +165,7 @@ impl<'d> TreeMoves<'d> {
         below
     }
 
-    /// Returns the renames: folders whose files all moved along, then files.
+    /// Returns the renames: first folders whose files all moved along, then the other files.
     fn renamed(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let mut renamed = if trees.is_whole {
             self.folders(trees)
@@ -180,7 +180,8 @@ impl<'d> TreeMoves<'d> {
 
     fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let below = self.files_below();
-        // The number of files that agree on a folder's new name, and the number of unedited ones.
+        // For a folder of B and a new name: the number of files that moved so, and how many of them
+        // are unedited.
         let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
         let moved = self.moved.iter().map(|pair| (pair, 1));
         for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
@@ -222,14 +223,14 @@ fn folders_of(path: &Path) -> impl Iterator<Item = &Path> {
     above.filter(|folder| *folder != Path::new(""))
 }
 
-/// The order in which names are given.
+/// Finds the order in which files and folders get their new names.
 struct Schedule<'a> {
     trees: &'a Trees<'a>,
     look: Look<'a>,
     movers: Vec<Mover>,
     by_source: HashMap<PathBuf, usize>,
     by_target: HashMap<PathBuf, usize>,
-    /// Names that have become free.
+    /// Names that earlier steps have made free.
     free: HashSet<PathBuf>,
     /// The number of files of B that are still below each folder.
     below: BTreeMap<PathBuf, usize>,
@@ -304,13 +305,13 @@ impl<'a> Schedule<'a> {
         self.steps
     }
 
-    /// Returns the obstacle to a name.
+    /// Returns the obstacle to the new name of this file or folder.
     fn obstacle(&self, number: usize) -> Obstacle {
         let mover = &self.movers[number];
         let mut parts = mover.target.ancestors().collect::<Vec<_>>();
         parts.pop();
-        // The part of the path that was walked: as it was before the renames, and as it is after
-        // them.
+        // The folder that was reached so far: its path before the renames (`origin`) and after them
+        // (`passed`).
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
@@ -332,8 +333,8 @@ impl<'a> Schedule<'a> {
             }
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
-                // The name is one that the file system identifies with the file's own, such as one
-                // in another case.
+                // The file system takes the new name for the file's present one, for example
+                // because only its case differs.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -373,7 +374,8 @@ impl<'a> Schedule<'a> {
         self.movers[number].is_done = true;
     }
 
-    /// Gives a file a temporary name at the top of B, so that no folder must stay because of it.
+    /// Gives a file a temporary name at the top of B. Below a folder it would keep that folder from
+    /// being removed.
     fn let_wait(&mut self, number: usize) {
         if self.movers[number].waits.is_some() {
             self.movers[number].has_failed = true;
@@ -402,7 +404,8 @@ impl<'a> Schedule<'a> {
         self.free.insert(mover.source.clone());
     }
 
-    /// Clears a folder whose name a file needs: its files move first, then the folder.
+    /// Makes the name of a folder free for a file: the files below it move first, then the folder
+    /// goes.
     fn clear(&mut self, number: usize, path: &Path) -> Option<usize> {
         let inside = self.movers.iter().position(|mover| {
             !mover.is_done
@@ -431,7 +434,7 @@ impl<'a> Schedule<'a> {
         None
     }
 
-    /// Moves a file that is in the way, and that no step renames, to an unused name beside it.
+    /// Moves an entry that is in the way, and that no step renames, to an unused name beside it.
     fn aside(&mut self, number: usize, path: &Path) -> Option<usize> {
         let name = |n: usize| {
             let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -57,7 +57,8 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// Returns a file of a catalogue: its path below the directory of --at begins with `@`.
+    /// Returns the state of a file of a catalogue. Its path begins with `@`, which the script
+    /// replaces by the directory of `--at`.
     pub(super) fn away(path: PathBuf, number: usize, size: u64, seconds: i64) -> Self {
         let time = Time { seconds, nanos: 0 };
         Self {
@@ -77,9 +78,9 @@ impl FileState {
         }
     }
 
-    /// Returns the identity that the script must find again, printed by `stat -c '%d %i %s %.9Z'`.
-    /// Only the size is known of an absent file; its bytes are compared with those of the file that
-    /// stays.
+    /// Returns the identity that the script must find again, as `stat -c '%d %i %s %.9Z'` prints
+    /// it. Only the size is known of an absent file. Its bytes are compared with those of the file
+    /// that stays.
     pub fn identity(&self) -> String {
         if self.is_away {
             return format!("size {}", self.size);

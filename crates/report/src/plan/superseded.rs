@@ -1,6 +1,6 @@
 //! Near copies in a plan: files superseded by the file of their cluster that stays.
 //!
-//! 1. One file of a cluster stays, and no step treats it. Its common content with each other file
+//! 1. One file of a cluster stays, and no step treats it. Its common content with every other file
 //!    is measured on both files in their present state. The figures of the answer may be about
 //!    another member.
 //! 2. A file is removed if enough of it lies in the file that stays. That file must hold it whole,
@@ -94,20 +94,20 @@ struct Superseded {
 
 /// A content of a cluster: all files with it stay or are removed together.
 struct Candidate {
-    /// Its set of identical files.
+    /// The index of the set of identical files that these files are, if there is one.
     set: Option<usize>,
     files: Vec<FileState>,
     stated: Option<StatedDate>,
 }
 
 impl Candidate {
-    /// Returns the file that represents the content: the one that stays of its set.
+    /// Returns the file that represents the content: the one of its set that stays.
     fn first(&self) -> &FileState {
         &self.files[0]
     }
 }
 
-/// Returns the line that shows a person both files.
+/// Returns the command that shows both files side by side.
 fn side_by_side(copy: &FileState, keep: &FileState) -> String {
     format!("resemble why {} {}", quoted(&copy.path), quoted(&keep.path))
 }
@@ -226,8 +226,8 @@ impl Plan {
     }
 }
 
-/// Returns equal files in the order of their steps: the copies, then their representative. The
-/// names of one file are treated together.
+/// Returns equal files in the order of their steps: first the copies, then their representative.
+/// Each file occurs once, under one of its names.
 fn in_order(mut files: Vec<FileState>) -> Vec<FileState> {
     let mut seen = HashSet::new();
     files.retain(|file| seen.insert(file.file()));

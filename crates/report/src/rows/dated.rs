@@ -39,7 +39,7 @@ impl Row for DatedRow<'_> {
             None if style.terminal => (String::new(), String::new()),
             None => ("-".to_owned(), "-".to_owned()),
         };
-        // The two cells are inserted after the percentage and the relation.
+        // Size and time follow the percentage and the relation, which are the first two cells.
         let at = cells.len().min(2);
         let file = [
             Cell::right(size, Tint::Plain),

@@ -34,7 +34,7 @@ pub struct LostRow {
 }
 
 impl LostRow {
-    /// Returns the score that sorts the places of one date: the larger containment.
+    /// Returns the score by which the places of one date are sorted: the larger containment.
     pub fn score(&self) -> Fraction {
         self.a_in_b.max(self.b_in_a)
     }

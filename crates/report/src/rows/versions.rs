@@ -49,7 +49,7 @@ pub struct DatedVersion {
 }
 
 impl DatedVersion {
-    /// Returns the time that orders it, in seconds since 1970.
+    /// Returns the time by which versions are ordered, in seconds since 1970.
     pub fn time(&self) -> i64 {
         let stated = self.document_date.as_ref().filter(|_| self.by_stated);
         stated.map_or(self.mtime, |date| date.time)

@@ -20,9 +20,9 @@ use super::{Picked, has_enough};
 /// Returns whether a file of this name and size is kept.
 pub(super) type KeepFile<'k> = dyn Fn(&PathText, u64) -> bool + 'k;
 
-/// Names each member by the first of its copies that is kept, as an answer about these files does.
-/// Copies are known if the report has the set of identical files. Returns whether any member got
-/// another name.
+/// Names each member by the first of its copies that is kept, as an answer about the kept files
+/// would. Copies are known if the report has the set of identical files. Returns whether any member
+/// got another name.
 fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &KeepFile<'_>) -> bool {
     let mut has_others = false;
     for member in cluster
@@ -65,7 +65,7 @@ fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &Keep
     has_others
 }
 
-/// Returns the part of the cluster that is kept: clusters in which every member is linked to the
+/// Returns the part of the cluster that is kept, as clusters in which every member is linked to the
 /// centre. `sets` are all sets of identical files.
 pub(super) fn pick(
     mut cluster: Cluster,
@@ -75,7 +75,7 @@ pub(super) fn pick(
     let (members, links) = (cluster.members.len(), cluster.links.len());
     let mut is_same = true;
     if let Some(container) = &cluster.container {
-        // Members are kept or dropped together with the file that holds them.
+        // All members lie in one file, so they are kept or dropped with it.
         if !keep(&container.path, container.size) {
             return Vec::new();
         }
@@ -93,7 +93,7 @@ pub(super) fn pick(
     if is_same && (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];
     }
-    // Members are numbered by their digests, as in an answer.
+    // Members are numbered in the order of their digests, as in an answer.
     cluster
         .members
         .sort_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
@@ -170,7 +170,7 @@ impl Network for RemainingLinks {
     }
 }
 
-/// Returns one group of the remaining members, by their places.
+/// Makes a cluster of some remaining members, given by their places.
 fn group_of(
     before: &Cluster,
     rest: &RemainingLinks,
@@ -225,7 +225,7 @@ fn group_of(
             member.path.clone(),
         )
     });
-    // Members of a container are as new as the container.
+    // Members of a container have the time of the container, so none of them is the newest.
     if kind == ClusterKind::Versions && before.container.is_none() {
         mark_newest(&mut members);
     }
@@ -241,7 +241,7 @@ fn group_of(
     let id = match part {
         _ if !of_center.id.is_empty() => of_center.id.clone(),
         0 => before.id.clone(),
-        // Written before members had an id.
+        // In older reports members have no id.
         part => format!("{}.{part}", before.id),
     };
     Cluster {

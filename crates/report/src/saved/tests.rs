@@ -228,7 +228,7 @@ fn without_its_centre_a_cluster_finds_another() {
     assert_eq!(cluster.members.len(), 2);
     assert_eq!(cluster.kind, ClusterKind::Pair);
     assert_eq!((cluster.average, cluster.worst), (share(40), share(40)));
-    // The shares of b in the centre a, and of a in b.
+    // Returns a link: its shares are that of b in a, the centre, and that of a in b.
     assert_eq!(
         (cluster.members[1].a_in_b, cluster.members[1].b_in_a),
         (share(20), share(40))

@@ -89,7 +89,7 @@ fn head(style: TextStyle, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let is_partial = document.errors.iter().any(SoftError::is_trouble);
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
-        // The name of a catalogue ends with a colon.
+        // The name of a catalogue ends with a colon already.
         let colon = if name.as_bytes().ends_with(b":") {
             ""
         } else {
@@ -370,8 +370,8 @@ fn place(row: &CompareRow) -> &PathText {
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// Returns the size of the file that the row is about. If one of two files lies in the other, that
-/// is the inner one.
+/// Returns the size by which a row is sorted and folded: that of the larger file. If one file lies
+/// in the other, it is that of the inner one.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {
@@ -384,12 +384,12 @@ fn weight(row: &CompareRow) -> u64 {
 /// The directories that moved as a whole.
 type Moves<'a> = HashSet<(&'a Path, &'a Path)>;
 
-/// Returns whether a file moved exactly like a directory above it.
+/// Returns whether a directory above a file moved as a whole, and the file with it.
 fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     let (Some(a), Some(b)) = (&row.a, &row.b) else {
         return false;
     };
-    // Goes up both sides together while the names are equal.
+    // The names must be equal up to the directory that moved.
     let (mut a, mut b) = (a.as_path(), b.as_path());
     while let (Some(above_a), Some(above_b)) = (a.parent(), b.parent()) {
         if a.file_name() != b.file_name() {
@@ -470,7 +470,7 @@ fn entry(
 /// Returns the names of a row: `a`, or `a -> b` if they differ.
 fn names(style: TextStyle, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
-        // Two files are compared, so no directory exists that a name could be relative to.
+        // The paths are empty if two files are compared, not two directories.
         let path = if path.as_bytes().is_empty() {
             whole
         } else {

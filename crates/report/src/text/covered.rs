@@ -30,8 +30,8 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.print([line])?;
 
-    // Near copies are also missing files, but have their own list. So that each file is listed
-    // once, they are left out of the other list.
+    // Near copies are missing files, too, but have a list of their own. They are left out of the
+    // list of missing files.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
         .missing
@@ -112,7 +112,7 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-/// Prints the number of omitted rows, and returns whether there are any.
+/// Prints the number of omitted rows, if any. Returns whether there are any.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {

@@ -40,11 +40,11 @@ pub(super) enum Line<'a> {
 /// A folded list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded<'a> {
-    /// The lines, most bytes first, equal ones by path.
+    /// The lines, most bytes first. Lines with equal bytes are sorted by path.
     pub lines: Vec<Line<'a>>,
-    /// The number of files without a line, not even one of their folder.
+    /// The number of files that no line shows, neither their own nor one of a folder.
     pub hidden_files: u64,
-    /// The number of folders of these files.
+    /// The number of folders that hold these files.
     pub hidden_folders: u64,
 }
 
@@ -59,7 +59,8 @@ impl Folded<'_> {
     }
 }
 
-/// Leaves that share a prefix. They are adjacent, because leaves are sorted by their raw bytes.
+/// A folder or a file: the leaves that share a prefix. They are adjacent, because leaves are sorted
+/// by their raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     /// The length of a folder's path with its `/`, or of a file's whole path.
@@ -86,7 +87,8 @@ pub(super) fn fold<'a>(files: impl Iterator<Item = (&'a [u8], u64)>, room: usize
             folded.hidden_files += node.leaves.len() as u64;
             folded.hidden_folders += u64::from(is_folder(&node));
         }
-        // Files without a line lie in the folder of the whole list.
+        // Hidden files may lie directly in the folder of the whole list, which counts as one
+        // folder.
         folded.hidden_folders = folded.hidden_folders.max(1);
     }
     let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
@@ -142,7 +144,7 @@ fn whole(leaves: &[Leaf<'_>]) -> Node {
     }
 }
 
-/// Returns whether a node is a folder. A node with one leaf is a file, however deep it lies.
+/// Returns whether a node is a folder. A folder with only one file below it counts as that file.
 fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
@@ -264,7 +266,7 @@ mod tests {
         );
     }
 
-    /// Names that sort between a folder and its files do not split it.
+    /// A name that sorts between two files of a folder does not split the folder.
     #[test]
     fn names_around_the_slash() {
         let files = [("a/x", 1), ("a-b", 1), ("a0", 1), ("a/y", 1), ("a", 1)];

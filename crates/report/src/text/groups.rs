@@ -110,8 +110,8 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     }))
 }
 
-/// Prints the kind, the id (which `resemble templates mark ID` accepts) and figures. A family is
-/// made for one file. It is not a cluster of the collection, so it has no id.
+/// Prints the kind, the id and the figures of a cluster. `resemble templates mark` accepts the id.
+/// A family is made for one file. It is not a cluster of the collection, so it has no id.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mark = if cluster.estimate { "~" } else { "" };
     let mut title = format!(

@@ -36,7 +36,7 @@ fn written(document: &GroupsDocument, rows: u32) -> Vec<u8> {
 
 #[test]
 fn what_does_not_fit_goes_on_in_a_further_sheet() {
-    // Clusters, identical files, links, about.
+    // The sheets are: clusters, identical files, links, about.
     assert_eq!(sheets(&written(&document(4, 2), 100)), 4);
     // With two header rows and one spare row, five rows of data remain. So each sheet has two sets
     // of two files.

@@ -10,7 +10,7 @@ use resemble_testutil::random::Random;
 use super::*;
 use crate::nominate::evidence::{CHUNK, chunk_keys};
 
-/// Contents that have pieces only.
+/// Contents that have pieces but cannot be read.
 struct Known<P>(P);
 
 impl<P: Fn(u32) -> HashSet<u64>> NearCopies for Known<P> {
@@ -35,7 +35,8 @@ fn families(names: &[u64], pieces: impl Fn(u32) -> HashSet<u64>) -> Families {
     families
 }
 
-/// A page of a hundred pieces. The last pieces of each copy are its own.
+/// Returns the pieces of a copy of a page with a hundred pieces. Its last `own` pieces are in no
+/// other copy.
 fn copy(place: u32, own: u64) -> HashSet<u64> {
     let of_page = 0..100 - own;
     let own = (0..own).map(|n| 1000 + u64::from(place) * 100 + n);
@@ -65,7 +66,7 @@ fn two_families_of_one_name_have_two_leaders() {
     assert_eq!(families.members().count(), 498);
 }
 
-/// Every tenth copy has its least fingerprint in its own line.
+/// In every tenth copy, the least fingerprint is that of the copy's own line.
 #[test]
 fn a_copy_with_another_name_is_a_member() {
     let names: Vec<FamilyNames> = (0..500)
@@ -78,7 +79,8 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
-/// Every second copy has its least fingerprint in its own line, so no 65 copies have the same one.
+/// In every second copy, the least fingerprint is that of the copy's own line. So no 65 copies have
+/// the same least one.
 #[test]
 fn near_copies_meet_by_any_of_their_names() {
     let names: Vec<FamilyNames> = (0..100u64)
@@ -128,7 +130,7 @@ fn near_copies_of_two_names_are_one_family() {
     );
 }
 
-/// A licence, and below it a different text in each file.
+/// Each file has the same licence, and a different text below it.
 #[test]
 fn what_is_otherwise_different_is_no_family() {
     let families = families(&vec![3; 5000], |place| copy(place, 40));

@@ -71,7 +71,7 @@ pub struct Texts {
     sizes: Vec<Option<ByteLen>>,
     /// Rows of the texts that are tables.
     tables: Vec<Option<Vec<u64>>>,
-    /// Places of data, markup included; all their words were read.
+    /// Places of data. All its words were read, those in markup, too.
     data: BitSet,
     /// Places of texts with fewer than [`SMALL`] shingles.
     small: BitSet,
@@ -217,7 +217,7 @@ impl Texts {
     }
 
     /// Returns whether the content at a place is data. Its words are read so that texts can find
-    /// it. What it shares with a text is measured by reading both.
+    /// it. The measures of data and a text are computed by reading both.
     pub fn is_data(&self, place: usize) -> bool {
         self.data.has(place as u32)
     }
@@ -239,8 +239,8 @@ impl Texts {
         })
     }
 
-    /// Drops the pieces that only texts which were read have. Sets the kind of decoded contents to
-    /// text, and their sizes to those without templates.
+    /// Drops the stored pieces of texts that were read, except those that another content has. Sets
+    /// the kind of decoded contents to text, and their sizes to those without templates.
     pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
         let others = others.filter(|&(place, _)| !self.has(place));
@@ -267,8 +267,8 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair that shares more than unrelated texts do, its proof and its
-    /// rarity. Each thread has a state of its own; returns all states.
+    /// Calls `found` with each pair that shares more than unrelated texts do, and with its proof
+    /// and rarity. Each thread has a state of its own; returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,
@@ -345,7 +345,7 @@ impl Texts {
             };
             let place = holders.partition_point(|&b| (b as usize) < a);
             let first = if holders.len() > LARGE {
-                // The first holder of a shingle represents its family.
+                // Of many holders, the first represents the family of most of them.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
                 }

@@ -11,11 +11,12 @@ use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
-/// The number of parts per thread in which shingles are sorted. A part is small compared with the
+/// Shingles are sorted in this many parts for each thread, so that a part is small beside the
 /// texts.
 const PARTS: usize = 4;
 
-/// Holders of the shingles of several texts, by the chains that these form.
+/// Holders of the shingles of several texts. Shingles that always occur together form a chain,
+/// which has one list of holders.
 #[derive(Debug, Default)]
 pub(super) struct SharedChains {
     /// Start of each chain's texts in `holders`, and the end of the last.
@@ -27,20 +28,20 @@ pub(super) struct SharedChains {
     lengths: Vec<u32>,
 }
 
-/// Holders of the shingles of one part, by their numbers in it.
+/// Holders of the shingles of one part. Shingles are numbered within their part.
 #[derive(Debug, Default)]
 struct SharedShingles {
     /// Start of each shingle's texts in `holders`.
     starts: Vec<u32>,
     holders: Vec<u32>,
     contents: Vec<u32>,
-    /// Number of occurrences of each in all texts.
+    /// Number of occurrences of each shingle in all texts.
     times: Vec<u32>,
 }
 
 impl SharedShingles {
-    /// Numbers the shingles of a sorted part from 1; `numbered` is called with each occurrence and
-    /// its number.
+    /// Numbers the shingles of a sorted part that several texts have, from 1. Calls `numbered` with
+    /// each occurrence and its number.
     fn of(
         part: &[ShingleOccurrence],
         families: &Families,
@@ -72,7 +73,7 @@ impl SharedShingles {
         shared
     }
 
-    /// Returns the texts that have the shingle of a number, from 0.
+    /// Returns the texts that have a shingle. Here `number` counts from 0.
     fn holders(&self, number: usize) -> &[u32] {
         let end = self.starts.get(number + 1).map(|&end| end as usize);
         &self.holders[self.starts[number] as usize..end.unwrap_or(self.holders.len())]
@@ -87,8 +88,8 @@ impl SharedChains {
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
-        // These are allocated by the threads that made the texts, because they reuse the memory
-        // that was freed there.
+        // The threads that made the texts allocate the numbers, too: they reuse memory that they
+        // freed.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
             Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())
@@ -143,8 +144,8 @@ impl SharedChains {
         Ok((shared, texts))
     }
 
-    /// Returns the chains with the texts of their first shingles. `firsts` is the number of
-    /// shingles in the parts before each.
+    /// Returns the chains with the texts of their first shingles. `firsts` has for each part the
+    /// number of shingles in the parts before it.
     fn of_parts(parts: &[SharedShingles], firsts: &[u32], chains: &Chains) -> Self {
         let mut shared = Self::default();
         for &number in chains.firsts() {

@@ -2,13 +2,13 @@
 //!
 //! Two tables are measured by their distinctive rows ([`rows_of`](resemble_core::words::rows_of)),
 //! so two common rows make a candidate. Large tables nominate by some rows, chosen by their hashes.
-//! A row of many tables, which are near-copies of each other, pairs each with the first and with
-//! neighbours.
+//! If many tables have a row, they are near-copies. Such a row pairs each table only with the first
+//! one and with its neighbours.
 
 use std::collections::HashMap;
 
-/// Up to this number of rows, all rows nominate. In a table of up to eight times as many, one row
-/// in eight does, and in a larger one, one in 64.
+/// In a table of up to this number of rows, all rows nominate. With up to eight times as many, one
+/// row in eight does; beyond that, one in 64.
 const SMALL: usize = 4096;
 
 /// If more tables than this have one row, only the first of them and neighbours are paired.

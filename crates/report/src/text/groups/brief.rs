@@ -22,7 +22,7 @@ const GROUPS: usize = 20;
 /// The maximum number of folders with many duplicated bytes shown.
 const FOLDERS: usize = 3;
 
-/// A shorter common prefix of all names is printed with each of them.
+/// If the common folder of all names is shorter than this, it is printed with each name.
 const LEAST_PREFIX: usize = 12;
 
 /// A set or a cluster, with its duplicated bytes.
@@ -32,7 +32,7 @@ enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the files of the group, the one to keep first.
+    /// Returns the files of the group, first the one that should be kept.
     fn paths(&self) -> Vec<&'a PathText> {
         match self {
             Self::Identical(set) => set.paths.iter().collect(),
@@ -44,7 +44,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Returns for each file but the first the number of its bytes that another file has.
+    /// For each file but the first, returns how many of its bytes another file has.
     fn again(&self) -> Vec<(&'a PathText, u64)> {
         match self {
             Self::Identical(set) => {
@@ -253,7 +253,7 @@ mod tests {
             owner: None,
         };
         let links = paths[1..].iter().flat_map(|other| {
-            // Links between other members do not free further bytes.
+            // Links between other members do not add duplicated bytes.
             let from = if *other == paths[1] { 1 } else { 2 };
             paths[..from].iter().map(|path| Link {
                 a: (*path).into(),
