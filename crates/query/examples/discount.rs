@@ -40,7 +40,7 @@ impl Boilerplate for Known<'_> {
     }
 }
 
-/// One pair: the raw score and the pieces that it rests on, as (contents, bytes).
+/// The raw score of a pair, and its common pieces, each as (contents that have it, bytes).
 struct Pair {
     raw: f64,
     pieces: Vec<(u32, f64)>,
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             signature: &signature,
         };
         let (found, counts) = partners(&snapshot, &keys(&chunks, &signature))?;
-        // Among hundreds of partners with one frame, a few are representative.
+        // Hundreds of partners may share one frame. About 40 of them are representative.
         let step = found.len().div_ceil(40).max(1);
         for other in found
             .into_iter()

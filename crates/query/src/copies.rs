@@ -1,5 +1,5 @@
-//! Selects the two of several identical files that represent all of them. Finds near-copies among
-//! contents that are not read at once.
+//! Finds families of near-copies by indexed data, which needs few reads. Selects the two of several
+//! identical files that represent all of them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,8 +16,8 @@ use resemble_relate::nominate::families::{
 use resemble_relate::prove::many::PairProver;
 use resemble_relate::scope::ScopedFile;
 
-/// Returns the families of contents by their indexed data. If the data does not decide, the
-/// contents do, if they may be read.
+/// Returns the families of contents by their indexed data. If that does not decide about a pair,
+/// its contents are read, provided that there is a `prover`.
 pub(crate) fn families(
     kept: &[StoredSketch],
     snapshot: &Snapshot,
@@ -53,7 +53,8 @@ pub(crate) fn families_by(
     Families::of(&names, FREE, &copies)
 }
 
-/// Lets members of large families nominate no content by pieces of their leaders.
+/// Marks the pieces of the leader in the members of large families. By these pieces, a member
+/// nominates no content.
 pub(crate) fn leave_to_leaders(
     kept: &mut [StoredSketch],
     families: &Families,

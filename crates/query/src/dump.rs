@@ -64,8 +64,8 @@ type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> 
 /// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit`
 /// breaks.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
-    // In path order, the entries below a root directly follow it. In the order of raw bytes, other
-    // roots may come between.
+    // Nested roots are removed in path order, where the entries below a root directly follow it. In
+    // the order of raw bytes, other roots may come between.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     roots.sort();
     roots.dedup_by(|next, kept| next.starts_with(kept));
@@ -139,7 +139,7 @@ fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<Option<Str
             match row.state {
                 FileState::Settled(content) | FileState::Unsettled(content) => {
                     let digest = snapshot.content(content)?;
-                    // The size of the bytes that were read, whatever `stat` reported.
+                    // The size is that of the bytes that were read, whatever `stat` reported.
                     match digest {
                         Some(digest) => {
                             let _ = write!(text, "\tf\t{}\t{}\t", digest.size, digest.digest);
@@ -181,7 +181,7 @@ fn push_chunks(
     Ok(())
 }
 
-/// Returns the path in its printed form; one of a catalogue in its form for users.
+/// Returns the printed form of a path. A path in a catalogue gets the form that users know.
 pub fn name_of(path: &Path) -> String {
     match catalogued::shown(path) {
         Some(shown) => escaped(raw(&shown)),

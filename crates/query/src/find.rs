@@ -1,4 +1,4 @@
-//! `find`: lists the files that are similar to one.
+//! `find`: lists the files that are similar to a given file.
 //!
 //! 1. **Subject.** An indexed file is compared by its indexed digest if its `stat` is still the
 //!    indexed one. A file that changed a moment ago is read now, so the answer is about its present
@@ -46,7 +46,7 @@ use search::{FoundRows, search_in};
 
 use resemble_relate::AskError;
 use resemble_relate::judge::listing;
-/// Entries of one `.similar` listing, at most.
+/// The maximum number of entries of a `.similar` listing.
 pub use resemble_relate::judge::listing::LISTED;
 use resemble_relate::nominate::block::Common;
 use resemble_relate::nominate::evidence::{self, FoundBy, NominationSettings, Nominee, Nominees};
@@ -81,7 +81,7 @@ pub struct Similar {
     pub rarity: Option<Rarity>,
     /// The range of the measures in 19 cases of 20, if they are estimates of two contents.
     pub interval: Option<Interval>,
-    /// The date that the file states, if it is a document that does.
+    /// The date that the file states, if it is a document with a date.
     pub date: Option<DocumentDate>,
     /// The last change of the file, in seconds since 1970.
     pub changed: i64,
@@ -90,13 +90,14 @@ pub struct Similar {
 }
 
 impl Similar {
-    /// Returns the least possible measures. They determine its rank and the name of its relation.
+    /// Returns the least measures within the interval. They determine the rank of the row and the
+    /// name of its relation.
     pub fn least(&self) -> Measures {
         let interval = self.interval;
         interval.map_or(self.measures, |interval| interval.least(&self.measures))
     }
 
-    /// Returns its dates; those of a member are unknown.
+    /// Returns the dates of the file; those of a member are unknown.
     fn dates(&self) -> FileDates {
         if self.names.is_empty() {
             FileDates::of(self.changed, self.date.map(|date| date.seconds))
@@ -105,7 +106,7 @@ impl Similar {
         }
     }
 
-    /// Returns the key of its position in an answer.
+    /// Returns the key by which the rows of an answer are sorted.
     fn place(&self) -> (Score, &Measures, &[u8]) {
         (
             self.least().containment().unwrap_or(Score::ZERO),
@@ -114,7 +115,7 @@ impl Similar {
         )
     }
 
-    /// Returns whether the overlay lists it.
+    /// Returns whether the overlay lists this file.
     pub fn is_listed(&self) -> bool {
         listing::is_listed(self.relation, &self.measures, self.rarity)
     }
@@ -154,7 +155,7 @@ pub fn find(
         document_date: similar.date.map(Into::into),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
-    // The copies that were not compared are near-copies.
+    // The near-copies that were not compared are counted as rows with the relation `near`.
     if options.min.is_none() && PairRelation::accept(&options.relation, Some(Relation::Near)) {
         answer.header.total += further.entries(&[]) as u64;
     }
@@ -230,7 +231,7 @@ struct Payload<'a> {
     size: ByteLen,
     chunks: Cow<'a, ChunkList>,
     signature: Cow<'a, Signature>,
-    /// The further samples by which it is found.
+    /// The further samples by which nominees are found.
     besides: &'a [Fingerprint],
 }
 
@@ -250,7 +251,7 @@ impl<'a> Payload<'a> {
         payload
     }
 
-    /// Reduces it to the data that the index stores of a content of this kind.
+    /// Reduces the payload to the data that the index would store of a content of this kind.
     fn kept(self, kind: ContentKind, params: &Params) -> Self {
         if kind == ContentKind::Text {
             let kept = self.signature.thinned(&params.shingles);
@@ -282,7 +283,8 @@ impl<'a> Payload<'a> {
 }
 
 /// Returns the nominees, including the subject's own content: identical files need no evidence.
-/// `passages_at` adds those that share only few words, by the samples of this level.
+/// `passages_at` adds contents that share only a short passage, which the samples of this level
+/// find.
 fn nominated(
     snapshot: &Snapshot,
     payload: &Payload<'_>,
@@ -318,8 +320,8 @@ fn nominated(
     Ok(nominees)
 }
 
-/// Returns the least path of each file in scope that holds the content. The time is its last change
-/// in seconds since 1970.
+/// Returns the least path of each file in scope that has the content, and the time of its last
+/// change in seconds since 1970.
 pub(crate) fn holders(
     snapshot: &Snapshot,
     content: ContentId,

@@ -1,6 +1,6 @@
 //! `resemble-query`: one function for each question, over a snapshot of the index.
 //!
-//! * one module for each question, a function of a snapshot that builds the answer types of
+//! * one module for each question, with a function that takes a snapshot and builds an answer of
 //!   `resemble-proto`. The daemon and the command line call the same functions. Relations and
 //!   measures are those of `resemble-relate`;
 //! * `unindexed`: how trees are walked for an answer that needs no index;
@@ -26,5 +26,5 @@ mod unindexed;
 pub mod unread;
 pub mod why;
 
-/// The state of an index at one time, which every question is asked about.
+/// The state of an index at one time, from which every question is answered.
 pub use resemble_index::Snapshot;

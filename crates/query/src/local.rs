@@ -192,8 +192,8 @@ impl LocalIndex {
         Ok(report)
     }
 
-    /// Scans live files first, so that their contents are stored as live ones. Catalogues then add
-    /// theirs.
+    /// Scans live files first, so that their contents are stored as live ones. The contents of
+    /// catalogues are added afterwards.
     fn look(
         &mut self,
         live: &[PathBuf],
@@ -283,8 +283,8 @@ impl LocalIndex {
     /// Returns whether the index was brought in line with all of these paths before. Paths that
     /// only a catalogue has count as well.
     ///
-    /// The alternatives are [`Self::compare`] and [`Self::identical`]. The answers are the same;
-    /// only the time differs.
+    /// If this is false, [`Self::compare`] and [`Self::identical`] are faster. The answers are the
+    /// same.
     pub fn knows(&self, paths: &[PathBuf]) -> bool {
         if paths.iter().any(|path| catalogued::is_catalogued(path)) {
             return true;
@@ -342,7 +342,7 @@ impl LocalIndex {
     }
 
     /// Compares two trees as they are now, without an index. They are scanned for this one
-    /// question, and catalogues of them are cached for the next one.
+    /// question, and inventories of them are cached for the next one.
     pub fn compare(
         &mut self,
         request: &CompareRequest,
@@ -531,7 +531,7 @@ fn are_there<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), LocalE
     Ok(())
 }
 
-/// Returns the paths that lie in no other.
+/// Returns the paths that lie in none of the other paths.
 fn outermost(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut sorted: Vec<PathBuf> = paths.to_vec();
     sorted.sort();

@@ -75,8 +75,8 @@ pub fn pairs_to<R>(
     let (mut kept, wanted, stated) = keep(reader)?;
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
-    // If the shingles of a template are not known, the beginning of its last chunk stays in all
-    // payloads. Only the samples show which part of that belongs to the template.
+    // If a template's shingles are not known, the beginning of its last chunk stays in all
+    // payloads. Then only the samples show which words lie outside of the template.
     let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
@@ -125,7 +125,8 @@ pub fn pairs_to<R>(
     let mut further = WorkerPairs::default();
     for (draft, measured) in drafts.iter().zip(measured) {
         snapshot.stop().go_on()?;
-        // The block has only some samples of a text that was read. An unmeasured one needs all.
+        // The block has only some samples of a text that was read. If the pair was not measured,
+        // its estimate needs all of them.
         let whole = |place: usize| {
             let kept = &block.kept[place];
             if measured.is_some() || !were_read[place] {
@@ -187,8 +188,7 @@ pub fn pairs_to<R>(
 
 /// Returns the contents that can be compared: those of the members and their representations. They
 /// are in the order of the least paths that lead to them. So nothing depends on when a file was
-/// read. Empty files are counted, not grouped. The result includes the dates that documents among
-/// them state.
+/// read. Empty files are left out. The result includes the dates that documents among them state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<StoredSketch>, Vec<WantedOfKind>, StatedDates), AskError> {

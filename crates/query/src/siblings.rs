@@ -13,8 +13,8 @@
 //! 3. **Proof.** The container is taken apart once for all its pairs ([`OpenedContainer`]). Members
 //!    that cannot be read keep their estimates.
 //!
-//! No pair is reported twice. This holds if the pair occurs in two containers, and if both members
-//! are also files of the question.
+//! No pair is reported twice, even if it occurs in two containers, or if both members are also
+//! files of the question.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -387,7 +387,7 @@ impl NominatedMembers {
         })
     }
 
-    /// Returns how two members are related, if that is known.
+    /// Returns the match of two members, if it is known.
     fn judged(
         &self,
         siblings: &SiblingPairs<'_>,

@@ -12,8 +12,8 @@ use resemble_mounts::{FsClass, MountTable, class_of};
 use resemble_scan::walk::{Anchor, Found, OpenDir, means_absent};
 use rustix::io::Errno;
 
-/// The device and inode of each directory from the root to the current one. A bind mount may show a
-/// directory inside itself.
+/// The device and inode of each directory from the root to the current one. A walk uses it to
+/// recognise a directory inside itself, which a bind mount may show.
 #[derive(Debug)]
 pub(crate) struct DirChain {
     inode: (u64, u64),

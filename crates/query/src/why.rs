@@ -20,9 +20,8 @@
 //! * **Documents are compared by their texts**, if these can be extracted, and a compressed file by
 //!   its content. The answer shows lines of these texts.
 //! * **Archives and mails are compared by their members**, one by one ([`MemberMatch`]).
-//! * **Nothing comes from an index.** Two files have no statistics, so the daemon and the command
-//!   give the same answer. Content that was marked as a template does not count, but is still
-//!   shown.
+//! * **Nothing comes from an index**, so the daemon and the command give the same answer. Content
+//!   that was marked as a template does not count, but is still shown.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
 mod cells;
@@ -146,7 +145,8 @@ impl Comparison {
     }
 
     /// Marks the comparison as one of representations: if they are equal, the files may still
-    /// differ. If `is_made` and there are few words, it has no result.
+    /// differ. With `is_made` (extracted text), equal texts of few words have neither a relation
+    /// nor measures.
     fn of_stand_ins(mut self, is_made: bool) -> Self {
         let shared = &mut self.shared;
         shared.layer = Layer::Text;
@@ -195,7 +195,7 @@ impl Comparison {
     }
 }
 
-/// Returns the words with one blank between them, and a line end after each sentence.
+/// Returns the words of a text with one blank between them, and a line end after each sentence.
 fn by_sentences(text: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(text.len());
     let mut words = text
@@ -261,7 +261,8 @@ pub fn compare_with_parts(
             }
         }
         (Some(a), Some(b)) => Ok(of_bytes(a.own, b.own)),
-        // Only the first part is read of a file that is too large for a comparison with a member.
+        // If one path is a member and the other file is too large, only the first part of that file
+        // is read.
         (Some(a), None) if into[0] => Ok(of_bytes(a.own, bytes_of(b)?)),
         (None, Some(b)) if into[1] => Ok(of_bytes(bytes_of(a)?, b.own)),
         _ => compare(a, b, (params, templates), Unit::Words),

@@ -16,9 +16,9 @@
 //! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever its
 //!    class. The container has its own row, or the rows of its parts describe it.
 //! 6. **moved-edited** again, for pairs that share content although neither contains the other.
-//! 7. A file may have partners that all have rows of their own and do not contain it. It is listed
-//!    beside the one that holds most of it and marked as a copy. A file with a partner is never
-//!    only-.
+//! 7. A file may have partners that all have rows of their own and do not contain it. Such a file
+//!    is listed beside the one that holds most of it and marked as a copy. A file with a partner
+//!    never gets one of the last classes.
 //! 8. **only-a**, **only-b**.
 
 mod joined;
@@ -52,9 +52,9 @@ pub(super) struct ClassRow {
 }
 
 impl ClassRow {
-    /// Returns whether this row is the one row that its file has on this side. A row of a pair is
-    /// that of both files. Any other row is that of one file only; the file beside it may have a
-    /// row of its own.
+    /// Returns whether this row is the one row of its file on this side. A row of a pair is the row
+    /// of both files. Any other row belongs to one file; the file beside it may have a row of its
+    /// own.
     pub(super) const fn is_about(&self, side: usize) -> bool {
         let of_one = matches!(self.class, CompareClass::Contained | CompareClass::Contains);
         (!self.copy && !of_one) || self.about_b == (side == 1)
@@ -68,7 +68,7 @@ struct Twins<'a> {
     link: Option<&'a Link>,
 }
 
-/// The files for which a file may leave its twin.
+/// The files with which a file that leaves its twin may be paired.
 enum Free<'a> {
     Everybody,
     These(&'a [HashSet<u32>; 2]),
@@ -114,7 +114,8 @@ impl<'a> Classes<'a> {
             let entries = &[&sides.a, &sides.b][side].entries;
             held.map(|&at| &*entries[at as usize].path)
         };
-        // Contents are numbered in the order of paths; those on both sides have the number from A.
+        // Equal ranks are ordered by path. The numbers of contents do not give that order in B: a
+        // content on both sides is numbered by its path in A.
         ranked.sort_by(|&x, &y| {
             let (x, y) = (&links[x as usize], &links[y as usize]);
             rank(x, y)
@@ -244,8 +245,8 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link);
             }
         }
-        // A file must stay at its path if its better partner stays at its own. Each pair that stays
-        // may force others to stay. The loop ends with the largest set of pairs that can all be
+        // A file stays at its path if its better partner stays at its own. Each pair that stays may
+        // force others to stay. The loop ends with the largest set of pairs that can all be
         // separated.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
@@ -452,8 +453,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the partner that holds most of a file, if it holds at least this share. Of equal
-    /// shares, the first in the order of answers is taken.
+    /// Returns the partner that holds most of a file, if that is at least the share `least`. Of
+    /// equal shares, the first in the order of answers is taken.
     fn best_inside(
         &self,
         side: usize,
@@ -467,7 +468,7 @@ impl<'a> Classes<'a> {
             .map(|&at| &all[at as usize])
             .filter(|link| inside(link, side) >= least)
             .collect();
-        // The sort is stable, and the links are in the order of answers.
+        // The sort is stable, so links of equal share stay in the order of answers.
         links.sort_by(|x, y| inside(y, side).total_cmp(&inside(x, side)));
         links.into_iter().find_map(|link| {
             let other = link.seen(side).b;

@@ -14,13 +14,13 @@ use resemble_relate::nominate::evidence::CHUNK;
 
 use super::wanted::spread;
 
-/// The maximum bits of a bucket's number: 16 MiB of counters.
+/// The maximum number of bits of a bucket's number. This many buckets take 16 MiB.
 const BUCKETS: u32 = 22;
 
 /// Buckets for each content. A content of a source tree has 90 keys.
 const BUCKETS_FOR_EACH: usize = 64;
 
-/// Bits of the filter in front of the set.
+/// The filter in front of the set has 2 to the power of this many bits.
 const FILTER: u32 = 16;
 
 /// Counters, each shared by several keys.
@@ -54,7 +54,7 @@ impl Buckets {
         self.counts.get((spread(key) >> (64 - self.bits)) as usize)
     }
 
-    /// Counts one more content with the key.
+    /// Counts one more content that has the key.
     pub(super) fn count(&self, key: u64) {
         if let Some(bucket) = self.of(key) {
             bucket.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Buckets {
 }
 
 /// The buckets above the limit, one bit each. They take half a megabyte at most, which fits the
-/// cache.
+/// processor's cache.
 #[derive(Debug)]
 pub(super) struct Suspects {
     buckets: Vec<u64>,
@@ -85,7 +85,7 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    /// Returns whether a key's bucket is one of them.
+    /// Returns whether the bucket of a key is above the limit.
     pub(super) fn has(&self, key: u64) -> bool {
         let at = (spread(key) >> (64 - self.bits)) as usize;
         self.buckets[at / 64] >> (at % 64) & 1 == 1

@@ -14,12 +14,12 @@ use super::files::FilesMeet;
 use super::partners::PartnerQuestion;
 use super::sides::Sides;
 
-/// The discounted score of each pair, and the number of contents with the common text. `None` if
-/// nothing is discounted.
+/// The discounted score of each pair of contents, and how many contents have the common text.
+/// `None` if nothing is discounted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
-/// Returns the unequal contents of a row that share something, and its score.
+/// Returns the two contents of a row and its score, if they are unequal and share something.
 fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
     if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
         return None;
@@ -45,7 +45,8 @@ impl Discounts {
         pairs.dedup_by_key(|&mut (pair, _)| pair);
         let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
-            // A pair of archives has no common text of its own.
+            // Pairs that are compared by members, and pairs with an equal rendition, have no
+            // discount.
             let (x, y) = match question.files.meeting(a, b) {
                 FilesMeet::Contents(x, y) if x != y => (x, y),
                 _ => return Ok(((a, b), None)),

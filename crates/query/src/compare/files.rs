@@ -56,8 +56,8 @@ impl<'a> ComparedFiles<'a> {
         self.renditions.faces(ContentId(file), self.kind(file))
     }
 
-    /// Returns the content that is this rendition of a file; without such a rendition, the file's
-    /// own.
+    /// Returns the content that is this rendition of a file. Without such a rendition, returns the
+    /// file's own content.
     fn rendition(&self, file: u32, rendition: Rendition) -> u32 {
         let mut stand_ins = self.renditions.stand_ins(ContentId(file)).iter();
         let found = stand_ins.find(|one| one.rendition == rendition);
@@ -89,9 +89,10 @@ impl<'a> ComparedFiles<'a> {
         FilesMeet::Contents(self.rendition(a, one), self.rendition(b, other))
     }
 
-    /// Returns whether these renditions nominate two files. The renditions by which the files are
-    /// compared do. For a file with members, so do its wholes and the text of a mail. For a single
-    /// file, a member of the other does, too.
+    /// Returns whether these renditions nominate two files. Without members, only the renditions by
+    /// which the files are compared nominate. A file with members is nominated by its wholes and
+    /// the text of a mail. A single file is nominated by the rendition by which it is compared,
+    /// which a member of the other file may match, too.
     pub(super) fn nominate(&self, a: (u32, Rendition), b: (u32, Rendition)) -> bool {
         let (of_a, of_b) = (self.faces(a.0), self.faces(b.0));
         if !(of_a.holds_members() || of_b.holds_members()) {
@@ -124,7 +125,8 @@ impl<'a> ComparedFiles<'a> {
         members.map(|one| one.content.0)
     }
 
-    /// Returns all texts of a file for a comparison with an archive, and all other contents.
+    /// Returns the contents by which a file is compared with an archive: the whole of its texts,
+    /// and the whole of its other contents.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
         let mut wholes = [None; 2];
         if let Some(alone) = self.alone(file) {
@@ -139,7 +141,7 @@ impl<'a> ComparedFiles<'a> {
         wholes
     }
 
-    /// Returns a file represented by its own bytes.
+    /// Returns a file as a single content: its own bytes.
     pub(super) fn own(&self, file: u32) -> AloneSide {
         AloneSide::of(&stand_in(self.sides, Rendition::Own, file))
     }

@@ -4,10 +4,9 @@
 //! page. The common content is the same each time, and finding it is most of the work. So the
 //! findings are stored under a name derived from all inputs: the contents in their order, their
 //! holders, the looked-up ones, and the options that affect partners. If an input changes, the name
-//! differs. So stored findings are never out of date; they only have to be undamaged.
+//! differs. So stored findings are never out of date, and only damage must be detected.
 //!
-//! Findings with other inputs are not stored: measures on the bytes of files (`--exact`), and
-//! payloads without templates.
+//! No findings are stored if `--exact` measures the bytes of files, or if templates are marked.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -27,7 +26,7 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// Part of every name. It is raised with every change of the layout below.
+/// The version is part of every name. It is raised with every change of the layout below.
 const VERSION: u64 = 6;
 
 /// A store of findings. A command keeps them in its cache, the daemon in memory.
@@ -122,7 +121,8 @@ struct FoundLink {
     relation: Option<u8>,
     unit: MeasureUnit,
     estimate: bool,
-    /// The interval in millionths. Its type in answers omits fields, which this encoding cannot.
+    /// The interval in millionths. The type that answers use omits empty fields, which this
+    /// encoding cannot do.
     interval: Option<[FoundInterval; 3]>,
 }
 

@@ -221,7 +221,7 @@ fn listed(
     let mut known_files: HashMap<FileId, What> = HashMap::new();
     for (path, known) in found {
         let (what, inode) = match known {
-            // The errors of the answer already name it.
+            // The answer already lists this gap among its errors.
             Known::Gap(_) => continue,
             Known::Dir(_) => (What::Dir, (0, 0)),
             Known::Symlink(target) => (What::Link(target), (0, 0)),

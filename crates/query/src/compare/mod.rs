@@ -19,7 +19,7 @@
 //!
 //! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`). Candidates and
 //! boilerplate are counted over the contents of these two trees alone. So a daemon with a million
-//! other files and a command that has just read these give the same bytes.
+//! other files and a command that has just read the two trees give the same bytes.
 //!
 //! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
@@ -30,7 +30,7 @@
 //! extracted parts of a file are looked up in addition to its own content.
 //!
 //! The trees are the scope: no ignore rule applies, even if a daemon's root has them. If one tree
-//! lies in the other, it is left out of that other one.
+//! lies in the other, it is left out of the outer tree.
 
 pub(crate) mod cache;
 mod classes;
@@ -107,7 +107,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) limit: u32,
     /// Takes documents and archives apart again.
     pub(crate) part_reader: Option<&'a dyn PartReader>,
-    /// Bytes to read, as in `groups`; the pairs that would exceed them keep their estimates.
+    /// The maximum bytes to read, as in `groups`. Pairs beyond them keep their estimates.
     pub(crate) work: u64,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn of_sides(
     {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
-        // The pairs in rows also depend on the paths.
+        // The stored discounts may lack a pair, because the pairs in rows depend on the paths, too.
         if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);
@@ -185,7 +185,7 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        // Unreadable contents may be readable the next time.
+        // Unreadable contents may be readable the next time, so these findings are not stored.
         let is_final = !question.has_unread.load(Ordering::Relaxed);
         if let Some((cache, name)) = cache.as_ref().filter(|_| is_final) {
             threads.spawn(|| cache.put(name, &findings::encode(&partners, &discounts)));

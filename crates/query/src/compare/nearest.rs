@@ -1,8 +1,8 @@
-//! Finds for each of some files the file of a tree that contains most of it.
+//! Finds the file of a tree that contains most of a file, for several files at once.
 //!
 //! `covered` asks this about missing files. It is a comparison in which only one side is looked up,
-//! so all files are in one join. If a file has its best known partner at its own path, only a
-//! better one replaces that.
+//! so all files are in one join. A file with its best known partner at its own path is paired with
+//! another one only if that is better.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +42,7 @@ pub(crate) struct NearestQuestion<'a> {
     pub(crate) memory: Option<u64>,
 }
 
-/// A file, and the one that contains most of it.
+/// A file, and the file that contains most of it.
 pub(crate) struct NearestFile {
     pub(crate) path: PathBuf,
     pub(crate) by: PathBuf,
@@ -95,7 +95,8 @@ impl NearestQuestion<'_> {
             };
             let (x, y) = (load(x)?, load(y)?);
             let rarity = counts.rarity(&x.sketch(), &y.sketch());
-            // Each kind of common text only lowers the score, so a failed step ends the check.
+            // Boilerplate and frames can only lower the score, so a pair that fails here stays
+            // unlisted.
             if !is_listed(rarity) {
                 return Ok(false);
             }

@@ -1,8 +1,8 @@
 //! Finds the contents of one side that resemble contents of the other.
 //!
-//! Some contents are left over by paths and digests. They are looked up in *all* contents of the
-//! other side, settled ones included. That takes one scan in total, instead of one question per
-//! file.
+//! The comparison by paths and digests leaves some contents over. They are looked up in *all*
+//! contents of the other side, settled ones included. That takes one scan in total, instead of one
+//! question per file.
 //!
 //! 1. Subjects are contents, not files. A file with ten copies is looked up once. A content that
 //!    the other side has as well is not looked up. The representations of a file are looked up with
@@ -110,7 +110,7 @@ pub(super) struct PartnerQuestion<'a> {
     pub(super) holders: [&'a Holders; 2],
     /// The number of contents above which a common piece is boilerplate.
     pub(super) limit: u32,
-    /// Bytes to read.
+    /// The maximum number of bytes to read.
     pub(super) work: u64,
     /// True if a content to be measured could not be read, so that an estimate is used.
     pub(super) has_unread: AtomicBool,
@@ -282,8 +282,9 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// Measures the candidates that meet by contents and keeps the partners. `is_summed` selects,
-    /// by side and content, whose total share in all partners is wanted.
+    /// Measures the candidates that are compared by one content of each file, and keeps the
+    /// partners. `is_summed` marks, by side and content, the contents whose total share in all
+    /// partners is wanted.
     fn measure_all(
         &self,
         candidates: &[Candidate],
@@ -383,8 +384,8 @@ impl PartnerQuestion<'_> {
             return (same, None);
         }
         let estimate = LazyCell::new(|| a.estimate(b, self.unit(), common));
-        // The estimate leaves boilerplate out and decides whether they are partners. The figures
-        // that are shown are those of every question.
+        // Two contents are partners only if they are without boilerplate, which this estimate
+        // leaves out. The figures that are shown include it, as in every question.
         let estimated = |reading: Reading| {
             let least = self.min_shared();
             let relation = |of: &Measures| similarity::relation(false, sizes.0, sizes.1, of, least);
@@ -443,7 +444,8 @@ impl PartnerQuestion<'_> {
         }
     }
 
-    /// Returns a content, read once.
+    /// Returns a content in the form for proofs. It is read by the first call; `None`: it cannot be
+    /// read.
     fn content_of<'r>(
         &self,
         ready: &'r Ready,
@@ -454,7 +456,7 @@ impl PartnerQuestion<'_> {
     }
 
     /// Returns whether two texts that are mostly boilerplate would be partners without it. A chunk
-    /// of the header, or a sample across its end, also nominates them.
+    /// of the boilerplate, or a sample at its edge, may have nominated them.
     fn has_own(
         &self,
         (a, b): (&Ready, &Ready),
@@ -462,7 +464,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> bool {
-        // Only partners are checked.
+        // The check reads contents, so it is limited to partners.
         let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
         if self.options.exact || !is_partner || !(a.is_header() && b.is_header()) {
             return true;
@@ -502,7 +504,7 @@ impl PartnerQuestion<'_> {
         let number = content.kept.id.0;
         let wanted = &self.content(number).digest;
         let owners = self.files.owners(number);
-        // A member is not read by itself.
+        // A member is not read here: pairs with members are measured by all members of a file.
         let owners = owners.filter(|&(_, rendition)| rendition != Rendition::Member);
         let mut places = [(number, Rendition::Own)]
             .into_iter()
@@ -543,13 +545,13 @@ impl PartnerQuestion<'_> {
         could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// Returns the least share of partners.
+    /// Returns the least containment of partners.
     fn least(&self) -> f64 {
         let least = self.options.min.score();
         least.map_or(Relation::PARTLY, Score::get)
     }
 
-    /// Returns the unit of two texts.
+    /// Returns the unit in which two texts are measured.
     pub(super) fn unit(&self) -> Unit {
         self.options.unit.into()
     }
@@ -586,7 +588,7 @@ enum Reading {
 struct Measured {
     ready: ReadyContents,
     links: Vec<Link>,
-    /// The cover by file and by the content that met the partner.
+    /// Covers of files, by the file and the content by which it was compared with its partners.
     covers: HashMap<(u32, u32), Cover>,
     errors: Vec<SoftError>,
 }

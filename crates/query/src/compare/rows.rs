@@ -93,8 +93,8 @@ pub(super) fn answer(
     })
 }
 
-/// Counts each file once, by the class of its own row. A leftover container that only has the rows
-/// of its parts gets their class.
+/// Counts each file once, by the class of its own row. A container without one has only the rows of
+/// its parts, and gets their class.
 fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     let mut counted = [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
     let own = rows.iter().map(|row| (row, true));
@@ -110,7 +110,8 @@ fn count(sides: &Sides, rows: &[ClassRow], summary: &mut CompareSummary) {
     }
 }
 
-/// Sorts rows with a file of A by its path, then by the path of B. Rows without a file of A follow.
+/// Returns the sort key of a row. Rows with a file of A are sorted by its path, then by the path of
+/// B. Rows without one follow.
 fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
@@ -315,7 +316,7 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
     rows
 }
 
-/// Returns the votes of rows between different paths for pairs of directories.
+/// Returns the votes for pairs of directories: one from each row with two different paths.
 fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
     let leads_away = rows
         .iter()

@@ -1,7 +1,7 @@
 //! The holders of samples among the contents of two sides, for frames.
 //!
 //! An index has them in its posting lists. Without one, a first pass counts all samples in buckets.
-//! A second pass lists the holders of those in buckets with a dozen or more: few samples are.
+//! A second pass lists the holders of the few samples whose buckets count a dozen or more.
 
 use std::collections::HashMap;
 

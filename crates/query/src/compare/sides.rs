@@ -3,8 +3,8 @@
 //! Two suppliers fill this model: an index ([`super::indexed`]) and a scan of the disk
 //! ([`crate::compare::cache`]). All decisions are made on the model. Both must give the same bytes
 //! of answer, so nothing may depend on the supplier. Contents are numbered in the order of their
-//! paths ([`Sides::put_in_order`]). The sketch of a content is fetched by its number ([`Pieces`])
-//! on demand; between two equal trees none is.
+//! paths ([`Sides::put_in_order`]). The sketch of a content is fetched by its number on demand
+//! ([`Pieces`]). Two equal trees need no sketch.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -36,7 +36,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// Returns the word for it in an answer.
+    /// Returns the name of this kind in an answer.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::File(_) => "file",
@@ -166,8 +166,8 @@ impl Sides {
                 *content = *new;
             }
         }
-        // This comes before renditions get numbers: the renditions of a file need not have
-        // renditions themselves.
+        // So far only contents of files have new numbers. The renditions of contents that are
+        // renditions themselves are therefore dropped.
         let apart = std::mem::take(&mut self.apart).into_iter();
         let apart: Apart = apart
             .map(|(owner, stand_ins)| (new_of[owner as usize], stand_ins))

@@ -85,7 +85,7 @@ fn what_is_beyond_the_budget_is_an_estimate_and_says_so() {
     let best = estimates.iter().max();
     let others = proven.iter().filter(|share| **share > nothing);
     assert!(others.min() > best, "{proven:?} {estimates:?}");
-    // Measures that were made meanwhile improve no row.
+    // Measures that another question stored meanwhile do not change the rows.
     asked(&temp, &snapshot, MOST_WORK, false);
     assert_eq!(asked(&temp, &snapshot, 100_000, false), some);
     let [estimates, proven] = shares(&asked(&temp, &snapshot, 0, false));

@@ -22,7 +22,7 @@ use super::sides::{Side, Sides, path_text};
 /// A directory has moved if this share of its bytes has.
 const MOVED: f64 = 0.7;
 
-/// A deeper directory is named instead of one above it if it has this share of the other's moved
+/// A deeper directory is named instead of its ancestor if it has this share of the ancestor's moved
 /// bytes.
 const NEARLY: f64 = 0.9;
 
@@ -78,7 +78,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     if votes.is_empty() || sides.a.single || sides.b.single {
         return Vec::new();
     }
-    // By directory of A, then of B: for each of them the bytes that lie in the other.
+    // For each directory of A and each directory of B, the bytes of each that lie in the other.
     let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
@@ -125,7 +125,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
         if to == *dir {
             continue;
         }
-        // A directory below it with nearly all of the moved bytes is named instead.
+        // If a directory below has nearly all of the moved bytes, that one is named instead.
         let nearly = NEARLY * a_in_b as f64;
         let below = (Excluded(*dir), Unbounded);
         let is_deeper = found
@@ -163,8 +163,8 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
-/// For each directory of B: the bytes of the directory of A that lie in it, and its own bytes that
-/// lie in the directory of A.
+/// For one directory of A and each directory of B: the bytes of the first that lie in the second,
+/// and the reverse.
 type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
 
 /// Returns the number of components of a relative path.

@@ -7,8 +7,8 @@ use resemble_core::similarity::Sketch;
 use resemble_relate::nominate::evidence::{CHUNK, chunk_keys};
 use resemble_relate::parallel::threads;
 
-/// Fills `keys` with the distinct evidence of a content: fingerprints unchanged, chunks with
-/// [`CHUNK`].
+/// Fills `keys` with the distinct evidence of a content: fingerprints unchanged, and chunks marked
+/// with [`CHUNK`].
 pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.clear();
     keys.extend(chunk_keys(sketch).iter().map(|key| key | CHUNK));
@@ -125,7 +125,7 @@ impl WantedKeys {
         self.counts[at].load(Ordering::Relaxed)
     }
 
-    /// Decides by their places which keys are boilerplate.
+    /// Marks as boilerplate each key for whose place `is_common` returns true.
     pub(super) fn decide(&mut self, is_common: impl Fn(&Self, usize) -> bool) {
         let mut common = BitSet::default();
         for at in (0..self.keys.len()).filter(|&at| is_common(self, at)) {

@@ -134,7 +134,7 @@ impl Verifier {
                 }
             }
         }
-        // Some file systems allow opening a file but not reading it.
+        // Some file systems let a file be opened but not read. Such a file counts as unreadable.
         if ours.1.size > 0
             && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
         {
@@ -165,14 +165,15 @@ impl Verifier {
         let Ok(theirs) = open_regular_in(folder, name) else {
             return Ok(Tried::Changed);
         };
-        // On one of our own mounts, a file is the watched file itself.
+        // A candidate on a mount of our own does not count, because it is a view of a watched file.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if inside || !real {
             return Ok(Tried::DoesNotCount);
         }
         if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
-            // A file with a single name is the checked file, reached by another path.
+            // With a single name, the candidate is the checked file itself, reached by another
+            // path.
             let other = theirs.1.nlink > 1 && candidate != path;
             return Ok(if other {
                 Tried::Link
@@ -201,7 +202,7 @@ impl Verifier {
         let size = ours.1.size;
         if size > PIECE as u64 {
             for opened in [ours, theirs] {
-                // A hint only.
+                // The advice is only a hint, so its failure is ignored.
                 rustix::fs::fadvise(&opened.0, 0, None, Advice::Sequential).ok();
             }
         }

@@ -1,4 +1,4 @@
-//! Files outside of the directory that are equal as far as known.
+//! Finds the files outside of the directory that are equal according to an index or a scan.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -15,10 +15,10 @@ use super::entries::{Listed, Listing};
 use super::known::{KnownFiles, KnownPlace};
 
 /// The maximum number of candidates that are tried for a file, not counting hard links. A candidate
-/// is tried only if all earlier ones have other bytes by now.
+/// is tried only if the bytes of all earlier candidates differ by now.
 const TRIES: usize = 64;
 
-/// The roots without the directory.
+/// The roots, except the part that lies in the directory.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
     pub(super) listing: &'a Listing,
@@ -69,8 +69,9 @@ impl<'a> Outside<'a> {
             .find(|root| path.starts_with(root.path()) && (!is_trash || is_in_trash(root.path())))
     }
 
-    /// Returns whether a folder is one of the directory's own, under any name, or has the single
-    /// file under this name.
+    /// Returns whether a file is inside the directory, whatever its path. Its folder is then one of
+    /// the directory's folders. If `covered` checks a single file, folder and name must be those of
+    /// that file.
     pub(super) fn is_really_inside(&self, folder: &OpenDir, name: &OsStr) -> bool {
         let identity = (folder.stat.dev, folder.stat.ino);
         let is_it = |(above, single): &(_, OsString)| *above == identity && *single == *name;
@@ -115,8 +116,8 @@ impl Places {
         Ok(Self { by_content })
     }
 
-    /// Returns the places to try for a file, best first: those of other files, at most [`TRIES`],
-    /// then other names of this one (`own`).
+    /// Returns the places to try for a file, best first: at most [`TRIES`] of other files, then as
+    /// many other names of the file itself (`own`).
     pub(super) fn in_order(
         &self,
         outside: &Outside<'_>,

@@ -18,7 +18,7 @@ pub(super) struct KnownPlace {
 /// A file, and its content if that is known.
 pub(super) type FileContent = (FileId, Option<ContentId>);
 
-/// Nominates equal files. What it knows may be out of date.
+/// Nominates equal files. Its answers may be out of date.
 pub(super) trait KnownFiles: Sync {
     /// Returns a file, and its content if the file was read in its present state. Hard links are
     /// one file.
@@ -38,7 +38,7 @@ impl KnownFiles for Snapshot {
         let row = self.file_at(&file.path)?;
         Ok(row.map(|row| {
             let content = match row.state {
-                // An unsettled file may have changed with the same `stat`.
+                // An unsettled file may have changed without a change of its `stat`.
                 FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
                 _ => None,
             };

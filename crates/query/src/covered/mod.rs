@@ -21,8 +21,8 @@
 //! 6. **Near copies are not safe** (`near`). They are listed separately, for missing files.
 //!
 //! The choice of the equal file is deterministic: first one with the same relative path below a
-//! root, then one with the same name, then the least path. Other files precede further names of
-//! this one.
+//! root, then one with the same name, then the least path. Other files are preferred to further
+//! names of the checked file.
 
 mod bytes;
 mod entries;
@@ -59,7 +59,7 @@ enum Verdict {
     Copy(PathBuf),
     /// Another name of the same file.
     Linked(PathBuf),
-    /// None, for this reason.
+    /// No cover, for this reason.
     Missing(String),
     /// The file cannot be read.
     Unreadable(SoftError),
@@ -79,7 +79,7 @@ pub fn covered(
     let mut whole =
         verdicts.with_near(|lost| near::rows(snapshot, part_reader, lost, request.memory))?;
     if snapshot.totals()?.unreadable_files > 0 {
-        // A file that cannot be read may be an equal one.
+        // An unreadable file outside may be the missing equal one, so it is reported.
         let scoped = ScopedFiles::of(snapshot, &near::scope_of(&request.by))?;
         let is_outside =
             |error: &SoftError| !error.path.as_path().starts_with(request.dir.as_path());
@@ -101,7 +101,7 @@ struct LostFiles<'a> {
     files: Vec<&'a Listed>,
 }
 
-/// The covered files and the others, before the search for near copies.
+/// The verdicts on all files, before near copies are searched for.
 #[derive(Debug)]
 struct Verdicts {
     listing: Listing,
@@ -117,7 +117,7 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    /// Checks the files that exist now. The known files need not include those of the directory.
+    /// Checks the files that exist now. `known` need not have the files of the directory.
     fn of(
         known: &dyn KnownFiles,
         request: &CoveredRequest,
@@ -140,7 +140,7 @@ impl Verdicts {
         let mut inodes = HashSet::new();
         let mut looked = Looked {
             unreadable: errors.len() as u64,
-            // Limits the search for near copies. An equal file is found whatever its size.
+            // This limit is only that of near copies. An equal file is found whatever its size.
             least_run: least_run(params),
             ..Looked::default()
         };
@@ -261,7 +261,7 @@ fn recorded_at(
     Ok(places.filter(is_there).min())
 }
 
-/// Returns the content of each file of the listing, if it is known, and its cover.
+/// Returns the content of each file of the listing, if it is known, and the verdict on the file.
 ///
 /// A file whose content is not known is first compared with its counterpart of equal size under a
 /// root. Most are equal, and need no digest.
@@ -288,7 +288,7 @@ fn verdicts(
     let digested = each(&open, stop, |at, verifier| {
         match verifier.digest(listing, &files[at]) {
             Some(digest) => known.content_by_digest(&digest),
-            // The verdict will have the reason.
+            // The verdict will have the reason why the file cannot be read.
             None => Ok(None),
         }
     })?;
@@ -321,7 +321,7 @@ fn at_its_path(
     Ok(None)
 }
 
-/// Returns the covers of these files, by their possible contents.
+/// Returns the verdicts on these files. Their contents may be guesses: the bytes decide.
 fn judged(
     known: &dyn KnownFiles,
     outside: &Outside<'_>,
@@ -339,7 +339,8 @@ fn judged(
     })
 }
 
-/// Calls `work` with every number on several threads. Returns the results in their order.
+/// Calls `work` with every number, on several threads. Returns the results in the order of the
+/// numbers.
 fn each<T: Send>(
     numbers: &[usize],
     stop: &StopFlag,

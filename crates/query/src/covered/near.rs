@@ -1,7 +1,7 @@
 //! Near copies of missing files.
 //!
-//! With an index, a file that it has not read since its last change has none. No near copy makes a
-//! file safe.
+//! With an index, a missing file has no near copies if the index has not read it since its last
+//! change. No near copy makes a file safe.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -22,8 +22,8 @@ use super::LostFiles;
 use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// Returns a row for each file with a listed partner under a root, one of `by`. The partner is the
-/// one that contains most of it.
+/// Returns a row for each missing file that has a listed partner under one of the roots `by`. The
+/// row names the partner that contains most of the file.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,

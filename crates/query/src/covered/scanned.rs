@@ -55,7 +55,8 @@ pub(crate) fn covered(
             let terms = (templates, part_reader, request.memory);
             near(trees, lost, terms)
         })?;
-        // The answer has the errors of the directory already, which may lie under the root.
+        // The directory may lie under the root, and the answer has the directory's own errors
+        // already.
         let outside = sides.errors.iter().filter(|error| {
             let path = error.path.as_path();
             path.starts_with(by) && !path.starts_with(request.dir.as_path())
@@ -69,7 +70,7 @@ pub(crate) fn covered(
     })
 }
 
-/// The files of two scanned sides. A file is known by its inode.
+/// The files of two scanned sides. A file is identified by its inode.
 struct ScannedFiles<'a> {
     sides: &'a Sides,
     /// The files of B by content.
@@ -109,7 +110,7 @@ impl<'a> ScannedFiles<'a> {
 }
 
 impl KnownFiles for ScannedFiles<'_> {
-    /// A file that changed since the scan is found to be so when its bytes are compared.
+    /// Returns the file as it was scanned. A later change is noticed when the bytes are compared.
     fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError> {
         let entry = Self::entry(&self.sides.a, &file.path);
         Ok(entry.and_then(|entry| {
@@ -195,7 +196,7 @@ fn near(
 /// The pieces of some contents of two scanned trees.
 struct RenumberedPieces<'a> {
     trees: &'a ScannedTrees<'a>,
-    /// The number of each content in the trees.
+    /// For each content, its number in the trees.
     of_trees: Vec<u32>,
 }
 

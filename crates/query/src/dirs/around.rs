@@ -1,14 +1,14 @@
-//! Finds the directories that may resemble one, from the files below it.
+//! Finds the directories that may resemble a given directory, from the files below it.
 //!
-//! A listing of the overlay is requested while a person waits, and the index may hold a million
-//! files. So only directories that files below the given one lead to are considered:
+//! A person waits for a listing of the overlay, and the index may hold a million files. So the only
+//! directories considered are those with a file equal or similar to one below the given directory:
 //!
-//! 1. Every content below it names its other holders, unless more than the limit hold it
-//!    (boilerplate). The largest [`NEAR`] name the files that resemble them, contents without other
-//!    holders first. Each adds its bytes to all directories above it.
-//! 2. The other bytes below each of these are counted, from the lowest up. Counting ends when a
-//!    directory is too large to be listed. Then too little of it lies in the given directory, or a
-//!    directory below it fits much better. In the latter case the rules of
+//! 1. Every content below it leads to its other files, unless more than the limit have it
+//!    (boilerplate). The [`NEAR`] largest contents also lead to similar files; contents without
+//!    other files come first. The common bytes are added to all directories above each such file.
+//! 2. The other bytes below each of these directories are counted, from the lowest up. Counting
+//!    ends when a directory is too large to be listed. Then too little of it lies in the given
+//!    directory, or a directory below it fits much better. In the latter case the rules of
 //!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
 //!    the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured like in any question about them.
@@ -56,11 +56,11 @@ struct OwnContent {
 /// The known common content of a directory elsewhere.
 #[derive(Clone, Copy, Default)]
 struct DirCommon {
-    /// Our bytes that it has.
+    /// Bytes of the given directory that are in this one, too.
     to: u64,
-    /// Its bytes that we have.
+    /// Bytes of this directory that are in the given one, too.
     from: u64,
-    /// The content and the file for which it was last counted.
+    /// The content and the file that were counted last, so that neither counts twice.
     last: (Option<ContentId>, Option<FileId>),
 }
 
@@ -74,11 +74,12 @@ impl DirCommon {
 #[derive(Clone, Copy)]
 struct Counted {
     bytes: u64,
-    /// Nothing is missing from `bytes`.
+    /// True if nothing is missing from `bytes`.
     complete: bool,
 }
 
-/// Returns directories to compare a directory with, none inside another; none if it is too large.
+/// Returns the directories that may resemble `dir`, none of them inside another. Returns none if
+/// `dir` is too large.
 pub(super) fn bases(snapshot: &Snapshot, dir: &Path) -> Result<Vec<PathBuf>, AskError> {
     let Some(own) = own(snapshot, dir)? else {
         return Ok(Vec::new());
@@ -179,8 +180,8 @@ fn common(
             let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
             let bytes = (share.get() * of.size as f64) as u64;
             climb(dir, &similar.path, &mut common, &mut |common| {
-                // The best file comes first. Further files with the same content add none of our
-                // bytes.
+                // The files come best first. Further files with the same content add no new bytes
+                // of the given directory.
                 if common.last.0 != Some(content) {
                     common.last = (Some(content), None);
                     common.to += bytes;
@@ -204,8 +205,8 @@ fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, Rea
     Ok(paths)
 }
 
-/// Calls `count` for each directory above a file that does not hold `dir`, and returns whether
-/// there was one. Does nothing for a file below `dir`.
+/// Calls `count` for each directory that is above `file` and does not contain `dir`. Returns
+/// whether there was one. Does nothing if `file` is below `dir`.
 fn climb(
     dir: &Path,
     file: &Path,
@@ -245,7 +246,8 @@ fn complete(
         (Reverse((depth, common.both())), path.to_path_buf())
     });
     let mut counted: HashMap<&Path, Counted> = HashMap::new();
-    // For each directory: the best match below it, as that match's common content and bytes.
+    // For each directory: the best match among those below it, with its common content and its
+    // bytes.
     let mut tightest: HashMap<&Path, (DirCommon, u64)> = HashMap::new();
     let mut room = MOST_ENTRIES;
     for &(path, common) in &order {
@@ -297,8 +299,9 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // If the directory has more bytes than both limits, the larger share is that of the given
-    // directory. A directory below that keeps nine tenths of that share is more alike by a quarter.
+    // There are two limits. With more bytes than `larger`, the larger share is that of the given
+    // directory. With more bytes than `loose`, a directory below is more alike by a quarter and
+    // keeps nine tenths of that share. A directory beyond both is dropped.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);
@@ -308,8 +311,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     inside.min(most.saturating_add(SLACK))
 }
 
-/// Counts the bytes below a directory, and returns whether that is all. Counting ends at `most`
-/// bytes or when entries run out.
+/// Counts the bytes below a directory, and returns whether the count is complete. Counting ends at
+/// `most` bytes or when entries run out.
 fn count(
     snapshot: &Snapshot,
     dir: &Path,

@@ -11,16 +11,16 @@ pub(super) struct Countable<'a> {
     pub(super) held: &'a [Held],
     /// The directories that directly hold each content.
     pub(super) holders: Vec<Vec<Node>>,
-    /// The minimum content that pairs must share; `None`: any amount.
+    /// The minimum that pairs of directories must share; `None`: any amount.
     pub(super) least: Option<LeastCommon>,
 }
 
-/// The larger containment and the bytes that pairs of directories must share.
+/// The minimum of the larger containment of two directories, and of the bytes that they share.
 pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
-    /// Returns whether the files of two contents lie in directories that are not nested. Most
-    /// similar files share a directory.
+    /// Returns whether files of two contents lie in directories that are not nested. Only such a
+    /// link can count. Most similar files share a directory, so most links are left out.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
         let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));

@@ -1,9 +1,9 @@
 //! Finds pairs of contents of which one lies partly in the other. Through them, similar files count
 //! for the similarity of directories.
 //!
-//! They are the links of `groups`, with the same figures, between the contents of the question.
-//! Each content keeps its best [`MOST`]: a file that resembles hundreds indicates little about
-//! directories.
+//! These pairs are the links of `groups`, with the same figures, between the contents of the
+//! question. Each content keeps its best [`MOST`] links: a file that resembles hundreds indicates
+//! little about directories.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -33,7 +33,7 @@ pub(super) enum WhichSide {
     /// The content is only elsewhere. It may be linked with contents below the directory.
     Outside,
     /// The content is in both places. It may still need a further link. If there are too many
-    /// contents, these are dropped first.
+    /// contents, such contents are dropped first.
     Both,
 }
 
@@ -46,11 +46,11 @@ impl WhichSide {
 /// Limits of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkEffort<'a> {
-    /// The number of contents; of more, only the largest are used.
+    /// The maximum number of contents. If there are more, only the largest are used.
     pub(super) contents: usize,
-    /// Bytes to read.
+    /// The maximum number of bytes to read.
     pub(super) work: u64,
-    /// Bytes of memory, and the folder for the rest; `None`: unbounded.
+    /// The maximum bytes of memory, and the folder for data beyond that; `None`: unbounded.
     pub(super) memory: Option<(u64, &'a Path)>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct EstimatedLink {
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
-/// The contents, on which sides the files of each are, and what decides which links can count.
+/// The contents, the side of each content, and the data that decides which links can count.
 type AskedLinks<'a> = (
     &'a [ContentId],
     &'a (dyn Fn(ContentId) -> WhichSide + Sync),
@@ -104,7 +104,8 @@ pub(super) fn between(
                 times[a as usize] += 1;
                 times[b as usize] += 1;
             }
-            // If a content has too many links, the best ones are known only after all are measured.
+            // A content with too many links keeps its best ones. These are known only after all its
+            // links are measured.
             let are_cut = |&(a, b): &(u32, u32)| times[a as usize].max(times[b as usize]) > MOST;
             let needed = countable.needed(&placed).into_iter().zip(&placed);
             needed
@@ -138,7 +139,8 @@ pub(super) fn between(
     Ok(found)
 }
 
-/// Returns the largest contents, if more than `most` can be judged.
+/// Returns the `most` largest contents that can be judged; `None` if there are no more contents
+/// than that. Contents on both sides are dropped first.
 fn largest(
     snapshot: &Snapshot,
     contents: &[ContentId],

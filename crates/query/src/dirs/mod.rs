@@ -36,11 +36,10 @@ use resemble_relate::prove::cost::MOST_WORK;
 use resemble_relate::scope::ScopedFiles;
 use trees::Trees;
 
-/// The default of the minimum of the larger containment of a pair.
+/// The default minimum of the larger containment of a pair.
 const MIN: Share = Share::HALF;
 
-/// The default of the minimum number of bytes that a pair shares, unless its directories are
-/// identical.
+/// The default minimum of the bytes that a pair shares, unless the directories are identical.
 const MIN_SHARED: u64 = 256;
 
 /// The limits of a question.
@@ -143,7 +142,7 @@ pub fn listing(
     Ok((rows, total))
 }
 
-/// Returns the relation of a row's directories, in the terms of files.
+/// Returns the relation of a row's directories, as a relation of files.
 pub fn relation(row: &DirRow) -> Relation {
     let share = |fraction: Fraction| fraction.score().map_or(0.0, Score::get);
     let mostly = |fraction| share(fraction) >= Relation::MOSTLY;
@@ -156,9 +155,9 @@ pub fn relation(row: &DirRow) -> Relation {
     }
 }
 
-/// Returns the forest of the scoped files. For the pairs of one directory, near contents are
-/// searched for that directory only. Otherwise they are searched for all pairs that may share
-/// enough.
+/// Returns the forest of the scoped files. If the pairs of one directory are requested, near
+/// contents are searched for that directory only. Otherwise all pairs of contents that may matter
+/// are compared.
 fn trees(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     scoped: &ScopedFiles,

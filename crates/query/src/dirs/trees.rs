@@ -13,9 +13,9 @@ use super::countable::{Countable, LeastCommon};
 use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
-/// Levels of directories below a path of the question. Deeper files count with the directory at
-/// this depth. A chain of thousands of directories is an accident or an attack. Two such chains
-/// would pair every level with every other.
+/// The maximum number of directory levels below a path of the question. Deeper files count with the
+/// directory at this depth. A chain of thousands of directories is an accident or an attack. Two
+/// such chains would pair every level with every other.
 const LEVELS: usize = 64;
 
 /// A forest with the names of its directories, which the arithmetic does not need.
@@ -27,7 +27,7 @@ pub(super) struct Trees {
     nodes: HashMap<PathBuf, Node>,
     /// Directories that directly contain a file that could not be read, ascending.
     unread: Vec<Node>,
-    /// Linked contents with only an estimate.
+    /// Links whose shares are only estimated.
     estimates: Vec<EstimatedLink>,
     /// The bytes of each content.
     sizes: Vec<u64>,
@@ -114,8 +114,8 @@ impl Trees {
         self.nodes.get(at).copied()
     }
 
-    /// Returns whether the common part of two directories includes an estimate. If there are very
-    /// many estimates, it returns true for every pair.
+    /// Returns whether the common part of two directories includes an estimate. Returns true for
+    /// every pair if there are very many estimates.
     pub(super) fn is_estimate(&self, a: Node, b: Node) -> bool {
         self.estimates.len() > MOST_ESTIMATES
             || self
@@ -124,8 +124,9 @@ impl Trees {
                 .any(|link| self.counts(a, link, b) || self.counts(b, link, a))
     }
 
-    /// Returns how far the shared bytes of each directory may be off because of estimates: by how
-    /// many bytes the true number may be less, and by how many more. `None`: unknown.
+    /// Returns the possible error of the shared bytes of each directory, which comes from
+    /// estimates. It is the number of bytes by which the true value may be lower, and by which it
+    /// may be higher. `None`: unknown.
     pub(super) fn slack(&self, a: Node, b: Node) -> Option<[(u64, u64); 2]> {
         if self.estimates.len() > MOST_ESTIMATES {
             return None;
@@ -149,18 +150,18 @@ impl Trees {
         Some(all)
     }
 
-    /// Returns whether the link of a content here with one there is part of the common content of
-    /// both.
+    /// Returns whether a link is part of the common content of two directories. Its first content
+    /// must lie in `here` and its second one in `there`.
     fn counts(&self, here: Node, link: &EstimatedLink, there: Node) -> bool {
         let &EstimatedLink { of, to, .. } = link;
         let (has, holdings) = (Holdings::has, &self.holdings);
-        // A content whose equal is in the other directory counts already.
+        // If both directories have both contents, these count as equal contents already.
         let are_met = has(holdings, here, of) && has(holdings, there, to);
         are_met && !(has(holdings, there, of) && has(holdings, here, to))
     }
 
-    /// Returns whether all files below both have been read, and every one has an equal below the
-    /// other.
+    /// Returns whether two directories are identical. All files below them must have been read, and
+    /// each must have an equal file below the other directory.
     pub(super) fn identical(&self, a: Node, b: Node) -> bool {
         let read = |node| {
             let from = self.unread.partition_point(|&unread| unread < node);
@@ -193,15 +194,15 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// Returns the number of a directory at or below a base. `None` for others, since a base may be
-    /// a file.
+    /// Returns the number of a directory at or below a base. `None` for any other directory, such
+    /// as the folder of a base that is a file.
     fn place(&mut self, dir: &Path) -> Option<usize> {
         if let Some((path, at)) = &self.last
             && path == dir
         {
             return Some(*at);
         }
-        // In the order of paths, the base of a path is the last one that is not after it.
+        // In the order of paths, the base of a path is the last base at or before it.
         let next = self.bases.partition_point(|&base| base <= dir);
         let base = *self.bases.get(next.checked_sub(1)?)?;
         let below = dir.strip_prefix(base).ok()?;

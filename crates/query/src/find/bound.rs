@@ -15,7 +15,7 @@ pub(super) struct NomineeBound {
     kind: ContentKind,
     /// Distinct fingerprints of the subject. For data these are windows.
     samples: SamplesFrom,
-    /// The number of its samples with posting lists.
+    /// The number of samples of the subject that have posting lists.
     posted: u32,
     level: u8,
     size: ByteLen,
@@ -23,7 +23,7 @@ pub(super) struct NomineeBound {
     longest_chunk: f64,
     /// The least share of common windows with which the threshold can be reached.
     least: f64,
-    /// The largest number of a content's fingerprints that belong to templates.
+    /// The maximum number of fingerprints of one content that can belong to templates.
     template: u32,
 }
 
@@ -77,7 +77,8 @@ impl NomineeBound {
         if samples == 0 {
             return common.chunks > 0 && self.least <= 0.0;
         }
-        // The row of a data content does not distinguish samples of windows from samples of words.
+        // The row of a content that is data counts samples of windows and of words together. So no
+        // share can be computed from it.
         if row.kind == ContentKind::Data || are_text_and_data(self.kind, row.kind) {
             return samples >= 2 || f64::from(self.posted.min(row.fingerprints)) <= FEW;
         }
@@ -86,8 +87,8 @@ impl NomineeBound {
         let fingerprints = row.fingerprints.saturating_sub(self.template);
         let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         let fewer = a.min(b).max(1.0);
-        // One common fingerprint may be a mere phrase, so it is no evidence. If the smaller of both
-        // files has few fingerprints, it is a quotation.
+        // One common fingerprint may be a mere phrase, so it is no evidence. It is enough if the
+        // smaller file has few fingerprints, because the other may quote it.
         let is_enough = samples >= 2 || fewer <= FEW;
         is_enough && f64::from(samples) / fewer >= self.least
     }

@@ -19,7 +19,7 @@ use resemble_relate::renditions::{Occurrence, WholeDigest};
 pub(super) struct HeldNominee {
     /// The matches of both kinds of wholes: the measures, and the digest of the other whole.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
-    /// The number of one of those wholes among the parts.
+    /// The part number of one of those wholes.
     pub(super) number: Option<u32>,
     /// The single content of the place, if it holds no members.
     pub(super) alone: Option<(Occurrence, ContentRow)>,

@@ -1,4 +1,5 @@
-//! `find --holders`: **every** file that holds a part of one, for users who must find them all.
+//! `find --holders`: **every** file that holds a part of a given file, for users who must find all
+//! such files.
 //!
 //! Other questions rank, cut and leave out common content. This one serves a user who must purge a
 //! text, as in Forman, Eshghi and Chiocchetti (2005, section 6): "despite having been copied into
@@ -258,11 +259,12 @@ fn paths(
     Ok(paths)
 }
 
-/// Members of one archive that are read together.
+/// The maximum number of members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// Returns the candidates that hold at least `least` bytes, those with most first. They are proven
-/// by the bytes where these can be read. `looked_at` receives the number just read.
+/// Returns the candidates that hold at least `least` bytes of the content, those with most first.
+/// They are proven by their bytes where these can be read. `looked_at` is called with the number of
+/// candidates that were just read.
 pub fn prove(
     sought: &SearchedContent,
     mut candidates: Vec<HolderRow>,
@@ -271,7 +273,7 @@ pub fn prove(
     looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
     let size = ByteLen(sought.extracted.own.len() as u64);
-    // No file can hold more of a file than all of it.
+    // If the content is smaller than the usual minimum, its size is the minimum.
     let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
     let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
     candidates.sort_by_cached_key(key);
@@ -368,8 +370,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// Returns what both have in common: ranges of the requested bytes. If the text shows more, and
-/// enough of it, ranges of the text are returned instead.
+/// Returns the common part of both files: ranges of the requested bytes. If the text shows more,
+/// and enough of it, ranges of the text are returned instead.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());

@@ -92,8 +92,8 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// The members of the subject, or its single content if it has none; `None` inside: it cannot
-    /// be read.
+    /// The members of the subject, or its single content if it has none, once they are read. The
+    /// inner `None`: they cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
     /// The bytes of the subject, if they were read and must still be measured.
     own: Option<Vec<u8>>,
@@ -182,7 +182,7 @@ impl<'a> Prover<'a> {
         Ok(found)
     }
 
-    /// Returns stored measures. Exact questions need more from the contents than that.
+    /// Returns stored measures. An exact question uses none, because it must read the contents.
     fn kept(
         &self,
         subject: &SubjectSide,
@@ -263,8 +263,8 @@ impl<'a> Prover<'a> {
         Ok(text.map(|text| text.share_nearest(level, worth)))
     }
 
-    /// Returns the bytes of this rendition of the subject, if no archive has to be opened for them.
-    /// They are kept until they are measured.
+    /// Returns the bytes of this rendition of the subject, unless an archive must be opened for
+    /// them. The bytes are kept, because they are measured later.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,

@@ -1,4 +1,4 @@
-//! Reads files for a question that the index does not have.
+//! Reads the subject of a question if the index does not have it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ pub struct ReadSubject {
 }
 
 impl ReadSubject {
-    /// Returns it with its bytes alone, without parts.
+    /// Returns a subject that consists of its bytes alone, without parts.
     pub(super) fn plain(digest: Digest) -> Self {
         Self {
             digest,
@@ -53,7 +53,7 @@ impl ReadSubject {
         }
     }
 
-    /// Returns it with its parts.
+    /// Returns a subject with these parts.
     fn with(
         digest: Digest,
         pieces: Vec<DigestedPart>,
@@ -102,7 +102,8 @@ pub(super) fn read_until(
         .map_err(|failure| unreadable(path, failure))?;
     match read.content {
         Content::New(digest) => Ok(*digest),
-        // A reader without an index cannot return these.
+        // These variants occur only with an index, so this code is not reached. It would read the
+        // file again.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => {
             Ok(Digest::of(&bytes_of(path)?, params))
         }
@@ -168,7 +169,8 @@ fn read(
         .map_err(|failure| unreadable(path, failure))?;
     let digest = match read.content {
         Content::New(digest) => *digest,
-        // A reader without an index cannot return these.
+        // These variants occur only with an index, so this code is not reached. It would read the
+        // file again.
         Content::Known(_) | Content::InFlight(_) | Content::Edited(_) => read_now(path, params)?,
     };
     let (pieces, skipped, date) = match read.look {
@@ -202,7 +204,7 @@ pub struct Stream<'a> {
     digester: Digester,
     part_reader: Option<&'a dyn PartReader>,
     head: Vec<u8>,
-    /// All bytes, while they do not exceed [`Self::FEW`].
+    /// All bytes, as long as they do not exceed [`Self::FEW`].
     few: Option<Vec<u8>>,
     /// All bytes, if the content can be taken apart and is not too long.
     kept: Option<File>,
@@ -213,8 +215,8 @@ impl<'a> Stream<'a> {
     /// The maximum number of bytes of a pipe that are kept in memory: 256 MiB. A longer content is
     /// not taken apart.
     const MOST: usize = 256 << 20;
-    /// The maximum number of bytes that are sent with a question about a content. With its bytes, a
-    /// comparison with files can be proven.
+    /// The maximum number of bytes of a content that are sent with a question. If they are sent,
+    /// the measures can be proven.
     pub const FEW: usize = 4 << 20;
 
     /// Returns an empty stream.

@@ -52,10 +52,11 @@ pub(super) struct FoundRows {
     pub(super) errors: Vec<SoftError>,
 }
 
-/// Near-copies of the subject that are compared for a listing, which has a hundred entries.
+/// The number of near-copies of the subject that are compared for a listing, which has a hundred
+/// entries.
 const COPIES_LISTED: usize = 192;
 
-/// The number of nominees that are processed at a time; their data is in memory.
+/// The number of nominees whose data is in memory at a time.
 const AT_ONCE: usize = 1 << 13;
 
 /// Fewer pairs than this are estimated on one thread, which takes a millisecond or two.
@@ -69,7 +70,7 @@ pub(super) fn search_in(
     options: &FindOptions,
     wanted: Wanted,
 ) -> Result<FoundRows, AskError> {
-    // Empty files are counted, not grouped.
+    // No file is similar to an empty one.
     if subject.digest.size == ByteLen::ZERO {
         return Ok(FoundRows::default());
     }
@@ -155,7 +156,7 @@ struct Search<'a> {
     /// Pairs to be measured on the contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
-    /// [`FoundRows::further`].
+    /// The near-copies that are not compared: see [`FoundRows::further`].
     further: FurtherCopies,
     /// The renditions of the subject that were compared.
     compared: HashMap<Rendition, ComparedRendition>,
@@ -282,7 +283,8 @@ impl Search<'_> {
             };
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
-            // One of the two wholes alone decides nothing. Both are evaluated together later.
+            // A whole always passes, because one of the two wholes alone decides nothing. Both are
+            // evaluated together later.
             let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
             let passage = nominee.passage;
             let passage = (is_in_words && passage.is_rare()).then_some(passage);
@@ -356,8 +358,8 @@ impl Search<'_> {
         Ok(kept)
     }
 
-    /// Returns whether the place is a part of the subject (or of a copy of it), or the subject a
-    /// part of the place.
+    /// Returns whether a place is a part of the subject or of a copy of the subject, or contains
+    /// the subject.
     fn is_of_subject(&self, place: Place) -> Result<bool, AskError> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
@@ -390,16 +392,17 @@ struct ComparedRendition {
     /// The part of the digest that the index stores, or would store.
     kept: Payload<'static>,
     kind: ContentKind,
-    /// The number of contents that have something in common with it.
+    /// The number of contents that have something in common with the rendition.
     nominees: usize,
-    /// The frequencies of its pieces.
+    /// The frequencies of the rendition's pieces.
     counts: Counts,
-    /// [`Self::with_boilerplate`].
+    /// The result of [`Self::with_boilerplate`], which is computed once.
     with_boilerplate: OnceLock<Prepared>,
 }
 
 impl ComparedRendition {
-    /// Returns its digest as a single content beside members, without chunks.
+    /// Returns the digest of this rendition as a single content that is compared with members. It
+    /// has no chunks.
     fn sampled(&self, single: &AloneSide) -> Digest {
         Digest {
             content: single.digest,

@@ -61,7 +61,8 @@ impl Subject {
         }
     }
 
-    /// Returns the same for bytes that were read from a file, so that exact measures are possible.
+    /// Returns a subject of bytes that were read from a file, which can be read again for exact
+    /// measures.
     pub fn of_file(digest: Digest, path: PathBuf) -> Self {
         Self::of_digest(digest).at(path)
     }
@@ -127,15 +128,17 @@ impl Subject {
         }
     }
 
-    /// Returns the indexed file at `path`, as it is now; `None` if the index has no such file. A
-    /// path that leads to a file up to some `!` names a member, as the index has it.
+    /// Returns the indexed file at `path`, as it is now; `None` if the index has no such file. If
+    /// the part of the path before a `!` leads to a file, the path names a member, which is as the
+    /// index has it.
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
         if snapshot.is_partial() {
-            // The entry may be replaced by another file at any moment, which only we can read.
+            // Another file may be at the path by now, and this process may read more than the
+            // caller. So the caller gets the state that the index has.
             return Ok(Self::remembered(snapshot, path)?);
         }
         let Some(found) = renditions::locate(snapshot, path)? else {

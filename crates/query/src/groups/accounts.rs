@@ -1,10 +1,11 @@
-//! Checks that given candidates are complete, and finds those that are rightly missing.
+//! Checks that given candidates are complete, and adds the pairs that the engine must leave out.
 //!
-//! While [`super::common`] scans all pieces, it reports the number of contents with each. So it is
-//! known how many pairs with other contents each content must have by the engine's pieces. The
-//! given pairs must add up to that number: docs/scale.md explains why this finds any mistake. The
-//! engine counts all contents with a piece, but the question only unrelated ones. If a piece is
-//! common to only one of them, its pairs are added here.
+//! While [`super::common`] scans all pieces, it reports the number of contents with each piece.
+//! This gives the number of common pieces that each content has with all others. Those of the given
+//! pairs must add up to that number: docs/scale.md explains why this finds any mistake. The engine
+//! counts every content that has a piece. The question counts a family of near-copies as one. So a
+//! piece may be boilerplate for the engine and not for the question. The pairs with such a piece
+//! are added here.
 //!
 //! Some contents are known only to the engine (parts that represent no file). Their places follow
 //! those of the [`Table`], and they are counted.
@@ -36,7 +37,8 @@ pub(super) struct Accounts<'a> {
     pub(super) others: Vec<ContentId>,
     /// The places of all contents by their names.
     names: Vec<(i64, u32)>,
-    /// The number of common samples and chunks that are not found yet, by place.
+    /// The number of common samples and of common chunks that no given pair has accounted for yet,
+    /// by place.
     due: Vec<(i64, i64)>,
     pairs: Sorter<CandidatePair>,
     room: MemoryBudget,
@@ -116,7 +118,8 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    /// Adds the pairs of compared contents with a piece that only the engine counts as common.
+    /// Adds all pairs of the compared contents with a piece that is boilerplate for the engine
+    /// only.
     pub(super) fn pair_up(
         &mut self,
         (kind, key): (PostingKind, u64),

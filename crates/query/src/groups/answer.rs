@@ -185,7 +185,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = match Shape::of(&ties) {
         Shape::Versions if is_mixed && collection.holds_others(group.center) => Shape::Archive,
         Shape::Versions if is_mixed => Shape::Family,
-        // A book is not an archive of its chapters.
+        // Only a container is shown as an archive. A book that contains its chapters is not one.
         Shape::Archive if !collection.holds_others(group.center) => Shape::Contains,
         shape => shape,
     };
@@ -249,8 +249,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest member, unless another is as young. By the files' times this is a hint: a
-/// copy may have lost them.
+/// Marks the youngest member, unless another is as young. File times are only a hint, because
+/// copying may lose them.
 pub(super) fn mark_newest(members: &mut [Member]) {
     if let Some(at) = newest_of(&times_of(members.iter().map(Member::dates))) {
         members[at].newest = true;

@@ -1,8 +1,8 @@
 //! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
 //!
-//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. Where the paper has
-//! chunks, here are both kinds of evidence; where it has files, here are contents. In the sorted
-//! records the contents of each piece are adjacent, so one pass
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. The chunks of the
+//! paper are both kinds of evidence here, and its files are contents. In the sorted records the
+//! contents of each piece are adjacent, so one pass
 //!
 //! * counts the contents of each piece. Pieces of too many contents are ignored, as in the paper's
 //!   "ubiquitous headers". For the others the count determines the worth of the piece;
@@ -81,8 +81,8 @@ pub(super) struct CommonPieces {
     pub(super) counts: Counts,
     /// Pieces that are ignored because too many unrelated contents have them.
     pub(super) ignored: u64,
-    /// For each place the least place of its set. A set are the contents that other pieces connect,
-    /// directly or indirectly.
+    /// For each place the least place of its set. A set consists of the contents that are
+    /// connected, directly or indirectly, by pieces that are not ignored.
     pub(super) sets: Vec<u32>,
     /// Families of many near-copies.
     pub(super) families: Families,
@@ -103,9 +103,9 @@ impl CommonPieces {
 /// The samples that at least a dozen contents have.
 #[derive(Debug)]
 pub(super) struct CommonSamples {
-    /// The number of them, by place.
+    /// The number of such samples that each content has, by place.
     counts: Vec<u16>,
-    /// The start and the number of each sample's places.
+    /// The start and the length of each sample's run in `places`.
     at: HashMap<Fingerprint, (usize, usize)>,
     /// The places of samples that not too many contents have, concatenated.
     places: Vec<u32>,

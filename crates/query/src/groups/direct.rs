@@ -54,7 +54,7 @@ pub(crate) fn identical(
     });
     let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
 
-    // The least name of each file.
+    // Each file is read by one of its names, the least.
     let mut distinct: Vec<u32> = (0..files.len() as u32).collect();
     distinct.sort_unstable_by_key(|&place| (file(place).size, file(place).inode, place));
     distinct.dedup_by_key(|place| file(*place).inode);

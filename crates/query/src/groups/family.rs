@@ -4,12 +4,12 @@
 //! shares nothing with its first version. But each version shares text with the one before. A
 //! request for all versions means this chain. Members are sorted by time. The links are the steps.
 //! Each member but the first has one, from the most similar member on the way (the maximum spanning
-//! tree). File times only suggest the newest version, because a copy may have lost its own. If all
+//! tree). File times only suggest which version is newest, because copying may lose them. If all
 //! versions state a date in their content, that date is used.
 //!
-//! A part of a file is no version of it: through a book, an archive or a mail one family could
-//! include a third of a home. So no step leads from a part to its whole or back, or between a file
-//! and a container.
+//! A part of a file is no version of it. Otherwise, through a book, an archive or a mail, one
+//! family could include a third of a home directory. So no step leads from a part to its whole or
+//! back, or between a file and a container.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,8 @@ use super::answer;
 use super::links::{HalfLink, LinkSimilarity};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 
-/// The minimum share of each version in the next one. A part of a third file shares less.
+/// The minimum of the smaller containment of two versions. Two files that only share a part of a
+/// third one have less in common.
 const PARTLY: u32 = (Relation::PARTLY * 1e6) as u32;
 
 /// The links that may be steps from one version to another.

@@ -1,9 +1,9 @@
 //! Links of containers.
 //!
-//! They are nominated by samples of their entire contents, and by the texts of mails. The figures
-//! are measured on the members ([`Archives`]), one pair at a time. The links of a file are
-//! adjacent, so its contents are reused for the next pair. Pairs beyond the read budget keep their
-//! estimates.
+//! These links are nominated by samples of the containers' entire contents, and by the texts of
+//! mails. The figures are measured on the members ([`Archives`]), one pair at a time. The links of
+//! a file are adjacent, so its contents are reused for the next pair. Pairs beyond the read budget
+//! keep their estimates.
 
 use std::collections::HashMap;
 

@@ -13,7 +13,7 @@ use resemble_relate::scope::ScopedFiles;
 
 /// Files of equal bytes: at least two, and not empty.
 pub(super) struct SameBytes {
-    /// The size of one of them.
+    /// The size of each file.
     pub(super) size: u64,
     /// Their indices in the order of paths, ascending.
     pub(super) files: Vec<u32>,

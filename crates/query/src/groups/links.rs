@@ -32,8 +32,8 @@ pub(super) struct HalfLink {
     score: u32,
     /// The larger containment after the discount for common text.
     left: u32,
-    /// The number of contents with the common text, if there is a discount. The top bits have
-    /// [`By`], and whether the measures are estimates.
+    /// The number of contents with the common text, if there is a discount. The top bits hold
+    /// [`By`] and flags.
     contents: u32,
     // The number of shared bytes in two halves, which reduces the size of this type from 48 to 40
     // bytes.
@@ -55,8 +55,8 @@ pub(super) enum By {
 }
 
 impl By {
-    /// Returns the kind of wholes, if the rendition is one of these. It is compared with a whole of
-    /// the same kind.
+    /// Returns the kind of a rendition that is a whole; `None` for any other rendition. Only wholes
+    /// of one kind are compared.
     pub(super) const fn of_wholes(rendition: Rendition) -> Option<Self> {
         match rendition {
             Rendition::WholeText => Some(Self::Whole(0)),
@@ -102,7 +102,7 @@ impl HalfLink {
         }
     }
 
-    /// Returns the link, made by these renditions.
+    /// Returns the link, marked with the renditions that make it.
     pub(super) const fn with_match(self, by: By) -> Self {
         let bit = match by {
             By::Bytes => 0,
@@ -231,7 +231,7 @@ impl HalfLink {
         if contents == 0 {
             return Discount::default();
         }
-        // The greatest count means that it is unknown.
+        // The greatest count means: unknown.
         let contents = if contents == Self::COUNT {
             u32::MAX
         } else {
@@ -337,7 +337,7 @@ impl Links {
         while let Some(first) = ahead {
             stop.go_on()?;
             let ends = (first.from, first.to);
-            // Halves are sorted by their first ends.
+            // Halves are sorted by their first ends, so all ends before this one are done.
             done((first.from - last) as usize);
             last = first.from;
             of_pair.clear();
@@ -367,12 +367,12 @@ impl Links {
         Ok(links)
     }
 
-    /// Returns the components by kinship: links at least half as close as the closest link of one
-    /// of their ends (`closest`, by place).
+    /// Returns the components that close links of kin connect. A link is close if its kinship is at
+    /// least half of the highest kinship at one of its ends (`closest`, by place).
     ///
-    /// The bound is relative. Each of twenty versions of a program has little that is not in all of
-    /// them. Drivers of one framework share such rare parts with their closest build, and almost
-    /// none with each other.
+    /// The bound is relative, because versions of one program are all equally close, however low
+    /// their kinship is. Of several drivers of one framework, two builds of one driver are far
+    /// closer than two different drivers.
     fn kin(&self, closest: &[f32], stop: &StopFlag) -> Result<Vec<u32>, AskError> {
         if closest.iter().all(|&closest| closest == 0.0) {
             return Ok(Vec::new());

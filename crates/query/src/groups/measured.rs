@@ -24,7 +24,7 @@ type MeasuredIds = (u32, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MeasuredRow {
     key: MeasuredIds,
-    /// [`Proven::to_words`]; `is_in_words` says whether the unit is words.
+    /// The output of [`Proven::to_words`]. `is_in_words` is 1 if the unit is words.
     words: [u64; 5],
     is_in_words: u32,
 }

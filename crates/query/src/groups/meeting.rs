@@ -1,8 +1,9 @@
 //! Measures of two files of a group that need not be linked.
 //!
-//! A family has members that share nothing with the requested file, and a group has a worst pair.
-//! Both are shown, so both are measured. Measuring all pairs of a group would cost more than all
-//! its links. So the worst pair is chosen by estimates, and only that pair is measured.
+//! A family has members that share nothing with the requested file. Of a group the worst pair is
+//! shown: the two members that share least. So figures are needed for files without a link.
+//! Measuring all pairs of a group would cost more than all its links. So the worst pair is chosen
+//! by estimates, and only that pair is measured.
 
 use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ContentId, Measures, Relation, Score};
@@ -40,7 +41,7 @@ pub(super) struct Shown<'a> {
     pub(super) prover: &'a PairProver<'a>,
 }
 
-/// The shares of two files that lie in each other.
+/// The shares of two files: how much of each lies in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MeetingShares {
     pub(super) there: Fraction,
@@ -70,8 +71,8 @@ impl MeetingShares {
 }
 
 impl Shown<'_> {
-    /// Returns the contents by which a place is compared, without the ignored ones: itself and its
-    /// representations.
+    /// Returns the contents by which a place is compared: its own and its representations. Ignored
+    /// fingerprints are removed from them.
     pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, StoredSketch)>, AskError> {
         let table = &self.collection.table;
         let all = all_of(self.snapshot, table.id(place), self.collection.text)?.into_iter();

@@ -2,7 +2,7 @@
 //! side.
 //!
 //! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2. It works on contents instead
-//! of files, so that copies multiply nothing (their figure 7). It uses two kinds of evidence:
+//! of files, so copies add no work (their figure 7). It uses two kinds of evidence:
 //!
 //! ```text
 //! files ─► table ─► common ─────────► solve ────────► drafts ─► links ─► stars ───► answer
@@ -17,8 +17,8 @@
 //!    pairs with something in common. A pair that may be a **link** by its estimate's interval
 //!    becomes a draft. `drafts` measures these on the contents, and `terms` decides which are
 //!    links. Unreadable pairs and pairs beyond the budget keep their estimate and are marked.
-//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain. `--family`
-//!    and `order` follow the connected components.
+//! 4. `resemble_core::cluster` cuts the network of links into groups without chains. `--family` and
+//!    `order` follow the connected components.
 //! 5. The contents include the representations of files (`renditions`). A link of representations
 //!    is a link of their files. Of several links of two files the best counts. Containers are
 //!    measured by their members (`held`), and each member nominates its container for single files.
@@ -112,12 +112,12 @@ impl MemoryBudget {
     }
 }
 
-/// Knowledge about the pairs before the search.
+/// The pairs that are known before the search.
 #[derive(Clone, Copy, Debug)]
 pub enum KnownPairs<'a> {
-    /// None.
+    /// No pair is known.
     None,
-    /// The pairs may be links that were stored by an earlier question in this cache.
+    /// The pairs that may be links, as an earlier question stored them in this cache.
     Cached(&'a dyn FindingsCache),
     /// Only pairs that another program has found are checked: docs/scale.md.
     Given(&'a dyn ExternalPairs),
@@ -323,7 +323,7 @@ fn accepts(request: &GroupsRequest, link: &HalfLink) -> bool {
     PairRelation::accept_either(&request.relation, link.relation())
 }
 
-/// Returns the content of the requested file; a soft error if it takes no part.
+/// Returns the content of the requested file. Adds a soft error if the file takes no part.
 fn asked(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -338,7 +338,7 @@ fn asked(
     Ok(place.map_or(About::Nothing, About::Content))
 }
 
-/// Returns whether the requested file is among the others; a soft error if not.
+/// Returns whether the requested file is in the scope. Adds a soft error if it is not.
 fn takes_part(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,

@@ -36,7 +36,7 @@ pub(crate) struct NearLink {
     pub(crate) b_in_a: u32,
     /// True if the shares are estimates, false if they were measured.
     pub(crate) is_estimate: bool,
-    /// The bounds of both shares, if they are estimates and there are not too many of these.
+    /// The bounds of both shares, if they are estimates and bounds were computed.
     pub(crate) ends: Option<[(u32, u32); 2]>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct NearLink {
 pub(crate) const MOST_ESTIMATES: usize = 10_000;
 
 impl NearLink {
-    /// Takes the displayed figures of two files that are not read.
+    /// Sets the shares and their bounds to the figures that are shown of two unread files.
     fn show(&mut self, found: &Estimated) {
         let millionths = |share: Option<Score>| Fraction::from(share).millionths().unwrap_or(0);
         let Estimated { measures, interval } = found;
@@ -77,7 +77,7 @@ pub(crate) fn near_links(
     let renditions = RenditionOwners::of(snapshot, scoped)?;
     let table = Table::of(snapshot, scoped, &renditions)?;
     let (memory, dir) = near.memory.unzip();
-    // Without a bound nothing is written.
+    // Without a bound nothing is written, so the folder does not matter.
     let (room, dir) = (MemoryBudget::of(memory), dir.unwrap_or(Path::new("/")));
     let limit = snapshot.boilerplate_limit();
     let reader = ContentReader {
@@ -87,8 +87,8 @@ pub(crate) fn near_links(
         part_reader,
     };
     let prover = PairProver::new(reader, room.part(3));
-    // Near-copies are not left to the leader of their family: the copies that matter here are in
-    // other directories.
+    // Only families of more than `limit` near-copies are formed. In a family, a member is compared
+    // with the leader only, but here copies in other directories matter.
     let common = common_pieces((&table, &prover), (limit, limit), None, (room, dir))?;
     let is_wanted = |a: u32, b: u32| (near.is_wanted)(table.id(a), table.id(b));
     let holders = common.holders(&table);

@@ -61,7 +61,7 @@ impl PairLists {
         Ok(Self { starts, greater })
     }
 
-    /// Reads the places that one is paired with into `greater`, ascending.
+    /// Reads the greater places that `place` is paired with into `greater`, ascending.
     pub(super) fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);

@@ -2,8 +2,8 @@
 //! section 2.5, step 6).
 //!
 //! The paper writes one file for each sub-problem in a linear pass. There may be more sub-problems
-//! than files can be open, so here all share one scratch file. Each has a buffer, and the position
-//! of each written buffer is recorded. A record never spans two pieces.
+//! than a process may have open files. So here all share one scratch file. Each has a buffer, and
+//! the position of each written buffer is recorded. A record never spans two pieces.
 
 use std::path::Path;
 
@@ -119,7 +119,8 @@ impl Contents<'_> {
             .and_then(|len| reader.bytes(len as usize))
             .and_then(decode);
         self.at = self.piece.len() - reader.0.len();
-        // This can only fail if another process writes into a file without a name.
+        // Decoding can only fail if another process has changed the scratch file, which has no
+        // name.
         record.map(Some).ok_or_else(|| self.scratch.damaged())
     }
 }

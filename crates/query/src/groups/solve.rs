@@ -4,7 +4,7 @@
 //! other and are dropped. Small sets are packed into problems of a suitable size, and
 //! [`PostingBlock`] solves a problem in memory. If memory is bounded, one pass through the index
 //! first writes the contents of each problem to disk. They are read from there in one piece. A pair
-//! that may be a link becomes a draft (`drafts`). Measuring decides whether it is one.
+//! that may be a link becomes a draft (`drafts`). Measuring decides whether it becomes a link.
 //!
 //! A set that does not fit is solved **piecewise**: a block of it is compared with itself and with
 //! all later contents, which are streamed past it; then the next block. The pairs are the same, but
@@ -50,8 +50,8 @@ use kin::MatchContext;
 pub(super) use known::KnownDrafts;
 pub(super) use needed::NeededLinks;
 
-/// Boilerplate for contents whose ignored fingerprints are already removed. Checking each of them
-/// again would cost as much as the estimate itself.
+/// Boilerplate for contents without their ignored fingerprints ([`stripped`]). No fingerprint is
+/// checked again, because that would cost as much as the estimate itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IgnoredPieces<'c>(pub(super) &'c Counts);
 
@@ -96,7 +96,7 @@ pub(super) struct SolvedLinks {
     pub(super) notes: Vec<String>,
 }
 
-/// If more files have one text, they are linked only with the first of them.
+/// If more files than this have one text, they are linked only with the first of them.
 const MOST_OF_ONE_TEXT: usize = 48;
 
 /// Bytes of a block if memory is not bounded. Large enough to be quick, small enough to occupy
@@ -285,7 +285,8 @@ impl Solver<'_> {
                         let whole = HalfLink::new(ends, &measures, 0, None).with_match(by);
                         (one.1 == other.1).then_some(whole)
                     } else if is_same_text(one.1, other.1, size) {
-                        // Packed contents may be equal whatever text is in them.
+                        // Equal packed bytes are a link however few they are. An extracted text
+                        // must be large enough to judge.
                         let link = self.terms.link_of(ends, &found);
                         link.map(|link| link.with_match(By::Text))
                     } else {
@@ -403,7 +404,7 @@ impl Solver<'_> {
             return Ok(());
         }
         let measures = self.estimate(pair);
-        // Ignored content is not in the estimate.
+        // The estimate leaves ignored content out, so this rarity leaves it out, too.
         let of_it = self.counts.rarity(&pair.0.sketch(), &pair.1.sketch());
         may_link &= self.terms.may_link(pair, &measures, of_it);
         if may_link || is_whole {
@@ -411,7 +412,8 @@ impl Solver<'_> {
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
-                // Without a further sample there is no evidence for the words that remain.
+                // If all common samples are in the frame, nothing shows that the other words are
+                // common.
                 may_link = framed.is_none_or(|framed| framed.weight > 0.0);
                 rarity = less_of(rarity, framed);
             }

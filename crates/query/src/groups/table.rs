@@ -18,7 +18,7 @@ use resemble_relate::renditions::owners::RenditionOwners;
 use resemble_relate::renditions::{Rendition, WholeDigest};
 use resemble_relate::scope::{ScopedFile, ScopedFiles};
 
-/// All contents that can be compared, so without the empty one.
+/// All contents that can be compared, so all but the empty content.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
@@ -28,7 +28,8 @@ pub(super) struct Table {
     pub(super) bytes: u64,
     /// The number of rows that are contents of files. Later rows are only renditions.
     owners: u32,
-    /// The further files that each content represents, by their contents' places.
+    /// For each content, the further files that it represents (the places of their contents), and
+    /// as which rendition.
     stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
     /// By owner: the wholes of all its texts and of all its other parts.
     wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
@@ -40,12 +41,12 @@ pub(super) struct Table {
 struct TableRow {
     size: u64,
     id: ContentId,
-    /// The index in [`ScopedFiles::files`] of its first file in the order of paths.
+    /// The index in [`ScopedFiles::files`] of the content's first file by path.
     first: u32,
     files: u32,
-    /// Bytes of memory that comparing it needs, roughly.
+    /// The approximate bytes of memory that comparing the content needs.
     weight: u32,
-    /// The renditions by which its files are compared.
+    /// The renditions by which the files of the content are compared.
     faces: Faces,
 }
 
@@ -185,7 +186,7 @@ impl Table {
         self.rows.len() as u32
     }
 
-    /// Returns whether a content is that of a file, and a rendition of no other.
+    /// Returns whether a content belongs to a file, and is no rendition of another file.
     pub(super) fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
@@ -224,14 +225,14 @@ impl Table {
         own.into_iter().chain(others.copied())
     }
 
-    /// Returns the contents that represent others, ascending.
+    /// Returns the contents that represent other files, ascending.
     pub(super) fn stand_ins(&self) -> Vec<u32> {
         let mut stand_ins: Vec<u32> = self.stand_ins.keys().copied().collect();
         stand_ins.sort_unstable();
         stand_ins
     }
 
-    /// Returns the wholes of all texts and of all other parts of a file.
+    /// Returns the two wholes of a file: that of all its texts, and that of all its other parts.
     pub(super) fn wholes(&self, owner: u32) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
@@ -254,7 +255,7 @@ impl Table {
         self.row(place).files
     }
 
-    /// Returns the bytes of memory that comparing it takes, roughly.
+    /// Returns the approximate bytes of memory that comparing the content needs.
     pub(super) fn weight(&self, place: u32) -> u64 {
         u64::from(self.row(place).weight)
     }
@@ -264,7 +265,7 @@ impl Table {
         &scoped.files[self.row(place).first as usize]
     }
 
-    /// Returns its rank among all files in the order of paths.
+    /// Returns the rank of the content's first file among all files in the order of paths.
     pub(super) fn rank(&self, place: u32) -> u32 {
         self.row(place).first
     }
@@ -287,7 +288,7 @@ impl Table {
         at.ok().map(|at| self.by_id[at])
     }
 
-    /// Returns whether a content is one of these.
+    /// Returns whether the table has a content.
     pub(super) fn has(&self, content: ContentId) -> bool {
         self.place(content).is_some()
     }

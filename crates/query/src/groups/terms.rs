@@ -35,13 +35,13 @@ pub(super) struct LinkTerms {
 pub(super) struct PairFound {
     pub(super) sizes: (ByteLen, ByteLen),
     pub(super) measures: Measures,
-    /// Its relation. For an estimate it is only known that both have the same text.
+    /// The relation of the pair. For an estimate, the only known relation is the same text.
     pub(super) relation: Option<Relation>,
     /// The measures are estimates.
     pub(super) is_estimate: bool,
     pub(super) rarity: Option<Rarity>,
-    /// The share of each that lies in the other, not counting common text. `None` if their words do
-    /// not show it.
+    /// The smaller of the two shares after the discount, if the common words were counted;
+    /// otherwise `None`.
     pub(super) of_both: Option<Score>,
 }
 
@@ -51,9 +51,10 @@ impl PairFound {
     }
 }
 
+/// The containment that a share of common windows allows, divided by that share, as in `find`.
 /// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
 /// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
-/// allows for the error of small samples. (The bound of `find`.)
+/// allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
 /// Allowance for regular edits: the bound p·(1 − ln p) assumes random edits of windows. For texts
@@ -108,7 +109,8 @@ impl LinkTerms {
             return true;
         }
         let are_texts = unit_of(a.kind, b.kind, self.unit) == Unit::Words;
-        // For a member of a family, `common` omits the pieces that its leader has.
+        // For a member of a family, `common` omits the pieces that its leader has. The exact bound
+        // would then be too low.
         let is_all = are_texts && a.of_leader.is_none() && b.of_leader.is_none();
         let shared = f64::from(common.fingerprints);
         let most = |of: usize| {
@@ -163,7 +165,7 @@ impl LinkTerms {
         } = found;
         let raw = measures.containment()?;
         let by_figures = similarity::relation(false, sizes.0, sizes.1, measures, self.min_shared);
-        // A phrase that two files repeat is a large share of them, but no relation.
+        // Two files that repeat one phrase share much of their bytes, but have no relation.
         let is_phrase = !is_estimate && relation.is_none() && by_figures.is_some();
         let is_link = found.is_same_text()
             || !is_phrase
@@ -183,7 +185,8 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
-        // A licence is no relative of the code it covers: little of the code lies in the licence.
+        // `of_both` is the smaller of both shares, so it links no licence to the code that it
+        // covers.
         let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
         let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {
@@ -221,7 +224,8 @@ impl LinkTerms {
     }
 }
 
-/// Counts the samples of both at a level at which both are complete.
+/// Counts the samples of both contents at the higher of their levels, at which both samples are
+/// complete.
 fn usable((a, b): (&StoredSketch, &StoredSketch)) -> (usize, usize) {
     let level = a.signature.level.max(b.signature.level);
     let usable = |kept: &StoredSketch| {

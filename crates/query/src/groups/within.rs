@@ -1,9 +1,9 @@
 //! Groups of members of one container: form letters in a mailbox, versions of a document in an
 //! archive.
 //!
-//! They follow the terms for groups of files and are listed among these, with the paths of the
-//! members. Members are no files, so they are not in sets of identical files, which plans are made
-//! of.
+//! These groups follow the rules for groups of files and are listed among them, with the paths of
+//! the members. Members are not files, so they are in no set of identical files; plans are made of
+//! these sets.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;

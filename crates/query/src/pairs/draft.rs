@@ -22,7 +22,7 @@ pub(super) struct PairDraft<'a> {
     rank: Score,
     /// True if `b` is the first of the matched files.
     is_swapped: bool,
-    /// The number of files with the bytes of both, if the row represents all of them.
+    /// The number of files with these bytes, if the row represents a set of identical files.
     pub(super) copies: Option<u64>,
 }
 
@@ -63,8 +63,8 @@ impl PairDraft<'_> {
         }
     }
 
-    /// Returns the score after the discount for common text. A score that is the share of rare
-    /// content includes no common text, so the discount then applies to the containment.
+    /// Returns the score after the discount for common text. If the score counts rare content only,
+    /// the containment is discounted instead.
     fn discount(&self, known: &mut RowTexts) -> Discount {
         let Match {
             measures,
@@ -93,7 +93,7 @@ impl PairDraft<'_> {
 
     /// Compares rows by rank.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        // Most rows differ in their rank, which is available at once.
+        // Most rows differ in their rank, so the rest of the key is computed only for equal ranks.
         let by_rank = other.rank.cmp(&self.rank);
         by_rank.then_with(|| {
             let least = |row: &Self| row.seen(row.matched.least());

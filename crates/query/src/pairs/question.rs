@@ -60,16 +60,17 @@ impl<'a> Question<'a> {
         if self.renditions.is_unopened(one.0) || self.renditions.is_unopened(other.0) {
             return false;
         }
-        // A content with further renditions is classified by these.
+        // The further renditions of a file decide by which of them it is compared.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
-        // A container is compared by its members; a member and its text are a reason to measure it.
+        // A container is compared by its members. A member, or the text of one, only nominates its
+        // container.
         let by_member = ours.named_by_member(one.1, theirs, other.1);
         by_member.unwrap_or_else(|| ours.meeting(theirs) == (one.1, other.1))
     }
 
-    /// Returns whether two files must be equal if one content is both of these renditions. For a
-    /// member and a single file, the member is compared.
+    /// Returns whether two files may count as equal because one content is both of these
+    /// renditions. If one rendition is a member, the files must be compared by it.
     pub(super) fn may_be_equal(
         &self,
         (one, other): ((ContentId, Rendition), (ContentId, Rendition)),
@@ -220,14 +221,15 @@ impl<'a> Question<'a> {
         }
         matched.retain(|(owners, matched)| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // One common member says nothing about all members.
+            // An estimate by one common member shows nothing about the other members, so it is
+            // dropped.
             let is_of_member = matched.is_estimate && matched.interval.is_none();
             self.passes(matched) && !(is_of_member && holds.0 != holds.1)
         });
         Ok(matched)
     }
 
-    /// Returns a row for each two files. Several identical files share a row, unless all are
+    /// Returns a row for each pair of files. Several identical files share a row, unless all are
     /// requested.
     pub(super) fn rows<'m>(
         &self,
@@ -294,8 +296,8 @@ impl<'a> Question<'a> {
         Ok(found)
     }
 
-    /// Returns rows of members of one container. Only rows of a relatives' list are included, since
-    /// countless mails share a line.
+    /// Returns rows of members of one container. Only pairs that a listing would show are included,
+    /// because countless mails share a line.
     pub(super) fn rows_within<'m>(
         &self,
         container: &'m SiblingPairs<'_>,

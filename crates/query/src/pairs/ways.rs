@@ -1,4 +1,4 @@
-//! The ways in which two files are matched. Of several ways, the best one is their row.
+//! The ways in which two files are matched. The best one is the row of the pair.
 
 use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Estimated, Unit};

@@ -126,7 +126,7 @@ impl WorkerPairs {
         }
     }
 
-    /// Records a way in which two files meet, the lesser first.
+    /// Records a way in which two files meet. The lesser file comes first.
     fn keep(&mut self, a: ContentId, b: ContentId, way: Way) {
         let pair = if a <= b {
             ((a, b), way)

@@ -14,7 +14,8 @@ pub(super) struct MemberLayout {
     pub(super) number: u32,
     pub(super) own: ContentRow,
     pub(super) side: MemberSide,
-    /// Its contents that are taken apart no further. For a single file it is the compared content.
+    /// The contents of the member that are taken apart no further. A member that is a single file
+    /// has one: the content by which it is compared.
     pub(super) leaves: Vec<ContentRow>,
 }
 
@@ -27,13 +28,14 @@ pub(super) enum MemberSide {
     Held([Option<WholeDigest>; 2]),
 }
 
-/// Returns the members of each container in a file, itself included, that has several.
+/// Returns the members of each container that has several. The file itself is one of the
+/// containers.
 pub(super) fn containers_in(
     snapshot: &Snapshot,
     file: ContentId,
 ) -> Result<Vec<Vec<MemberLayout>>, ReadError> {
     let parts = snapshot.parts(file)?;
-    // The nearest member that contains each part.
+    // For each part, the nearest member that contains it.
     let mut above: Vec<Option<u32>> = Vec::with_capacity(parts.len());
     let mut has_parts = vec![false; parts.len()];
     for part in &parts {
@@ -110,7 +112,8 @@ fn member(
         let alone = faces.alone();
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
-        // Contents that are taken apart further are not in memory while the container is read.
+        // Contents that are taken apart further are not in memory while the container is read. So
+        // the member can only be compared if the content that counts is a leaf.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)
@@ -124,8 +127,8 @@ fn member(
 }
 
 impl MemberLayout {
-    /// Returns whether it can be compared with another member. Both must be compared by contents
-    /// that are in memory while the container is read.
+    /// Returns whether the member can be compared with another one. Both must be compared by
+    /// contents that are in memory while the container is read.
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self.side, other.side) {
             (MemberSide::Alone(one, faces), MemberSide::Alone(another, others)) => {
@@ -135,7 +138,7 @@ impl MemberLayout {
         }
     }
 
-    /// Returns the digests of its entire contents.
+    /// Returns the digests of all contents by which the member is compared.
     pub(super) fn digests(&self) -> impl Iterator<Item = ContentDigest> {
         self.leaves.iter().map(|leaf| leaf.digest)
     }

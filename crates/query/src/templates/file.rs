@@ -1,10 +1,10 @@
 //! The file of the templates.
 //!
-//! It is JSON, so that a person can read and repair it. It has a version, so that a newer program's
-//! file does not look damaged. It is replaced by a rename: a reader sees the old or the new file,
-//! and a full disk damages nothing. Its mode is 0600, like all of the state. Writers take turns at
-//! a lock on a file beside it: the daemon and several commands may mark at the same time. A file
-//! that cannot be parsed is never overwritten.
+//! The file is JSON, so that a person can read and repair it. It has a version, so that a newer
+//! program's file does not look damaged. It is replaced by a rename: a reader sees the old or the
+//! new file, and a full disk damages nothing. Its mode is 0600, like all of the state. Writers hold
+//! a lock on another file beside it, because the daemon and several commands may mark at the same
+//! time. A file that cannot be parsed is never overwritten.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -176,7 +176,7 @@ struct Document {
 
 #[derive(Serialize, Deserialize)]
 struct WrittenTemplates {
-    /// For people; not read.
+    /// The id is written for people and never read.
     #[serde(default)]
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,7 +284,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<TemplateRecord>, TemplateError> {
         path: path.to_owned(),
         source,
     };
-    // A FIFO in its place must not block the reader.
+    // A FIFO in place of the file must not block the reader.
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
@@ -352,7 +352,7 @@ fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
         templates: records.iter().map(WrittenTemplates::from).collect(),
     };
     let new = path.with_extension("json.new");
-    // A killed writer may have left it. The lock ensures that no other process has it open.
+    // A killed writer may have left this file. The lock ensures that no other process has it open.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -371,6 +371,6 @@ fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
     file.sync_all()?;
     drop(file);
     fs::rename(&new, path)?;
-    // The rename is durable when the folder is.
+    // The rename is durable only after the folder is synced.
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }

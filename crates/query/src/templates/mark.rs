@@ -105,7 +105,7 @@ struct MarkedContent<'f> {
 }
 
 impl MarkedContent<'_> {
-    /// Returns its bytes, if it is a text and can be read as it is indexed.
+    /// Returns the bytes of the content, if it is a text and its file can be read and still has it.
     fn text(&self) -> Option<Vec<u8>> {
         let is_read = self.kept.kind == ContentKind::Text && self.kept.whole <= LARGEST_READ;
         let read = is_read.then(|| bytes_if(self.path, &self.digest));

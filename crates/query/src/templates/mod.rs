@@ -1,6 +1,6 @@
 //! Templates: content that the user declared to be no evidence.
 //!
-//! They are the only decisions of users that resemble stores. The rest of the state folder is
+//! Templates are the only user decisions that the state folder has. Everything else in it is
 //! derived from the files and can be rebuilt. So templates have a small file of their own
 //! ([`file`]). The daemon and the command read the same file and give the same answers.
 //!

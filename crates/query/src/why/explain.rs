@@ -47,7 +47,7 @@ pub fn explain(
     };
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
-        // The names are printed before the sizes.
+        // The summary has only the sizes of a and b, so their paths are put in front.
         let of = match name {
             "a" => format!("{}, {value}", printable(a)),
             "b" => format!("{}, {value}", printable(b)),
@@ -70,7 +70,8 @@ pub fn explain(
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     if let Some(part_reader) = part_reader {
-        // Both files were just extracted, and the parts of small ones are cached.
+        // Both files were just taken apart, and the parts of small files are cached. So this is
+        // cheap.
         let unread = [a, b].map(|path| unread::of_path(path, path, part_reader));
         for unread in unread.into_iter().flatten() {
             let label = if unread.is_trouble() {
@@ -240,7 +241,7 @@ impl Shared {
 }
 
 impl MemberMatch {
-    /// Returns its line in a list.
+    /// Returns the line of this match in a list.
     fn line(&self) -> String {
         let side = |side: &Option<(Vec<u8>, ByteLen)>| match side {
             Some((names, _)) if names.is_empty() => "(its text)".to_owned(),

@@ -20,9 +20,10 @@ use crate::why::{Shared, SharedRange};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stripe {
     pub(super) range: Range<u64>,
-    /// The number of its shared run, from 1. `None` if it is only in this file.
+    /// The number of the shared run that the stripe belongs to, from 1. `None` if it is only in
+    /// this file.
     pub(super) run: Option<u32>,
-    /// The offset of its bytes in the other file; 0 without a run.
+    /// The offset of the equal bytes in the other file; 0 without a run.
     pub(super) twin: u64,
 }
 
@@ -94,7 +95,7 @@ impl Layout {
         }
     }
 
-    /// The stripes of a range of one file, cut to it.
+    /// Returns the stripes of a range of one file, cut at the ends of the range.
     pub(super) fn within(stripes: &[Stripe], range: &Range<u64>) -> impl Iterator<Item = Stripe> {
         let first = stripes.partition_point(|stripe| stripe.range.end <= range.start);
         let range = range.clone();

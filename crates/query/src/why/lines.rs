@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The line numbers of a text, in a five-hundredth of its size. A file of newlines must not cost
-/// eight bytes for each byte.
+/// The line numbers of a text, stored for blocks of bytes. They take a five-hundredth of the text's
+/// size, even if the text consists of newlines.
 pub(super) struct Lines<'t> {
     text: &'t [u8],
     /// The number of newlines before each block of [`Self::BLOCK`] bytes.

@@ -1,9 +1,9 @@
 //! Matches the members of two archives, or of an archive and a file.
 //!
-//! Equal members are found by their digests, first under the same name. Of the others, those with
-//! one name are matched. Then each is matched with the one that has most of it, within
-//! [`MOST_TRIED`] comparisons. The measures of the whole pair do not depend on this: they are those
-//! of all members together.
+//! Equal members are found by their digests, first under the same name. The others are measured
+//! against each other, and the best pairs are matched; this is left out beyond [`MOST_TRIED`]
+//! comparisons. The rest is matched by name. The measures of the whole pair do not depend on this:
+//! they are those of all members together.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::why::{Comparison, FoundRuns, MemberMatch, RangesOf};
 const MOST_TRIED: usize = 2500;
 
 impl Comparison {
-    /// Compares two things of which at least one holds members.
+    /// Compares two files or members, at least one of which holds members.
     pub(super) fn of_members(
         a: Vec<HeldContent>,
         b: Vec<HeldContent>,
@@ -59,7 +59,7 @@ impl Comparison {
         .placed(None);
         shared.layer = Layer::Text;
         shared.words = (found.unit == Unit::Words).then_some(measures);
-        // All differing stretches lie in members.
+        // All differences lie in members, so there are no stretches.
         shared.differs_a.clear();
         shared.differs_b.clear();
         shared.members = members;

@@ -23,11 +23,11 @@ use resemble_core::similarity::runs::{CommonRun, LEAST_RUN, common_runs};
 /// The placing of a shared range in the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placing {
-    /// The range is in order, as the other ranges in order are.
+    /// The range has the same position among the ranges in order in both files.
     InOrder,
-    /// The order changed.
+    /// The range is at another place in the order.
     Moved,
-    /// One file has more copies of it than the other; this is one too many.
+    /// One file has more copies of the range than the other; this copy is a surplus one.
     Again,
 }
 
@@ -46,7 +46,7 @@ impl Placing {
 /// had matched out of order.
 const LOOKS: usize = 3;
 
-/// Preceding runs among which overlaps are searched.
+/// The number of preceding runs among which overlaps are searched.
 const NEIGHBOURS: usize = 8;
 
 /// Returns the runs of a with their placing, in the order of a.
@@ -112,7 +112,7 @@ fn backbone(runs: &[CommonRun]) -> Vec<bool> {
         chains.push(chain);
     }
     let mut on = vec![false; runs.len()];
-    // The first of the heaviest.
+    // The first of equally heavy chains is taken.
     let mut last = (0..runs.len()).reduce(|best, at| {
         if chains[at].0 > chains[best].0 {
             at
@@ -227,9 +227,9 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
         .collect()
 }
 
-/// Returns the parts of the runs of b that no range covers yet: the content that b repeats more
-/// often. `of_b` are runs of b in a, so their `a` is in b. The `a` of each result is its place in
-/// a; the results are in the order of b.
+/// Returns the content that b repeats more often than a: the parts of `of_b` that no range covers
+/// yet. `of_b` are the runs of b in a, so their field `a` is a range of b. In the results `a` is a
+/// range of a again. They are in the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();

@@ -29,7 +29,8 @@ const LEAST_FOLDED: usize = 3;
 /// The maximum number of spans of one line.
 const SPANS: usize = 64;
 
-/// Characters per allowed row, as a limit for all rows together.
+/// The number of characters per allowed row. All rows together may have this many times
+/// [`ViewOptions::rows`].
 const ROW: usize = 200;
 
 /// One of the two files.
@@ -361,7 +362,7 @@ impl<'d> Builder<'d> {
             };
             let end = stripe.range.end.min(range.end);
             let whole = match self.lines {
-                // Whole lines of one stripe.
+                // A piece that ends within the range is cut after its last whole line.
                 Some(_) if end < range.end => file.line_start(&(at..end)),
                 _ => end,
             };

@@ -34,12 +34,12 @@ pub struct SharedRange {
     pub lines_a: Option<(u64, u64)>,
     /// First and last line of b.
     pub lines_b: Option<(u64, u64)>,
-    /// Its placing among the others.
+    /// The placing of this range among the others.
     pub placing: Placing,
 }
 
 impl SharedRange {
-    /// Returns its length in bytes.
+    /// Returns the length of the range in bytes.
     pub fn bytes(&self) -> u64 {
         self.a.end - self.a.start
     }
@@ -91,8 +91,9 @@ pub struct Shared {
     pub numbers: Option<OnlyNumbers>,
     /// The measures in words, if both are texts that were read: those of every other question.
     pub words: Option<Measures>,
-    /// The measures in bytes without line ends of encoded data, for texts that are not measured in
-    /// words. If there are templates, they are without these, for any two contents.
+    /// The measures in bytes of two texts that are not measured in words, such as encoded data
+    /// without its line ends. With templates, the measures in bytes of any two contents, without
+    /// the templates.
     pub payload: Option<Measures>,
     /// The relation by the measures in words, or else in bytes; `None` below every threshold.
     pub relation: Option<Relation>,
@@ -106,7 +107,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns the bytes of all differing stretches of a and of b.
+    /// Returns the number of bytes of all differing stretches, of a and of b.
     pub fn differing_bytes(&self) -> (u64, u64) {
         let sum = |stretches: &[Stretch]| -> u64 {
             stretches
@@ -140,7 +141,7 @@ impl Shared {
         (is_whole(self.sizes.0), is_whole(self.sizes.1))
     }
 
-    /// Returns the bytes of a in ranges.
+    /// Returns the number of bytes of a that lie in ranges.
     pub fn range_bytes(&self) -> u64 {
         self.ranges.iter().map(SharedRange::bytes).sum()
     }

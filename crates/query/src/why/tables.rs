@@ -1,8 +1,8 @@
 //! Tables: the shared ranges are rows.
 //!
 //! Two tables with the same rows in another order have no common run of 64 bytes. So their figures
-//! count rows ([`resemble_core::similarity::proof`]), and so do the ranges. Each counting row that
-//! is in the other file byte for byte is shared, in addition to the long runs. Rows that follow
+//! count rows ([`resemble_core::similarity::proof`]), and so do the ranges. A row that counts is
+//! shared if the other file has it byte for byte, in addition to the long runs. Rows that follow
 //! each other in both files are one range.
 
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use resemble_core::words::telling_rows;
 
 use crate::why::order::{union, without};
 
-/// A table, and the ranges of its counting rows.
+/// A table, and the ranges of its rows that count.
 pub(super) struct TableRows<'t> {
     bytes: &'t [u8],
     rows: Vec<Range<usize>>,
 }
 
-/// The places in b of equal rows, and the number that have been matched.
+/// The places of equal rows in b, and how many of them have been matched.
 #[derive(Default)]
 struct EqualRows {
     places: Vec<usize>,
@@ -40,7 +40,7 @@ impl EqualRows {
 }
 
 impl<'t> TableRows<'t> {
-    /// Returns `None` if a text is not a table.
+    /// Returns the counting rows of a table; `None` if the text is not a table.
     pub(super) fn of(bytes: &'t [u8]) -> Option<Self> {
         let rows = telling_rows(bytes)?;
         Some(Self { bytes, rows })
@@ -67,7 +67,7 @@ impl<'t> TableRows<'t> {
                 continue;
             };
             let (here, there) = (self.rows[at].start, other.rows[place].start);
-            // Includes the line end and other blanks after it.
+            // The range includes the line end and other blanks after the row.
             let len = self.rows[at].len() + {
                 let behind = self.bytes[self.rows[at].end..].iter();
                 let theirs = other.bytes[other.rows[place].end..].iter();

@@ -162,7 +162,7 @@ fn a_tree_comes_back_whole() {
         totals
     );
 
-    // Loads into an empty index, and into the one that it was made of.
+    // The catalogue is loaded into an empty index, and into the index that it was made from.
     let other = Index::in_memory(&Params::default()).expect("an index");
     let at = catalogued::of_label("disk");
     for index in [&other, &index] {
@@ -209,7 +209,7 @@ fn without_names_there_are_none() {
             .any(|window| window == name.as_bytes());
         assert!(!found, "{name}");
     }
-    // The place of the files makes no difference.
+    // Without names, the paths of the files do not affect the catalogue.
     index
         .apply(vec![Change::Rename {
             from: root.join("a"),

@@ -165,7 +165,8 @@ fn equals_are_paired_by_name_then_by_path_and_the_rest_are_copies() {
             "moved 3/name 4/name copy"
         ]
     );
-    // Their equals are at the same paths, so all of them are surplus.
+    // The equal files of B now have equal files at their own paths in A. So the three other files
+    // are surplus copies.
     scene.write("a/4/name", &x);
     scene.write("a/5/last", &x);
     let answer = compared(&mut scene);
@@ -225,7 +226,7 @@ fn swapped_names_are_moves() {
     scene.write("b/x", &y);
     scene.write("b/y", &x);
     assert_eq!(lines(&compared(&mut scene)), ["moved x y", "moved y x"]);
-    // The same with edits.
+    // The names are swapped, and now the files are edited, too.
     scene.write("b/x", joined(&[&y, b" and more"]));
     scene.write("b/y", joined(&[&x, b" and more"]));
     assert_eq!(
@@ -505,7 +506,7 @@ fn options_choose_partners_and_rows() {
     });
     assert!(ratio.contains(&"only-a doc.txt -".to_owned()), "{ratio:?}");
     let (min_shared, _) = ask(CompareOptions {
-        // The bound is twice the shared bytes. For the larger file the shared bytes are an
+        // The two files share half of this many bytes. For the larger file that number is an
         // estimate.
         min_shared: Some(8000),
         ..CompareOptions::default()
@@ -575,8 +576,8 @@ fn relatives_of_what_is_settled_at_its_own_path_are_not_looked_for() {
 fn what_is_left_over_is_looked_up_among_what_is_settled() {
     let mut scene = Scene::new();
     family(&mut scene);
-    // The file is alone in A, because its best partner has a file at its own path. The file at this
-    // one's own path shares almost nothing.
+    // `a/alone` is left over, because its best partner has a file at its own path. `a/5` shares
+    // almost nothing with the file at its own path.
     let of_family = joined(&[&text(7, 8000), &text(300, 2000)]);
     scene.write("a/alone", &of_family);
     scene.write("a/5", joined(&[&of_family, b" once more"]));
@@ -594,7 +595,7 @@ fn what_is_left_over_is_looked_up_among_what_is_settled() {
     assert_eq!((alone.class, alone.others.len()), (Class::Contained, 4));
     let unlike = row("5");
     assert_eq!((unlike.class, unlike.others.len()), (Class::Edited, 5));
-    // Most of A's bytes are found, including those of the two.
+    // Most of A's bytes are found, including those of these two files.
     let summary = &answer.body.summary;
     assert!(summary.bytes_a_in_b as f64 > 0.9 * summary.bytes_a as f64 - 4000.0);
 }

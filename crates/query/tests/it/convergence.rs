@@ -37,7 +37,7 @@ enum Op {
     Look,
 }
 
-/// The reporting of an operation's events.
+/// The way in which the events of an operation are reported.
 #[derive(Clone, Copy, Debug)]
 struct Telling {
     /// True if a rename is one event, false if it is two unrelated names.
@@ -365,7 +365,8 @@ proptest! {
         }
         storm.run(&Op::Look);
         storm.scene.assert_as_fresh("after the events");
-        // If a file lost a name without an event, a scan finds at most its new date.
+        // A later scan may find the new change time of a file that lost a name without an event. It
+        // finds nothing that a dump shows.
         let before = storm.scene.dump();
         prop_assert_eq!(storm.scene.scan().removed, 0);
         prop_assert_eq!(storm.scene.dump(), before);

@@ -1,4 +1,4 @@
-//! `covered`: can a directory go?
+//! `covered`: can a directory be deleted?
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,13 +25,13 @@ fn request(dir: &Path, by: &[PathBuf]) -> CoveredRequest {
     }
 }
 
-/// Returns the answer by the index, which may be out of date.
+/// Returns the answer from the index, which may be out of date.
 fn by_index(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     covered(&snapshot, &request(dir, by), None).expect("an answer")
 }
 
-/// Returns the answer by the index, which a scan must give as well.
+/// Returns the answer from the index, which a scan must give as well.
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let answer = by_index(scene, dir, by);
     let request = request(dir, by);
@@ -225,7 +225,7 @@ fn the_bytes_decide_whatever_the_index_says() {
             two("old/d", "no equal file"),
         ]
     );
-    // A stale index does no harm if the bytes agree.
+    // A file counts as covered if the bytes agree, even if the index is out of date.
     fs::copy(scene.path("new/b"), scene.path("old/b")).expect("copied");
     fs::copy(scene.path("new/b"), scene.path("old/d")).expect("copied");
     let body = coverage_by(by_index, &scene, "old", &["new"]);
@@ -505,8 +505,8 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     assert!(first.body.covered);
 }
 
-/// The partner that contains most of a file is named, even if another at its own path contains most
-/// of it, too. Partners outside the listing are no near copies here.
+/// The partner that contains the largest share of a file is named, even if the file at the same
+/// path contains much of it. Files that a listing would not show are no near copies.
 #[test]
 fn the_near_copy_is_the_file_in_which_most_lies() {
     let mut scene = Scene::new();

@@ -129,7 +129,7 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     let mut scene = Scene::new();
     project(&scene, "work/project");
     noise(&scene, "work/else", 5);
-    // Flattened and renamed, nested deeper, and unchanged.
+    // Writes two copies of the project: one flat with other names, and one that is nested deeper.
     for (n, _) in (1..).zip(PROJECT) {
         scene.write(&format!("flat/f{n}"), text(n, 1000));
         scene.write(&format!("deep/er/{}/{n}/x{n}", n % 2), text(n, 1000));
@@ -155,8 +155,8 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
-/// In a directory with one copy of a file, each of ten copies elsewhere has an equal. Still that
-/// directory does not hold ten times as much.
+/// One directory has ten copies of a file, the other has one. The shared bytes are those of one
+/// copy.
 #[test]
 fn shared_bytes_are_no_more_than_either_directory_has() {
     let mut scene = Scene::new();
@@ -179,14 +179,14 @@ fn shared_bytes_are_no_more_than_either_directory_has() {
 fn part_of_a_directory_and_the_larger_one_around_it() {
     let mut scene = Scene::new();
     project(&scene, "project");
-    // Six of ten, in a directory with six more.
+    // Writes six of the project's ten files into a directory with six more files.
     for (n, name) in (1..).zip(&PROJECT[..6]) {
         scene.write(&format!("part/{name}"), text(n, 1000));
     }
     noise(&scene, "part/more", 6);
     scene.scan();
     let rows = all(&scene);
-    // The six files alone match better than the whole with its other files.
+    // The six files match better without the others, but the largest saving comes first.
     assert_eq!(
         shown(&scene, &rows)[0],
         one("part", "project", 50, 60),
@@ -194,8 +194,8 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // The topmost directory is shown, among those that lie wholly in the other and match clearly
-    // better.
+    // The pairs below it follow that match clearly better: in each, one directory lies wholly in
+    // the other. Only the topmost of them are shown.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
         lower,
@@ -446,7 +446,7 @@ fn hostile_names_and_depths() {
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join(OsStr::from_bytes(name)), text(n, 700)).expect("a file");
         }
-        // Deeper than the levels that are distinguished.
+        // The file lies deeper than the levels that are distinguished.
         let deep = (0..90).map(|_| "d").collect::<PathBuf>();
         scene.write(&format!("{side}/{}/file", deep.display()), text(9, 5000));
     }

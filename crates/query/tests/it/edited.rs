@@ -69,7 +69,7 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
     let mut scene = Scene::of(&[("draft", bytes.clone())]);
     for n in 0..2 {
         bytes[13 * MIB + n..][..4].copy_from_slice(b"else");
-        // The file has also grown, but its content is not that of another file with an append.
+        // The file also grows, but it is not merely its old content with an append.
         bytes.extend(b"the end");
         fs::write(scene.path("draft~"), &bytes).expect("written");
         fs::rename(scene.path("draft~"), scene.path("draft")).expect("renamed over");

@@ -1,4 +1,4 @@
-//! A question about a directory that holds the entire index is one about the index.
+//! A question about a directory that holds all indexed files is a question about the entire index.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn the_whole_index_named_as_a_directory_has_the_same_answer_as_its_list_of_files
         within: within.clone(),
         ..Scope::default()
     };
-    // A pattern that every file matches needs the list.
+    // With a pattern the scope is a list of files, even if every file matches.
     let listed = Scope {
         within,
         include: vec!["*".into()],

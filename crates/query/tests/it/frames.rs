@@ -109,7 +109,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
         let own = words(&mut random, 130);
         [&letterhead[..120], &own, &letterhead[120..]].concat()
     });
-    // A question for all rows gets the discount.
+    // With `all`, the rows of such pairs are shown with their discount.
     let snapshot = scene.snapshot();
     let path = scene.path("even/000");
     let subject = Subject::indexed(&snapshot, &path, &Params::default());

@@ -1,4 +1,4 @@
-//! Groups: identical sets, clusters that cannot chain, families, and the order for an archive.
+//! Groups: identical sets, clusters without chains, families, and the order for an archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -61,7 +61,7 @@ impl Asked {
         groups(&self.snapshot, request, self.scene.temp.root()).expect("an answer")
     }
 
-    /// Paths below the root.
+    /// Returns the paths of the members below the root.
     fn names(&self, cluster: &Cluster) -> Vec<String> {
         cluster
             .members
@@ -250,7 +250,7 @@ fn kinds_and_order() {
     assert_eq!(top.body.clusters, answer.clusters[..1]);
     assert_eq!(top.body.summary.clusters, 3);
     assert_eq!((top.header.total, top.header.shown), (3, 1));
-    // A bound on the score.
+    // A minimum score applies to all links.
     let min = asked.groups(&GroupsRequest {
         min: Fraction::from_millionths(700_000),
         ..asked.request()

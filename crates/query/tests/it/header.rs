@@ -14,13 +14,14 @@ use resemble_testutil::random::Random;
 use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
-/// More files have the header than the limit for nominating pieces.
+/// The number of files with the header: more than the limit for pieces that nominate.
 const FILES: usize = 1100;
 
-/// Files with a relative. Every third relative has 5, 15 or 30 percent of its own words edited.
+/// The number of files with a relative. In turn, 5, 15 and 30 percent of the relatives' own words
+/// are edited.
 const RELATIVES: usize = 90;
 
-/// Relatives that every verb must find at least.
+/// The minimum number of relatives that every verb must find.
 const LEAST: usize = 87;
 
 fn words(random: &mut Random, count: usize) -> Vec<String> {
@@ -57,12 +58,13 @@ fn names(number: usize) -> (String, String) {
     )
 }
 
-/// Writes files with these numbers of words in the header and of their own.
+/// Writes files with a common header. `header` and `own` are the numbers of words of the header and
+/// of each file's own text.
 fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
     scene_of(seed, header, |_| own)
 }
 
-/// Like [`scene`]; `own` returns the number of words of each file's own.
+/// Like [`scene`], but `own` returns the number of words of each file's own text.
 fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     let mut random = Random::new(seed);
     let header = words(&mut random, header);

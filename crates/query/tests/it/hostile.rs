@@ -331,7 +331,7 @@ fn real_file_systems_below_are_entered_and_others_never() {
         entry == Some(Entry::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
     };
     assert!(left_out(&scene));
-    // The same in a first scan.
+    // The same holds in a first scan.
     let mut again = Scene::with(|mut options| {
         options.roots[0].one_file_system = true;
         options
@@ -357,7 +357,7 @@ fn a_root_that_is_not_mounted_keeps_its_entries() {
     let report = scene.scan();
     assert_eq!(report.unavailable, [scene.root()]);
     assert_eq!(scene.dump(), before);
-    // An event that names an entry in it changes nothing, either.
+    // An event for an entry of the missing root changes nothing, either.
     scene.look(&[Target::entry(scene.path("file"), Cause::Unknown)]);
     assert_eq!(scene.dump(), before);
 }

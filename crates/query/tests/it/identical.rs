@@ -154,7 +154,8 @@ fn write(path: &Path, kind: usize) {
         9 => huge(600_000),
         10 => huge((1 << 20) + 69_999),
         11 => vec![0; 300_000],
-        // The file has the same size, with holes, and with other bytes in them.
+        // Two files of the size of kind 11 that consist of holes. The second one also has some
+        // other bytes.
         12 | 13 => {
             let file = fs::File::create(path).expect("a file");
             file.set_len(300_000).expect("a length");
@@ -225,8 +226,7 @@ fn build(tree: &TempTree, made: &[(usize, usize, Made)]) {
             }
             Made::Link(at) => {
                 if let Some(target) = files.get(at % files.len().max(1)) {
-                    // Protected hard links forbid other users links to files that they may not
-                    // read.
+                    // With protected hard links, users may not link files that they cannot read.
                     fs::hard_link(target, &path).ok();
                 }
             }
@@ -286,8 +286,8 @@ fn the_trees_the_index_and_the_definition_agree() {
     }
 }
 
-/// The file has ten names, of which the scan once found four. Each name is read in a round of its
-/// own, and the rounds must end.
+/// The file has ten names, which must all be found. Each name is read in a round of its own, and
+/// the rounds must end.
 #[test]
 fn every_name_of_an_unreadable_file_is_known() {
     let name = "identical::every_name_of_an_unreadable_file_is_known";

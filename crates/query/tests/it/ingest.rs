@@ -206,7 +206,7 @@ fn what_the_patterns_of_a_root_name_is_left_out_with_all_below() {
     };
     let left = ["a.c", "repo/.git/config", "sub/top/x"];
     assert_eq!(known(&scene), left);
-    // A single path is reported, and one that was moved there.
+    // Neither an event for a path in a left-out folder nor a move into one adds a file.
     let target = Target::entry(scene.path("sub/target/x"), Cause::Modified);
     scene.look(&[target]);
     assert_eq!(known(&scene), left);
@@ -404,8 +404,8 @@ impl Drop for Disk {
     }
 }
 
-/// A path far below was reported first, which added the directories above it. A later listing took
-/// these for known.
+/// An event for a path far below comes first, and adds the directories above it. Their other
+/// entries must still be listed.
 #[test]
 fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     let mut scene = Scene::new();

@@ -156,8 +156,8 @@ fn threads_change_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// Once each listing measured another 16 MiB until all was measured. So it was as slow as the first
-/// one, and its figures changed.
+/// A repeated listing measures no further pairs. Otherwise it would be as slow as the first one,
+/// and its figures would change.
 #[test]
 fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let text = prose(3, 4 << 20);

@@ -17,8 +17,8 @@ use resemble_testutil::random::noise;
 
 use crate::scene::fake::{Fake, Record, fake, member, text_of};
 
-/// Pieces of more contents are boilerplate. The limit is low, so that a few steps move a header
-/// across it.
+/// Pieces of more contents than this are boilerplate. The limit is low, so that a few steps move a
+/// header across it.
 const LIMIT: u32 = 5;
 
 /// The content of a file.

@@ -14,7 +14,8 @@ use resemble_testutil::random::noise;
 use crate::plain::pairs;
 use crate::scene::Scene;
 
-/// Pieces of more contents than this are boilerplate, if the contents are otherwise different.
+/// The number of near-copies. The pieces of this many otherwise different contents would be
+/// boilerplate.
 const COPIES: usize = 1040;
 
 fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
@@ -40,7 +41,7 @@ fn are_held_together(answer: &Answer<PairRow>) {
     assert!(rows.len() < 12 * COPIES, "{} rows", rows.len());
     let is_of_copies = |row: &PairRow| !name(&row.b).starts_with('x');
     assert!(rows.iter().all(is_of_copies));
-    // One of the copies is the leader.
+    // The leader has a row with every other copy.
     let mut of_each = BTreeMap::new();
     for path in rows.iter().flat_map(|row| [&row.a, &row.b]) {
         *of_each.entry(name(path)).or_insert(0) += 1;

@@ -19,7 +19,8 @@ fn options(cache: Option<PathBuf>) -> LocalOptions {
     }
 }
 
-/// Our own folders take no part under any name; a relative one leaves out only itself.
+/// Our own folders are left out under any of their names. A relative path leaves out only the
+/// folder that it leads to.
 #[test]
 fn our_own_folders_are_left_out() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -46,7 +47,8 @@ fn our_own_folders_are_left_out() {
     assert_eq!(files(None, std::slice::from_ref(&link)), 2);
     assert_eq!(files(None, &[tree.join("cache"), link]), 1);
     assert_eq!(files(Some(tree.join("cache/cache.redb")), &[]), 2);
-    // These folders lie in the working directory. The cache is a file by now.
+    // These relative paths lead to folders of the working directory, so nothing in the tree is left
+    // out. The fourth file is the cache that the previous command made.
     assert_eq!(files(None, &["state".into(), "a/b".into(), "".into()]), 4);
 }
 
@@ -80,7 +82,8 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     };
     let tree = [tree];
     assert_eq!(read(&tree).0, 20);
-    // Files that changed a moment ago are not trusted, but none of them is new.
+    // The files changed a moment ago, so they may be read again. But the index still has the same
+    // 20 files.
     assert_eq!(read(&tree).1, 20);
 }
 

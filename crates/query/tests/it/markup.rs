@@ -171,8 +171,7 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// With enough prose in it, a drawing is a text: a fifth of the prose is words, and nothing in the
-/// drawing is.
+/// With enough prose in it, a drawing counts as a text, although the drawing itself has no words.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);

@@ -46,7 +46,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// The shares of a file in the archive, and of that in the file.
+/// For each file: its name, its share in the archive, and the share of the archive in it.
 type Shares = Vec<(String, Fraction, Fraction, bool)>;
 
 fn name(path: &PathText) -> String {

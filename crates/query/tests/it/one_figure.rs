@@ -79,7 +79,7 @@ impl Said {
 #[derive(Default)]
 struct Answers(
     BTreeMap<(String, String), Vec<(&'static str, Said)>>,
-    /// Files for which a member has the row.
+    /// The pairs of files that have no row because a member of one of the files has it.
     BTreeSet<(String, String)>,
 );
 
@@ -220,13 +220,13 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     for row in &answer.rows {
         let name = |path| plain(scene, path).expect("a file");
         let (a, b) = (name(&row.a), name(&row.b));
-        // Only rows of single binary files may have estimates.
+        // Only pairs of images and of drawings may have estimates.
         let is_text = |name: &str| !name.contains("image.bin") && !name.contains("drawing");
         assert!(
             !row.told.estimate || !is_text(&a) && !is_text(&b),
             "{row:?}"
         );
-        // Its shared bytes are those of common chunks.
+        // Estimates are left out, because their shared bytes are only those of common chunks.
         if !row.told.estimate {
             let found = Said {
                 told: Some((row.told.relation, row.told.unit)),

@@ -346,7 +346,8 @@ fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;
     const OF_ONE: u64 = 66;
     let mut scene = Scene::new();
-    // Each sentence is in more texts than count fully, and each text has one of the sentences.
+    // Each text has one of eight sentences. Each sentence is in 66 texts, which are too many for it
+    // to count fully.
     for at in 0..GROUPS * OF_ONE {
         let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
         scene.write(&format!("{at:04}"), format!("{common}{own}"));

@@ -157,7 +157,8 @@ fn a_relation_needs_no_passage() {
     assert_eq!(rows[0].relation, Some(Relation::Near));
 }
 
-/// 500 bytes of Russian have 36 words; 500 bytes of Georgian have eighteen.
+/// In such letters a passage has few words: 36 in 500 bytes of Russian, and eighteen in 500 bytes
+/// of Georgian.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

@@ -364,7 +364,7 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
     assert!(report.stopped && notes.listed.len() < 10);
     assert_eq!(report.removed, 0);
     assert!(scene.state("00/file").is_some());
-    // The flag does the same from outside, and stays set until it is cleared.
+    // The stop flag ends a scan from outside. It stays set until it is cleared.
     let stop = scene.ingest.options().stop.clone();
     stop.set();
     assert!(scene.scan().stopped);
@@ -430,8 +430,8 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
     assert_eq!(scene.state("sub/deep/c.log"), None);
 }
 
-/// The storms of `convergence.rs` found this case. The rename replaced a directory that an earlier
-/// event had added to the index, and its file counted as checked.
+/// The storms of `convergence.rs` found this case. A rename replaces a directory that an earlier
+/// event has added to the index. The file that this event names is already checked and must stay.
 #[test]
 fn what_is_told_below_a_new_name_before_the_rename_stays() {
     let mut scene = Scene::new();
@@ -450,8 +450,8 @@ fn what_is_told_below_a_new_name_before_the_rename_stays() {
     scene.assert_as_fresh("in that order");
 }
 
-/// The storms found this case. The write was reported under a name that is gone. Under the new
-/// name, the file's size and time were trusted.
+/// The storms found this case. A write is reported under a name that is gone by then. Under the new
+/// name the file has its old size and time, which must not be trusted.
 #[test]
 fn a_write_told_under_the_old_name_is_read_under_the_new_one() {
     let mut scene = Scene::new();

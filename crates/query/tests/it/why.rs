@@ -478,7 +478,7 @@ fn matches_show_shared_text_only() {
             _ => None,
         })
         .collect();
-    // The newline before a block may be shared with the one in the other file or not.
+    // The newline before the block may count as shared as well, so further rows may come first.
     assert!(
         numbers.ends_with(&[(7, 1), (8, 2), (9, 3), (10, 4), (11, 5)]),
         "{numbers:?}"
@@ -524,7 +524,8 @@ fn why_says_that_one_text_is_saved_in_other_bytes() {
     }
 }
 
-/// Their figures are estimates, in the unit and with the relation of every other question.
+/// Two texts that are too large to read have estimates, in the unit and with the relation of every
+/// other question.
 #[test]
 fn texts_that_are_too_large_to_read_have_the_relation_of_other_questions() {
     let folder = tempfile::tempdir().unwrap();

@@ -205,8 +205,8 @@ fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
 #[test]
 fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
-    // Two sentences of each small text are in the large one. Six, five or none of their words are
-    // sampled.
+    // Two sentences of each small text are in the large one. In some small texts six or five of
+    // their words are sampled, in others none.
     let large = sentences(1, 12);
     let lines: Vec<&str> = large.lines().collect();
     for at in 0..11 {

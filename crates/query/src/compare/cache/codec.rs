@@ -71,11 +71,11 @@ struct PackedContent {
     digest: [u8; 32],
     size: u64,
     kind: u8,
-    /// The index of its pool in the head's list.
+    /// The index of the content's pool in the head's list.
     pool: u32,
     from: u64,
     length: u32,
-    /// Its renditions: the kind, and the index among the contents.
+    /// The renditions of the content: the kind of each, and its index among the contents.
     stand_ins: Vec<(u8, u32)>,
     /// The parts that were skipped when the file was taken apart: the place and the reason of each.
     skipped: Vec<(Vec<u8>, String)>,
@@ -85,10 +85,10 @@ struct PackedContent {
 
 #[derive(Serialize, Deserialize)]
 struct PackedFile<'a> {
-    /// The number of bytes that its path shares with the previous one.
+    /// The number of bytes that the path shares with the path before it.
     shared: u64,
     rest: &'a [u8],
-    /// The index of its file system.
+    /// The index of the file's file system.
     fs: u32,
     ino: u64,
     mtime: (i64, u32),
@@ -150,8 +150,8 @@ pub(super) fn encode_files<'a>(
     })
 }
 
-/// Decodes the output of [`encode_files`]. `pools` has the number in `names` for each pool of the
-/// head.
+/// Decodes the output of [`encode_files`]. `pools` maps each pool of the head to its number in
+/// `names`.
 pub(super) fn decode_files(
     record: &[u8],
     pools: &[u32],

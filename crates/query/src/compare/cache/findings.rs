@@ -13,7 +13,7 @@ const REGISTER: &str = "comparison.register";
 /// The maximum number of comparisons stored.
 const MOST: usize = 8;
 
-/// Divisor of the cache's limit that yields the limit for all findings.
+/// The limit of the cache divided by this number is the limit of all findings together.
 const PART: u64 = 8;
 
 fn record_of(name: &str) -> String {

@@ -25,7 +25,8 @@ pub(super) struct PackedPlace {
     pub(super) length: u32,
 }
 
-/// Numbers for names that inventories and scans use repeatedly, valid within this process.
+/// The names of pools and the ids of file systems. Inventories and scans refer to them by their
+/// indices, which are valid within this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// The names of the records with packed pieces.
@@ -54,7 +55,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
 /// Together with the size, identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Its index in [`Names::file_systems`].
+    /// The index of the file system in [`Names::file_systems`].
     pub(super) fs: u32,
     pub(super) ino: u64,
     pub(super) mtime: Timestamp,
@@ -75,11 +76,11 @@ impl Stamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownFile {
     pub(super) stamp: Stamp,
-    /// Its index in [`Inventory::contents`].
+    /// The index of the content in [`Inventory::contents`].
     pub(super) content: u32,
 }
 
-/// What the contents of an inventory hold, by their indices.
+/// The parts of the contents of an inventory, by the indices of the contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownParts {
     /// The representations of each extracted content.

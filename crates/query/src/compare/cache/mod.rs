@@ -5,8 +5,8 @@
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
 //!    read side by side and compared byte by byte; if they are equal, one of them is digested.
-//!    Every file is read once. Its sketch is packed at once: 650 bytes instead of objects.
-//!    Documents and archives are taken apart at that time, and their renditions are packed as well.
+//!    Every file is read once. Its sketch is packed at once, into about 650 bytes. Documents and
+//!    archives are taken apart afterwards if needed, and their renditions are packed as well.
 //! 2. **The comparison** is that of [`crate::compare`]. Sketches are unpacked only if some files
 //!    remain to be looked up.
 //! 3. **An inventory of each tree is stored** ([`store`]) while the comparison runs. It holds
@@ -52,7 +52,7 @@ use crate::compare::{Terms, of_sides};
 #[derive(Debug)]
 pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
-    /// The file may not grow beyond this size; with 0 nothing is written.
+    /// The maximum size of the cache file; with 0 nothing is written.
     pub(crate) cache_bytes: u64,
     /// Folders that are left out of every tree, such as the cache itself.
     pub(crate) exclude: &'a [PathBuf],
@@ -104,9 +104,9 @@ impl<'a> TreeCache<'a> {
         })
     }
 
-    /// Scans two trees, and asks a question about them while they are stored. The question is asked
-    /// again if the stored trees are damaged. If only files of A are in question (`better`), no
-    /// document is taken apart while B has all contents of A.
+    /// Scans two trees, and asks a question about them while their inventories are stored. The
+    /// question is asked again if stored inventories are damaged. If only files of A are in
+    /// question (`better`), no document is taken apart unless B lacks a content of A.
     pub(crate) fn scanned<T>(
         &self,
         request: &CompareRequest,
@@ -187,7 +187,8 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only an inventory refers to pools. The last attempt has none, so it never fails so.
+            // Only inventories refer to pools, and the last attempt uses none. So this should not
+            // occur.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),

@@ -1,4 +1,4 @@
-//! Reading two files of one path side by side.
+//! Reads two files of one path side by side.
 //!
 //! Two equal files need only one digest, and comparing bytes is ten times as fast as digesting.
 
@@ -105,7 +105,7 @@ impl PairReader {
     ) -> Result<PairLook, ReadFailure> {
         digester.reset();
         for (file, _) in files {
-            // A hint only.
+            // The advice is only a hint, so its failure is ignored.
             rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
         }
         let mut done = 0;

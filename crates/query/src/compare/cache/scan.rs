@@ -49,7 +49,7 @@ use crate::unindexed::{DirChain, Unindexed};
 /// The maximum number of files of one task.
 const FILES: usize = 64;
 
-/// Bytes of the files of one task at most, unless it is a single file.
+/// The maximum bytes of the files of one task. A single file may have more.
 const BYTES: u64 = 8 << 20;
 
 /// The result of a scan.
@@ -59,12 +59,12 @@ pub(super) struct Scanned {
     pub(super) places: Vec<PackedPlace>,
     /// The bytes that each thread packed.
     pub(super) arenas: Vec<Vec<u8>>,
-    /// The stamp of each entry of each side, if an inventory may trust it.
+    /// The stamp of each entry, by side; `None` if an inventory must not trust the entry.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
     /// The documents that were not taken apart.
     pub(super) pending: BTreeSet<u32>,
-    /// True if something must be taken apart again.
+    /// True if taking a document apart failed now and must be tried again next time.
     pub(super) again: bool,
 }
 
@@ -90,10 +90,11 @@ pub(super) fn scan(
     let mut pending: BTreeSet<u32> = numbers.collect();
     if !pending.is_empty() && has_lone_contents(&notes, better) {
         pending.clear();
-        // The content of several files is taken apart at the first of them.
+        // A content of several files is taken apart only once, at the first of them.
         documents.sort_unstable_by(|x, y| x.place().cmp(&y.place()));
         documents.dedup_by_key(|document| document.number);
-        // The last task is taken first, and the largest takes longest.
+        // Tasks are taken from the end, so the largest document, which takes longest, is started
+        // first.
         documents.sort_by_key(|document| document.stat.size);
         shared.tasks.give(documents.into_iter().map(Task::Document));
         let first = notes.len() as u32;
@@ -159,7 +160,7 @@ pub(super) fn scan(
     })
 }
 
-/// An entry of a side, with its stamp, if an inventory may trust it.
+/// An entry of a side, with its stamp. The stamp is `None` if an inventory must not trust it.
 struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
@@ -182,7 +183,7 @@ struct ScannedDocument {
     number: u32,
     side: usize,
     path: Box<[u8]>,
-    /// The file was read in this state.
+    /// The stat of the file when it was read.
     stat: Stat,
 }
 
@@ -192,7 +193,8 @@ impl ScannedDocument {
     }
 }
 
-/// Returns whether a side in question has a content that the other lacks.
+/// Returns whether one side has a content that the other lacks. With [`Better::OfA`] only contents
+/// of A matter.
 fn has_lone_contents(notes: &[Notes], better: Better) -> bool {
     let [a, b] = [0, 1].map(|side| {
         let items = notes.iter().flat_map(|notes| &notes.items[side]);
@@ -255,7 +257,7 @@ struct Root {
     single: bool,
     anchor: Anchor,
     rules: Rules,
-    /// The other tree, if it lies in this one. It is left out.
+    /// The other tree, if it lies inside this one. It is left out of this one.
     inner: Option<PathBuf>,
 }
 
@@ -280,11 +282,11 @@ struct ScanShared<'a> {
     dirs: AtomicU64,
 }
 
-// The outer option is `None` on a side without the directory. The inner one is `None` at the root,
-// which has no directory above it.
+// In `Dir::sides` the outer option is `None` on a side without the directory. The inner one is
+// `None` at the root, which has no directory above it.
 #[allow(clippy::option_option)]
 enum Task {
-    /// A directory, on the sides that have it, below the chain of directories above it.
+    /// A directory, with the chain of directories above it on each side that has it.
     Dir {
         below: Vec<u8>,
         sides: [Option<Option<Arc<DirChain>>>; 2],
@@ -380,8 +382,8 @@ impl<'a> ScanShared<'a> {
             files: get(&self.files),
             files_read: get(&self.files_read),
             bytes_read: get(&self.bytes_read),
-            // Nearly all files are read in a first scan. A later scan is too short for a precise
-            // figure.
+            // The files read are a good estimate of the progress in a first scan, which reads
+            // nearly all files. A later scan is too short to need a better one.
             done: Amount {
                 files: get(&self.files_read),
                 bytes: get(&self.bytes_read),

@@ -207,7 +207,8 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
 
-    // The contents are the same at other paths, so another pair may have the row.
+    // Findings depend on contents only, so they are found again. But after a rename another pair
+    // may have the row.
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
@@ -241,7 +242,7 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     }
     fs::remove_file(scene.path("a/only")).expect("a file");
     scene.compare("a", "b");
-    // Each thread has a pool, and one may have had no content of C.
+    // Each thread had a pool. One without a content of C is removed, but at least one remains.
     assert!(
         pools
             .keys()
@@ -300,7 +301,7 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
     scene.cache_bytes = 1 << 30;
     scene.compare("a", "b");
     assert_eq!(scene.compare("a", "b").1, 0);
-    // The limit allows one pair of trees: that of the present question.
+    // The limit leaves room for one pair of trees, so only that of the present question is stored.
     for n in 0..20u8 {
         scene.write(&format!("c/dir/{n}"), &letters(2000 + u64::from(n), 5000));
     }

@@ -1,4 +1,4 @@
-//! The links of each content, and the partners of a file beyond the one of its row.
+//! The links of each content, and the further partners of a file, which its row does not show.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -37,15 +37,15 @@ impl Known<'_> {
         !self.by[side].of(content).is_empty()
     }
 
-    /// Returns the share of a content in the one that contains most of it.
+    /// Returns the largest share of a content that lies in one content of the other side.
     pub(in crate::compare) fn most_inside(&self, side: usize, content: u32) -> Score {
         let links = self.by[side].of(content).iter();
         let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// Returns at most `most` further partners of a file, best first. Each is a file of the other
-    /// side with the figures, which have this file as a (`None`: equal).
+    /// Returns at most `most` further partners of a file, best first: entries of the other side. In
+    /// the figures of each, this file is a. Partners with equal bytes have no figures.
     pub(in crate::compare) fn further(
         &self,
         side: usize,
@@ -75,7 +75,8 @@ impl Known<'_> {
         let mut links: Vec<Link> = links
             .map(|&at| self.links[at as usize].seen(side))
             .collect();
-        // The links are ranked from A. Among links of one score the share of this file decides.
+        // The links are in the order seen from A. Links of equal score are ordered by the share of
+        // a, so they are sorted again for this side.
         links.sort_by(rank);
         for link in links {
             add(link.b, Some((link.measures, link.told)));
@@ -85,7 +86,7 @@ impl Known<'_> {
 }
 
 impl Link {
-    /// Returns the link as seen from a side: its content becomes a.
+    /// Returns the link as seen from a side: the content of that side becomes `a`.
     pub(in crate::compare) fn seen(self, side: usize) -> Self {
         if side == 0 {
             return self;

@@ -11,7 +11,7 @@ const BATCH: usize = 1 << 16;
 /// batch scans all contents.
 const LEAST_BATCH: usize = 1 << 8;
 
-/// Bytes of a subject during its lookup, with its pieces that others share.
+/// Bytes of memory for a subject during its lookup, including its pieces that others share.
 const SUBJECT: u64 = 16 << 10;
 
 /// Memory of a read content as a multiple of its bytes.

@@ -48,7 +48,7 @@ impl PartnerQuestion<'_> {
         pairs.collect()
     }
 
-    /// Returns the other pairs.
+    /// Returns the candidates and the pairs with members, in the form in which they are measured.
     pub(super) fn of_candidates(
         candidates: &[Candidate],
         of_members: &[(u32, u32)],

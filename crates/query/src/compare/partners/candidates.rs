@@ -27,7 +27,7 @@ use crate::compare::wanted::WantedKeys;
 pub(super) struct FoundCandidates {
     /// Known after the first batch.
     pub(super) common: Option<CommonKeys>,
-    /// Pairs (content of A, content of B) that may be partners, or represent partners.
+    /// Pairs (content of A, content of B) that may be partners, or that represent such files.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
@@ -39,7 +39,8 @@ pub(super) struct Candidate {
     pub(super) files: (u32, u32),
 }
 
-/// If more files have one text, each is compared only with the first file of the other side.
+/// If more files than this share a text, each is compared only with the first file of the other
+/// side.
 const MOST_OF_ONE_TEXT: usize = 48;
 
 impl PartnerQuestion<'_> {
@@ -58,8 +59,8 @@ impl PartnerQuestion<'_> {
             .collect()
     }
 
-    /// Returns the pairs of files that pairs of contents nominate: pairs by contents, in their
-    /// order, and pairs by members.
+    /// Returns the pairs of files that these pairs of contents nominate: those that are compared by
+    /// one content each, and those that are compared by members. Both lists are sorted.
     pub(super) fn candidates(
         &self,
         mut found: Vec<(u32, u32)>,
@@ -81,8 +82,8 @@ impl PartnerQuestion<'_> {
             let (of_a, of_b) = (self.owners(0, x), self.owners(1, y));
             let is_many = of_a.len() + of_b.len() > MOST_OF_ONE_TEXT;
             for (at, &a) in of_a.iter().enumerate() {
-                // If many files share it, the first file of A is paired with all of B, and the
-                // others with the first of B.
+                // If many files share the content, the first file of A is paired with all files of
+                // B. The other files of A are paired with the first file of B.
                 let met = if is_many && at > 0 { 1 } else { of_b.len() };
                 for &b in &of_b[..met.min(of_b.len())] {
                     let files = (a.0, b.0);
@@ -266,7 +267,8 @@ impl PartnerQuestion<'_> {
         Ok(CommonKeys::of(parts, self.limit))
     }
 
-    /// Counts the contents that have each of these keys, in parts that add up.
+    /// Counts the contents that have each of these keys. The result is in parts, whose counts must
+    /// be added.
     pub(super) fn count(
         &self,
         is_counted: impl Fn(u64) -> bool + Sync,
@@ -301,8 +303,8 @@ impl PartnerQuestion<'_> {
         /// windows, the containment is at most about p·(1 - ln p). That is below 4·p for every p ≥
         /// 0.05. The rest of the factor allows for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
-        /// The same factor for chunks. Chunks and windows cover the same bytes. So a chunk that no
-        /// sample shows adds little more than its own bytes.
+        /// The same factor for bytes in common chunks. Chunks and windows cover the same bytes. So
+        /// common bytes beyond these chunks would show in the windows.
         const MOST_PER_CHUNK: f64 = 2.5;
         if self.options.exact {
             return (0.0, 0.0);
@@ -355,16 +357,17 @@ struct LookedUp {
     whole: ByteLen,
     size: ByteLen,
     shape: Shape,
-    /// The level of its signature.
+    /// The level of the content's signature.
     level: u8,
 }
 
 /// The levels of a content's fingerprints.
 #[derive(Clone)]
 struct Shape {
-    /// The least level of any of its fingerprints. It is at least that of the signature.
+    /// The least level of any fingerprint of the content, which is at least the level of the
+    /// signature.
     level: u8,
-    /// The number of fingerprints at or above each level, counted from the least possible one.
+    /// The number of fingerprints at or above each level, beginning with the least possible level.
     /// Counts saturate at 255.
     at_least: [u8; 32],
     /// The number of fingerprints left out as boilerplate.
@@ -501,7 +504,8 @@ impl Scan<'_> {
             let counted = self.wanted.counted(at);
             let of_chunk = self.wanted.keys[at] & CHUNK != 0;
             let worth = is_judged.then(|| PieceWorth::of(counted, question.limit));
-            // Subjects of A come first.
+            // The places are ascending and subjects of A come first, so one position separates the
+            // sides.
             let places = self.wanted.places(at);
             let of_b = places.partition_point(|&(place, _)| place < self.of_a);
             let from = if in_b { 0 } else { of_b };
@@ -597,7 +601,7 @@ impl Scan<'_> {
         }
         let (least_windows, least_bytes) = self.least;
         let smaller = subject.size.0.min(other.size.0).max(1) as f64;
-        // A chunk may prove common bytes that few samples miss.
+        // A chunk may prove common bytes that the few samples do not show.
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }

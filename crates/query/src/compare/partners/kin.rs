@@ -16,7 +16,7 @@ use resemble_relate::nominate::kinship::sum_is_at_most;
 use super::PartnerQuestion;
 use crate::compare::wanted::WantedKeys;
 
-/// The windows of the subjects of a batch that are judged by them.
+/// The windows of those subjects of a batch that are judged by their windows.
 pub(super) struct BatchWindows<'a> {
     wanted: &'a WantedKeys,
     limit: u32,
@@ -51,7 +51,7 @@ impl<'a> BatchWindows<'a> {
         self.at_level(subject, level).count()
     }
 
-    /// Returns whether the rare windows among them count no more than `most` in total.
+    /// Returns whether the rare windows at or above this level are worth at most `most` in total.
     pub(super) fn are_at_most(&self, subject: usize, level: u8, most: f64) -> bool {
         let windows = self.at_level(subject, level);
         let worths = windows.filter_map(|at| worth(self.wanted, at, self.limit));
@@ -65,7 +65,8 @@ fn worth(wanted: &WantedKeys, at: usize, limit: u32) -> Option<PieceWorth> {
     is_own.then(|| PieceWorth::of(wanted.counted(at), limit))
 }
 
-/// The condition for two contents to be kin: the rare windows of one of them count at most this.
+/// The condition for two contents to be kin: the rare windows of one of them, from this level on,
+/// are worth at most `most`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RareAtMost {
     pub(super) level: u8,

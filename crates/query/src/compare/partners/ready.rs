@@ -25,8 +25,8 @@ pub(super) struct ReadyContents {
 }
 
 impl ReadyContents {
-    /// Returns a prepared content. All others are dropped first if they are too many or exceed
-    /// `room` bytes.
+    /// Returns a prepared content. If there are too many, or they exceed `room` bytes, all others
+    /// are dropped first.
     pub(super) fn get(
         &mut self,
         content: u32,
@@ -52,7 +52,7 @@ impl ReadyContents {
 pub(super) struct Ready {
     pub(super) kept: StoredSketch,
     pub(super) prepared: Prepared,
-    /// The bytes of the content, after they were needed once; `None` inside: they cannot be read.
+    /// The content for proofs, read when it is first needed; the inner `None`: it cannot be read.
     pub(super) content: OnceCell<Option<Provable>>,
 }
 
@@ -66,7 +66,7 @@ impl Ready {
         }
     }
 
-    /// Estimates the common part of both by their samples, without boilerplate.
+    /// Estimates the common part of both contents by their samples, without boilerplate.
     pub(super) fn estimate(&self, other: &Self, unit: Unit, common: &CommonKeys) -> Measures {
         prepared_in(
             unit,
@@ -76,7 +76,7 @@ impl Ready {
         )
     }
 
-    /// Counts the samples of at least this level that both have, without boilerplate.
+    /// Counts the samples of at least this level that both contents have, without boilerplate.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> u64 {
         let samples = self.kept.signature.fingerprints.iter();
         let common = samples.filter(|sample| {
@@ -86,7 +86,7 @@ impl Ready {
         common.count() as u64
     }
 
-    /// Returns whether most of it is boilerplate.
+    /// Returns whether most of the content is boilerplate.
     pub(super) fn is_header(&self) -> bool {
         let all = self.kept.signature.fingerprints.len() as u64;
         let own = self.prepared.samples_at(0);

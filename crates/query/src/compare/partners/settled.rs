@@ -1,10 +1,10 @@
 //! Files that are settled at their own path.
 //!
 //! In two versions of a tree, nearly all left-over files are edits of the file at their own path.
-//! Each also resembles its relatives, such as a driver those of its family. Proving all these pairs
-//! would take ten times as long as reading both trees, and no user needs them. So a file with 70 %
-//! of itself at its own path is seldom paired with others. It is paired only if the other file
-//! needs a partner, or if the bound of the estimate allows a better one.
+//! Each also resembles related files: a driver resembles the other drivers of its family. Proving
+//! all these pairs would take ten times as long as reading both trees, and no user needs them. So a
+//! file with 70 % of itself at its own path is seldom paired with others. It is paired only if the
+//! other file needs a partner, or if the estimate allows a better one.
 //!
 //! All pairs of documents and archives that are compared by their members are proven.
 
@@ -23,7 +23,7 @@ use crate::compare::common::CommonKeys;
 /// The criterion for the better of two partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
-    /// The larger common share of both files, so the smaller containment decides.
+    /// The larger common share of both files: the smaller of the two containments decides.
     OfBoth,
     /// The larger share of the file of A.
     OfA,
@@ -76,7 +76,7 @@ impl Settled {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the candidates that a file needs.
+    /// Returns the candidates that at least one of their files needs.
     pub(super) fn needed(
         &self,
         candidates: &[Candidate],
@@ -97,7 +97,7 @@ impl PartnerQuestion<'_> {
             for of_pair in groups[at].chunk_by(|x, y| x.met == y.met) {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
-                // The least share for which the pair is needed by any of the files.
+                // One file that needs the pair is enough, so the least share decides.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,
@@ -125,7 +125,8 @@ impl PartnerQuestion<'_> {
     fn may_exceed(&self, least: Score, (a, b): (&Ready, &Ready), common: &CommonKeys) -> bool {
         let level = a.kept.signature.level.max(b.kept.signature.level);
         let most = |share: Score, of: &Ready| interval(share, of.prepared.samples_at(level)).1;
-        // Counting common samples spares most pairs the estimate. A text and data share none.
+        // Counting common samples is cheap and makes most estimates unnecessary. A text and data
+        // have no samples in common.
         let is_text = |of: &Ready| of.kept.kind == ContentKind::Text;
         let have_samples = is_text(a) == is_text(b);
         let shared = a.common_samples(b, level) as f64;

@@ -1,7 +1,7 @@
 //! Drafts: pairs that are to be measured, and the results.
 //!
-//! A draft was nominated by an estimate, or by a rare passage. It is proven while the budget of the
-//! question lasts. The others keep their estimate, with its interval.
+//! A draft was nominated by an estimate, or by a rare passage. Drafts are proven while the budget
+//! of the question lasts. The others keep their estimates, with the intervals.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -36,9 +36,9 @@ pub(super) struct Draft {
     pub(super) rarity_of_all: Option<Rarity>,
     /// True if the estimate allows a relation.
     pub(super) could_relate: bool,
-    /// [`ContentPair::passage`].
+    /// The rare passage that both contents may have.
     pub(super) passage: Option<Passage>,
-    /// The frame of both.
+    /// The frame that both contents have.
     pub(super) frame: Frame,
 }
 
@@ -61,11 +61,11 @@ impl Draft {
     }
 }
 
-/// The number of pairs that are measured because they may share a passage: those with the longest
-/// and rarest passages first.
+/// The maximum number of pairs that are measured only because they may share a passage. Those with
+/// the longest and rarest passages come first.
 const QUOTATIONS: usize = 128;
 
-/// Least size of a passage in bytes, without common text.
+/// The minimum length of a passage in bytes, without common text.
 const LEAST_PASSAGE: f64 = 128.0;
 
 impl Search<'_> {
@@ -193,8 +193,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that another content also has, but that are common
-    /// text. It is `None` if unknown. Also returns the number of samples that do count.
+    /// Returns the share of the subject's words that another content has only as common text;
+    /// `None` if unknown. Also returns the weight of the common samples that still count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),
@@ -220,7 +220,7 @@ impl Search<'_> {
         if is_nominee || found.is_estimate || found.rarity.is_none() {
             return Ok(false);
         }
-        // A passage in a frame counts as a passage.
+        // A passage counts even if it lies in a frame, so no frame is subtracted.
         let (lost, _) = self.lost((subject, row), &Frame::default())?;
         let lost = lost.zip(found.measures.a_in_b);
         let size = found.sizes.0.0 as f64;
@@ -256,8 +256,8 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the row of a pair that was not read, if it has one. The estimate that nominated it
-    /// leaves boilerplate out and has no interval.
+    /// Returns the row of a pair that was not read, if it has one. Its figures are estimated again:
+    /// the first estimate left boilerplate out and has no interval.
     fn unproven(&self, draft: &Draft) -> Result<Option<Match>, AskError> {
         let estimate = Match {
             rarity: draft.rarity_of_all,
@@ -294,8 +294,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Returns the figures that are shown of two places by all their contents, without reading
-    /// them.
+    /// Returns the match of two places by their wholes, as it is shown if nothing is read.
     fn shown_of_wholes(
         &self,
         ours: [Option<WholeDigest>; 2],

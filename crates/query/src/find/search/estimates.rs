@@ -42,7 +42,7 @@ pub(super) struct PlacedNominee {
     pub(super) is_equal: bool,
     pub(super) common: Common,
     pub(super) passage: Option<Passage>,
-    /// The places of its content.
+    /// The places of the nominated content.
     pub(super) occurrences: Vec<(Occurrence, Meeting)>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct PlacedNominee {
 pub(super) enum NomineeFound {
     /// A match of one of the two kinds of wholes of both files.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
-    /// The text of a mail, or a single file that is compared with a container.
+    /// A match of the text of a mail, or of a single file that is compared with a container.
     Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
     /// A final match.
     Row(Place, Box<Match>),
@@ -195,7 +195,8 @@ impl Search<'_> {
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
-            // An estimate leaves boilerplate out. A proof includes it.
+            // An estimate leaves boilerplate out, a proof includes it. So there is a rarity for
+            // each of them.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
             if self.are_rows_listed()
@@ -285,7 +286,7 @@ struct ContentPair<'a> {
 }
 
 impl ContentPair<'_> {
-    /// Returns whether it may be listed after measuring. The share of the subject will be
+    /// Returns whether the pair may be listed after measuring. The share of the subject will be
     /// discounted by the rarity of the common samples, which is already known. `rarity` is that of
     /// the estimated part.
     fn could_be_listed(&self, b: &Sketch<'_>, estimate: &Measures, rarity: Option<Rarity>) -> bool {
@@ -306,13 +307,14 @@ impl ContentPair<'_> {
         if rarity.discounted(of_subject).get() >= Relation::PARTLY {
             return true;
         }
-        // The share of the other content is not discounted. Boilerplate is known only for samples
-        // of the subject, so these must be its own.
+        // The share of the other content is not discounted. Only samples of the subject are known
+        // to be boilerplate, so boilerplate samples of the other content are common to both.
         let (common, rare) = (count(b, true), count(b, false));
         let all = common + rare;
         let in_common = Score::new(common as f64 / all.max(1) as f64);
         let of_other = most(Some(in_common), all).get() + most(estimate.b_in_a, rare).get();
-        // The common words may be rarer than the samples, if enough of these are rare.
+        // The common words may be rarer than the samples suggest, if enough of the samples are
+        // rare.
         let left = || self.counts.left(a.signature, b.signature);
         of_other >= Relation::MOSTLY || left() >= 1.0
     }

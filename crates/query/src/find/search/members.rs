@@ -21,8 +21,9 @@ use super::{Meeting, Search};
 use crate::find::held::HeldNominee;
 
 impl Search<'_> {
-    /// Returns how a rendition of the subject is compared with one of the place, if it is. `row` is
-    /// that of the content. Equal contents always count, whatever their renditions.
+    /// Returns the way in which a rendition of the subject is compared with one of a place; `None`:
+    /// it is not. `row` is the row of the place's content. Equal contents always count, whatever
+    /// their renditions.
     pub(super) fn meeting(
         &self,
         rendition: Rendition,
@@ -193,7 +194,8 @@ impl Search<'_> {
         self.members = match (&self.subject.held, self.own_place) {
             (None, None) => return Ok(()),
             (None, Some(own)) => HeldMembers::in_place(self.snapshot, own)?,
-            // The index may have the bytes only as those of a member.
+            // Members that were read with the subject come first. The index may have these bytes
+            // only as a member of another file.
             (Some(held), _) => held.clone(),
         };
         let mut members = Vec::new();

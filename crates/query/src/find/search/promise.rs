@@ -15,7 +15,8 @@
 //! other distribution of edits leaves more shingles for as many words. A repeated text may lie in
 //! the other one as a whole, although samples of distinct shingles count it once.
 //!
-//! The true share of samples may exceed the sampled one as in an [estimate](similarity::interval).
+//! The true share of samples may exceed the sampled one by as much as in an
+//! [estimate](similarity::interval).
 
 use resemble_core::similarity::discount::Rarity;
 use resemble_core::similarity::{self, Boilerplate, too_small};
@@ -38,8 +39,8 @@ pub(super) struct ListingPromise<'a> {
 }
 
 impl<'a> ListingPromise<'a> {
-    /// Returns the samples with posting lists of a subject. `None`: not all were looked up, or many
-    /// near-copies of the subject were counted in another way.
+    /// Returns the promise of a subject; `None` if not all its samples were looked up, or if it has
+    /// many near-copies. Those are counted in another way.
     pub(super) fn of(digest: &Digest, posted: &Signature, counts: &'a Counts) -> Option<Self> {
         if posted.fingerprints.len() > LOOKED_UP.cap as usize || counts.have_copies() {
             return None;
@@ -66,7 +67,7 @@ impl<'a> ListingPromise<'a> {
         row: &ContentRow,
         other: &Signature,
     ) -> bool {
-        // Chunks may prove common bytes that few samples miss.
+        // Chunks may prove common bytes that the few samples do not show.
         if row.kind != ContentKind::Text || common.chunks > 0 {
             return true;
         }

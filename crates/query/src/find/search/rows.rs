@@ -14,7 +14,7 @@ use super::{FoundRows, Search};
 use crate::find::{Similar, holders};
 
 impl Search<'_> {
-    /// Keeps a result for a place if it is the best.
+    /// Keeps a result for a place if it is better than the earlier one.
     pub(super) fn offer(&mut self, place: Place, found: Match) {
         match self.rows.get_mut(&place) {
             Some(best) if !found.is_better_than(best) => {}
@@ -99,7 +99,7 @@ impl Search<'_> {
             }));
         }
         similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
-        // An archive may have several members of one name.
+        // An archive may have several members of one name. Only the best row of a name is kept.
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
         Ok(FoundRows {
@@ -135,8 +135,8 @@ fn passes((options, min_shared): (&FindOptions, ByteLen), found: &Match) -> bool
     score.is_some_and(|score| min.accepts(score)) && (is_equal || has_enough(found, min_shared))
 }
 
-/// Returns whether a pair shares at least `min_shared` bytes. An estimate may share more than is
-/// proven.
+/// Returns whether a pair shares at least `min_shared` bytes. For an estimate the shares decide,
+/// because its chunks prove only a part of the bytes.
 fn has_enough(found: &Match, min_shared: ByteLen) -> bool {
     if found.is_estimate {
         enough_shared(found.sizes, &found.measures, min_shared)

@@ -69,7 +69,7 @@ pub(super) struct Done {
     pub(super) contents: Vec<(ContentDigest, u32)>,
     /// Files that could not be read, or were gone.
     pub(super) lost: HashSet<u32>,
-    /// The number of unreadable ones among them.
+    /// The number of unreadable files among the lost ones.
     pub(super) unreadable: u64,
     pub(super) errors: Vec<SoftError>,
     /// The number of files that changed meanwhile.

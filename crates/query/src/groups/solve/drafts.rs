@@ -129,7 +129,7 @@ impl LinkDraft {
         let contents = self.contents & Self::COUNT;
         (contents > 0).then(|| Rarity {
             weight: f64::from_bits(bits(self.weight)),
-            // The greatest count means that it is unknown.
+            // The greatest count means: unknown.
             contents: if contents == Self::COUNT {
                 u32::MAX
             } else {
@@ -435,8 +435,8 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
-        // The order of the two must not affect the result: contents are numbered in the order of
-        // scanning.
+        // The result must not depend on which content is a, because contents are numbered in the
+        // order of scanning.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {

@@ -1,12 +1,12 @@
 //! Kinship of two contents that are not texts: whether they share more than unrelated contents.
 //!
 //! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
-//! solved in parts, the lists of a part do not have all of them. Then the lists of the index are
-//! read, which costs as much as measuring the pair. So the answer does not depend on the bound of
-//! memory.
+//! solved in parts, the lists of a part lack some of these contents. Then the lists of the index
+//! are read, which costs as much as measuring the pair. So the answer does not depend on the bound
+//! of memory.
 //!
-//! The kinship also decides which contents are grouped ([`super::super::links`]). Two drivers of
-//! one framework may share more bytes than two builds of one of them.
+//! Kinship also decides which contents are grouped ([`super::super::links`]), because shared bytes
+//! may mislead. Two drivers of one framework may share more bytes than two builds of one driver.
 
 use resemble_core::{ContentKind, Fingerprint};
 use resemble_index::{PostingKind, ReadError};
@@ -30,7 +30,7 @@ pub(super) enum MatchContext<'k> {
 
 impl Solver<'_> {
     /// Returns the kinship of the contents of these places, by their common pieces, or `None` if
-    /// they are unrelated. It is 0 where kinship does not apply.
+    /// they are unrelated. It is 0 for contents that are not judged by kinship.
     pub(super) fn kinship(
         &self,
         places: (u32, u32),

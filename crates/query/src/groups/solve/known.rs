@@ -21,7 +21,8 @@ use crate::groups::common::CommonPieces;
 use crate::groups::table::Table;
 use crate::groups::terms::LinkTerms;
 
-/// Part of every name. Raised when the layout or the estimation of drafts changes.
+/// The version is part of every name. It is raised when the layout or the estimation of drafts
+/// changes.
 const VERSION: u64 = 3;
 
 /// Fewer drafts than this are faster to compute than to store.

@@ -55,7 +55,8 @@ impl Solver<'_> {
                     (place, (&kept, &ignored[..])),
                     (other, (&content, &of_it[..])),
                 ];
-                // A block has them in the order of ids.
+                // In a block the contents are in the order of ids, so the pair is put in that
+                // order.
                 let [a, b] = if kept.id <= content.id {
                     ends
                 } else {

@@ -121,8 +121,7 @@ fn check(
                 let (Some(a), Some(b)) = (bytes_a, bytes_b) else {
                     return Err(TestCaseError::fail("half a pair"));
                 };
-                // Every verb gives the same answer for a pair. (The samples of the two alone may
-                // miss a common third.)
+                // Every verb gives the same answer for a pair, so `pairs` has it, too.
                 let is_proven = related.contains(&(a.clone(), b.clone()));
                 prop_assert!(is_proven, "{row:?}");
             }
@@ -144,8 +143,7 @@ fn check(
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // The moved files of each content are as many as the smaller side has left; the rest are
-    // copies.
+    // As many files of each content are moved as the smaller side has left. The rest are copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {

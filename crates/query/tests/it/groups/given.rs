@@ -238,7 +238,7 @@ fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
         };
         let found = of_pairs(scene, &request, &engine).expect("an answer");
         let mut expected = expected.body.clone();
-        // The notes about bounded memory only concern pieces that were compared.
+        // The notes about bounded memory may differ.
         expected.summary.notes.clone_from(&found.summary.notes);
         assert_eq!(found, expected, "{memory:?} {request:?}");
     }
@@ -425,7 +425,7 @@ fn versions() -> Scene {
     scene
 }
 
-/// Without readable files the answer is the same, but only with the measures.
+/// If the files cannot be read, the answer is the same only with the given measures.
 #[test]
 fn what_was_measured_elsewhere_is_not_read() {
     let scene = versions();

@@ -48,7 +48,7 @@ fn archive(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     fake(key, &members.collect::<Vec<Record>>())
 }
 
-/// Returns the same members in a packed tar, last first.
+/// Returns the same members in a packed tar, in reverse order.
 fn tar(key: u64, members: &[(&str, &[u8])]) -> Vec<u8> {
     let all: Vec<u8> = members
         .iter()

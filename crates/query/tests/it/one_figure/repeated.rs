@@ -7,7 +7,7 @@ use resemble_testutil::random::noise;
 
 use super::{Answers, ask_all, assert_no_contradiction, scene};
 
-/// Each has much that is its own beside it. Their raw shares are great.
+/// Each file also has content of its own. The raw shares of the pairs are high.
 #[test]
 fn no_verb_lists_files_for_what_they_repeat() {
     let pattern = noise(1, 60);

@@ -1,4 +1,4 @@
-//! The pairs of two trees, and of two folders, are what `why` says of them.
+//! The pairs of two trees, and of two folders, have the figures that `why` shows.
 
 use super::*;
 
@@ -7,7 +7,7 @@ use super::*;
 fn what_compare_finds_between_two_trees_is_what_why_says() {
     let files = mixed();
     let mut scene = Scene::with_parts();
-    // Versions are on the other side.
+    // Later versions are written to the other side.
     let later = [
         " revised",
         "edited ",
@@ -57,7 +57,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
         let shares = [row.a_in_b, row.b_in_a];
         check(a, b, told_by_compare(shares, row.shared_bytes, row.told));
         found.insert((text(a), text(b)), row.told);
-        // The others in a row of a file of B are files of A.
+        // A row about a file of B names further files of A, which are skipped here.
         for other in row.others.iter().filter(|other| {
             let stands = |side| scene.path(side).join(other.path.as_path()).exists();
             stands("b") && !stands("a")
@@ -123,7 +123,7 @@ fn what_dirs_adds_up_is_what_why_says() {
         for (said, known, name) in shares {
             let said = said.score().expect("said").get();
             let known = known.expect("known").get();
-            // Bytes are counted whole.
+            // `dirs` counts whole bytes, so its shares are rounded.
             let least = 2.0 / files[name].len() as f64;
             assert!(
                 (said - known).abs() <= least,

@@ -37,7 +37,7 @@ impl Scene {
         Self::with(|options| options)
     }
 
-    /// Returns a root with other rules, or other options; its path is filled in.
+    /// Returns an empty tree with other rules or other options. The root's path is filled in.
     pub(crate) fn with(change: impl FnOnce(IngestOptions) -> IngestOptions) -> Self {
         let temp = TempTree::new();
         let root = temp.folder("tree");
@@ -72,7 +72,7 @@ impl Scene {
         })
     }
 
-    /// Returns a root in which invented documents are taken apart.
+    /// Returns an empty tree whose invented documents are taken apart.
     pub(crate) fn with_parts() -> Self {
         Self::with(|mut options| {
             options.roots[0].text = true;

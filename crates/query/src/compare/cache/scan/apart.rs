@@ -32,7 +32,8 @@ impl Worker<'_, '_> {
             let (name, fd) = (name_of(&document.path), file.as_fd());
             let head = read_prefix(&file, HEAD).ok()?;
             let parts = DigestedParts::of(part_reader, name, &head, fd, digester, &params);
-            // If the file has changed meanwhile, the parts are not those of this content.
+            // If the file has changed since the scan read it, the parts are not those of this
+            // content.
             let now = Stat::of(fd).ok()?;
             now.unchanged_since(&document.stat).then_some(parts)
         });

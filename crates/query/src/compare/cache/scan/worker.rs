@@ -161,7 +161,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                 files.push(TwinNames { name, stats });
             }
         }
-        // Files are pushed last, because their directory is still open.
+        // Tasks are taken from the end. So files come before subdirectories, while their directory
+        // is still open.
         let mut tasks = below_tasks;
         let mut batches = batches(files);
         let own = batches.pop();
@@ -272,7 +273,8 @@ impl<'s, 'a> Worker<'s, 'a> {
                     continue;
                 };
                 self.shared.files.fetch_add(1, Ordering::Relaxed);
-                // Overlayfs shows files of several devices in one directory.
+                // Overlayfs shows files of several devices in one directory. The file system of a
+                // file is known only if the file is on the device of its directory.
                 let at = At {
                     side,
                     path: &path,
@@ -348,7 +350,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         };
         if (a.1.dev, a.1.ino) == (b.1.dev, b.1.ino) {
-            // Both paths lead to one file.
+            // Both paths lead to one file, so it is read once.
             let stat_b = b.1;
             if let Some((number, stamp)) = self.read_one(files[0].0, files[0].1, Ok(a)) {
                 self.file(files[1].0, &stat_b, What::File(number), stamp);
@@ -421,7 +423,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // The path may now be another file.
+            // The path may now lead to something else, so the file that was listed counts as gone.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let is_single = self.shared.roots[at.side].single;
                 self.vanished(at.side, if is_single { b"" } else { at.path });
@@ -435,8 +437,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // A scan has no contents that are in flight or edited. If it had, their digests would
-            // be known.
+            // These two variants do not occur, because only an index has contents in flight or
+            // edited. If they did, the table would have their digests.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
             read::Content::Edited(edited) => {
                 let table = self.shared.table.lock();
@@ -521,7 +523,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             }
         });
         if !new {
-            // Another thread has packed it meanwhile.
+            // Another thread has packed the content meanwhile.
             arena.truncate(from);
         }
         number
