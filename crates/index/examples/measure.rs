@@ -1,7 +1,7 @@
-//! Measures the index at the size of a kernel tree: `cargo run --release --example measure -p
-//! resemble-index [CONTENTS [FOLDER]]`. With an index instead of a number it prints the sizes of
-//! its tables. It prints seconds, bytes and microseconds, from which the figures of
-//! `docs/index-format.md` are taken.
+//! Measures an index as large as that of a kernel tree: `cargo run --release --example measure -p
+//! resemble-index [CONTENTS [FOLDER]]`. If the argument is an index instead of a number, it prints
+//! the sizes of the index's tables. The output is in seconds, bytes and microseconds; the figures
+//! of `docs/index-format.md` are from it.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

@@ -22,7 +22,7 @@ pub enum ContentRef {
 }
 
 impl ContentRef {
-    /// Returns the digest of a new content; for an edited one without its chunks.
+    /// Returns the digest of a new content. That of an edited content lacks its chunks.
     pub fn new_digest(&self) -> Option<&Digest> {
         match self {
             Self::New(digest) => Some(digest),
@@ -50,7 +50,7 @@ pub enum NewState {
 pub struct NewPart {
     /// See [`crate::rows::PartRow::role`].
     pub role: PartRole,
-    /// See [`crate::rows::PartRow::parent`]: less than the part's own place.
+    /// See [`crate::rows::PartRow::parent`]: a lower position in the list than that of this part.
     pub parent: Option<u32>,
     /// See [`crate::rows::PartRow::name`].
     pub name: Vec<u8>,
@@ -115,7 +115,7 @@ pub enum Change {
     },
     /// The path is a name of a file that the index knows by its inode: a new hard link, or a rename
     /// seen as two events. The file need not be read again. It may have lost its last name earlier
-    /// in the batch, so files that exchange their names need no order.
+    /// in the batch. So if files exchange their names, the links can be in any order.
     Link {
         /// The new name.
         path: PathBuf,
@@ -186,8 +186,8 @@ pub struct FileContent {
     pub file: FileId,
     /// Its content, if it was read.
     pub content: Option<ContentId>,
-    /// The former content: that of the file at the path, or else that of this file under another
-    /// name. Editors that save by renaming replace the file; `was` is still the content at the
-    /// path.
+    /// The former content: that of the file that was at the path, or else that of this file under
+    /// another name. Editors that save by renaming put a new file at the path; `was` is then the
+    /// content of the old one.
     pub was: Option<ContentId>,
 }

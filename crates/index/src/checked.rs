@@ -1,4 +1,4 @@
-//! A file whose every block is verified when it is read.
+//! A file of blocks that have checksums: every block is verified when it is read.
 //!
 //! redb keeps checksums of its pages and compares them only on request, so a flipped bit would
 //! change an answer. A look-up that takes a wrong branch finds nothing, as if the key did not
@@ -12,12 +12,13 @@
 //!    its header. So a block and its checksum need not reach the disk together: until both are
 //!    there, no commit refers to the block. A torn block of checksums is valid as well: the
 //!    checksums of blocks in use are the same before and after.
-//! 2. **The header** is overwritten, and a torn or old one would be another commit. It is written
-//!    to two slots in turn, with a number that rises, each in one sector. The number of the last
-//!    synced slot is *confirmed* in a third place. A newest slot with a lower number is damage.
-//!    Without a confirmation, an unreadable slot is what a crash left, and the other one is valid.
-//! 3. **A block without a checksum was never written**, and is never read: one that is read was
-//!    lost.
+//! 2. **The header** is overwritten, and a torn or old one would refer to another commit. It is
+//!    written to two slots in turn, with a number that rises, each in one sector. The number of the
+//!    last synced slot is *confirmed* in a third place. A newest slot with a lower number is
+//!    damage. Without a confirmation, an unreadable slot is what a crash left, and the other one is
+//!    valid.
+//! 3. **A block without a checksum was never written**, so nothing refers to it. If such a block is
+//!    read, its checksum was lost, which is damage.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -34,22 +35,24 @@ use crate::health::Health;
 /// The version of everything that this crate writes. A file with another one is rebuilt.
 pub const FORMAT_VERSION: u32 = 12;
 
-/// Bytes of a block; redb's pages are as large, or a power of two times as large.
+/// The bytes of a block. A page of redb is one block, or 2, 4, 8 … of them.
 pub(crate) const BLOCK: u64 = 4096;
-/// Blocks whose checksums fill a block.
+/// The number of blocks whose checksums fill one block.
 const GROUP: u64 = BLOCK / 8;
-/// The head and the two slots of the header.
+/// The number of blocks before the first group: the head and the two slots of the header.
 const FRONT: u64 = 3;
 /// The first bytes of the file. The format version follows them.
 const MAGIC: [u8; 16] = *b"resemble index\n\0";
-/// The place in the head of the confirmed number of a slot: number, checksum.
+/// The offset in the head of the confirmed slot number, which its checksum follows.
 const CONFIRMED: u64 = 512;
-/// The stored bytes of the store's header. With number and checksum, a slot is one sector.
+/// The bytes of the store's header that a slot holds. With its number and checksum, a slot is one
+/// sector.
 const HEADER: usize = 512 - 16;
 
 #[cfg(any(debug_assertions, feature = "testing"))]
 thread_local! {
-    /// True if this thread skips all checks, to show that a test would find damage.
+    /// True if this thread skips all checks. A test uses it to show that it finds damage that the
+    /// checks would report.
     pub(crate) static UNVERIFIED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -69,7 +72,7 @@ struct CheckedFile {
     health: Arc<Health>,
 }
 
-/// The checksums of 512 blocks; 0: never written.
+/// The checksums of 512 blocks; 0 for a block that was never written.
 #[derive(Debug, Default)]
 struct Group {
     sums: OnceLock<Box<[AtomicU64]>>,
@@ -79,7 +82,7 @@ struct Group {
 #[derive(Debug)]
 struct Header {
     bytes: [u8; HEADER],
-    /// The number of the newest slot; 0: none was ever written.
+    /// The number of the newest slot; 0 if no slot was written yet.
     number: u64,
     is_synced: bool,
     /// True if the file has its head.
@@ -126,8 +129,8 @@ fn blocks_of(length: u64) -> io::Result<u64> {
     }
 }
 
-/// Splits a range into stretches within one group, or within one block: the first block, the offset
-/// in it, and the place in the range.
+/// Splits a range of bytes into stretches: parts of one block, or whole blocks of one group.
+/// Returns the first block of each, the offset in it, and the stretch as a part of the range.
 fn stretches(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let end = offset + len as u64;
     let mut at = offset;
@@ -195,7 +198,7 @@ impl Checked {
         Ok(((to < blocks).then_some(to), wrong))
     }
 
-    /// Marks blocks that no commit uses. They are compared again once they are written.
+    /// Marks blocks that no commit uses. They are not compared again until they are written.
     pub(crate) fn set_unused(&self, blocks: &[u64]) {
         self.0.unused.lock().extend(blocks);
     }
@@ -247,7 +250,8 @@ impl Header {
         let place = self.bytes.get_mut(at..at + data.len());
         let place = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         place.copy_from_slice(data);
-        // Until this slot is synced, the other one is valid. So this one is overwritten.
+        // The first write after a sync goes to the other slot. Further writes overwrite that slot,
+        // because until it is synced the former one is valid.
         if self.is_synced {
             self.number += 1;
             self.is_synced = false;
@@ -275,7 +279,7 @@ impl Header {
     }
 }
 
-/// Splits off the number at the start of the bytes.
+/// Reads the number at the start of the bytes; returns it and the remaining bytes.
 fn number_at(bytes: &[u8]) -> (u64, &[u8]) {
     match bytes.split_first_chunk() {
         Some((number, rest)) => (u64::from_le_bytes(*number), rest),
@@ -361,7 +365,7 @@ impl CheckedFile {
                 continue;
             }
             if at != 0 || !(data.len() as u64).is_multiple_of(BLOCK) {
-                // The store writes whole pages.
+                // The store writes only whole pages.
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             let group = self.group(block)?;
@@ -389,7 +393,7 @@ impl CheckedFile {
         let blocks = len / BLOCK;
         let before = blocks_of(self.file.len()?)?;
         if blocks < before && !blocks.is_multiple_of(GROUP) {
-            // The checksums of the truncated blocks are removed, too.
+            // The blocks that are cut off count as never written.
             let group = self.group(blocks)?;
             let sums = self.sums(&group, blocks)?;
             for sum in &sums[(blocks % GROUP) as usize..] {

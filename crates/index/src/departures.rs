@@ -1,4 +1,4 @@
-//! Names that were removed or renamed: `lost` looks up what a path without an entry held.
+//! Names that were removed or renamed: `resemble lost` looks up here where a missing path went.
 //!
 //! A row is written in the transaction that removes the name. It records a vanished file with the
 //! digest of its content, or a rename of a file or directory. The digest stays valid: if any file
@@ -63,7 +63,7 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// Returns the departure of a path at or below the name.
+    /// Returns the departure that this row implies for a path at or below its name.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -132,7 +132,7 @@ impl Departure {
     }
 }
 
-/// The departures of a batch, until its end.
+/// The departures that a batch records; they are written at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     pub(crate) gone: Vec<(PathBuf, Departed)>,
@@ -156,7 +156,7 @@ impl Departures {
         self.forgotten.insert(path.to_owned());
     }
 
-    /// Returns whether no more departures fit.
+    /// Returns whether the batch has the maximum number of departures.
     pub(crate) fn is_full(&self) -> bool {
         self.gone.len() as u64 >= MOST
     }
@@ -269,8 +269,8 @@ mod tests {
             .write(Durability::AtOnce)
             .and_then(|txn| {
                 txn.delete_table(schema::DEPARTURES)?;
-                // The table of origins is newer than the other table. If it exists, all contents
-                // must have a row.
+                // Opening adds missing tables only if the newest one, the table of origins, is
+                // missing.
                 txn.delete_table(schema::ORIGINS)?;
                 Ok(txn.commit()?)
             })

@@ -9,7 +9,7 @@ use resemble_core::Stopped;
 /// aside.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process, or another [`crate::Index`] of this one, has the file open.
+    /// Another process has the file open, or another [`crate::Index`] in this process.
     #[error(
         "the index {} is in use by another process; stop it, or name another file",
         path.display()
@@ -161,7 +161,8 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
-            // The writer's own views are neither cancelled nor restricted to a peer.
+            // This cannot happen: the writer's own views are neither cancelled nor restricted to a
+            // peer.
             ReadError::Stopped | ReadError::Unchecked { .. } => Self::Io {
                 path: PathBuf::new(),
                 source: io::ErrorKind::Interrupted.into(),

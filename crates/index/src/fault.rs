@@ -80,9 +80,9 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Runs `work`. A panic in it means that the store read unexpected bytes.
+/// Runs `work`. A panic in it becomes [`Fault::Damaged`]: the store has read unexpected bytes.
 ///
-/// The closure must not run a callback of the caller, because its panics are not damage.
+/// `work` must not call functions of the caller, because a panic in these is not damage.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic

@@ -1,15 +1,15 @@
-//! The parts of the index that an answer depends on, and the parts that commits change. With both,
-//! an answer can be cached beyond the next commit.
+//! The parts of the index that an answer depends on, and the parts that commits change. Together
+//! they show whether a cached answer is still valid after later commits.
 //!
-//! The view notes what a question reads ([`crate::Snapshot::noting`]). The code of the questions
-//! does not do that, so it cannot forget it. It notes two things, and a commit records its changes
-//! of both:
+//! The view itself notes what a question reads ([`crate::Snapshot::noting`]), so that the code of a
+//! question cannot forget it. It notes two things, and each commit records which of them it
+//! changes:
 //!
 //! * **contents**: their rows and parts, their places as parts, the files that have them and the
 //!   names of these; and all contents in a posting list that was read;
 //! * **posting keys**: a new content touches all its keys. A deleted content touches only itself,
 //!   because the index does not know all the keys that it had. A question that read one of its
-//!   lists has noted it.
+//!   posting lists has noted the content.
 //!
 //! Boilerplate keys are not noted: most questions check many keys, and each new file under a common
 //! header would touch them. Rarely a key becomes boilerplate, or is no longer boilerplate. Then the
@@ -29,7 +29,7 @@ use resemble_core::bits::BitSet;
 use crate::codec::varint::{self, Reader};
 use crate::schema::PostingKind;
 
-/// An answer that depends on more contents and keys has no footprint.
+/// An answer that depends on more contents and keys than this has no footprint.
 const MOST_NOTED: usize = 1 << 16;
 
 /// The maximum number of contents and keys of all recorded commits, and of one that does not touch
@@ -37,7 +37,7 @@ const MOST_NOTED: usize = 1 << 16;
 const MOST_TOUCHED: usize = 1 << 16;
 
 fn hashed(kind: PostingKind, key: u64) -> u32 {
-    // Fibonacci hashing. Keys have 48 bits at most.
+    // Fibonacci hashing. Keys have at most 48 bits, so the kind fits above them.
     let key = key ^ ((kind as u64) << 56);
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
@@ -58,7 +58,7 @@ impl ReadSet {
         }
     }
 
-    /// Notes the posting list of a key, and the contents in it.
+    /// Notes the posting list of a key and the contents in that list.
     pub(crate) fn list(&mut self, kind: PostingKind, key: u64, contents: &[ContentId]) {
         if !self.is_boundless {
             self.keys.push(hashed(kind, key));
@@ -83,7 +83,7 @@ impl ReadSet {
         }
     }
 
-    /// Returns the footprint of an answer from the view of this commit.
+    /// Returns the footprint of an answer from the view of commit `generation`.
     pub(crate) fn footprint(&self, log: &Arc<CommitLog>, generation: u64) -> Option<Footprint> {
         if self.is_boundless {
             return None;
@@ -110,23 +110,23 @@ impl ReadSet {
 #[derive(Clone, Debug)]
 pub struct Footprint {
     log: Arc<CommitLog>,
-    /// No commit up to this one has touched it.
+    /// The last commit up to which the footprint is known to be untouched.
     generation: u64,
-    /// The gaps between the contents, ascending.
+    /// The differences between successive contents, as varints.
     contents: Box<[u8]>,
-    /// Hashes, ascending.
+    /// Hashes of the posting keys, ascending.
     keys: Box<[u32]>,
 }
 
 impl Footprint {
-    /// Returns the bytes that it takes.
+    /// Returns the bytes of memory that the footprint takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.contents.len() + size_of_val(&*self.keys)
     }
 
-    /// Returns whether no commit up to this one has touched it.
+    /// Returns whether no commit up to `generation` has touched the footprint.
     pub(crate) fn stands(&mut self, log: &Arc<CommitLog>, generation: u64) -> bool {
-        // If the log is another one, the index was opened again.
+        // If the logs differ, the index was opened again.
         let stands = Arc::ptr_eq(&self.log, log)
             && (generation <= self.generation || !log.touches(self, generation));
         if stands {
@@ -208,16 +208,16 @@ pub(crate) struct CommitLog(Mutex<Commits>);
 
 #[derive(Debug)]
 struct Commits {
-    /// All later commits that touched anything are recorded.
+    /// Every commit after this one that touched anything is in `known`.
     since: u64,
-    /// Commits with their generations, ascending. A commit that failed stays here, because it may
-    /// have been made after all.
+    /// Commits with their generations, ascending. A failed commit stays here, because it may have
+    /// taken effect after all.
     known: VecDeque<(u64, WriteSet)>,
     touched: usize,
 }
 
 impl CommitLog {
-    /// Makes a log without the commits up to this one.
+    /// Makes a log of the commits after `generation`.
     pub(crate) fn since(generation: u64) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Commits {
             since: generation,
@@ -254,7 +254,8 @@ impl CommitLog {
         }
     }
 
-    /// Returns whether a commit after the footprint's, up to this one, has touched it.
+    /// Returns whether a commit after that of the footprint, up to `generation`, has touched the
+    /// footprint.
     fn touches(&self, footprint: &Footprint, generation: u64) -> bool {
         let commits = self.0.lock();
         if footprint.generation < commits.since {
@@ -320,7 +321,7 @@ mod tests {
             assert!(!before.unwrap().stands(&log, generation), "{generation}");
         }
         assert!(!old.stands(&log, 11) && !footprint().stands(&log, 9));
-        // Up to the requested commit.
+        // Commits after the requested one do not count.
         assert!(footprint().stands(&log, 8));
         assert!(!footprint().stands(&CommitLog::since(7), 8));
     }
@@ -342,7 +343,7 @@ mod tests {
         let many: Vec<u32> = (2..2 + MOST_TOUCHED as u32).collect();
         log.push(1, touched(&many, &[]));
         assert!(of(0).stands(&log, 1));
-        // There is no room for the contents of both commits.
+        // The contents of both commits exceed the limit, so the first commit is forgotten.
         log.push(2, touched(&[2], &[]));
         assert!(!of(0).stands(&log, 2));
         assert!(of(1).stands(&log, 2) && log.0.lock().touched == 1);

@@ -1,9 +1,8 @@
-//! Damage of an index, for the owner of the index.
+//! Records the damage of an index and reports it to the owner of the index.
 //!
 //! Any reader may be the first to find damage: a question on some thread, the overlay, the writer.
 //! That reader gets an error, and every later one as well. But only the owner of the index can set
-//! the file aside and build another. So the damage is recorded here, below all of them, and
-//! reported to the owner.
+//! the file aside and build another. So all readers record damage here, and the owner is notified.
 
 use std::fmt;
 use std::io;
@@ -11,13 +10,13 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-/// EIO, on every Linux.
+/// EIO, which is 5 on every Linux.
 const FAILED: i32 = 5;
 
 /// Called once, when damage is found.
 type Listener = Box<dyn FnOnce(&str) + Send>;
 
-/// The state of one open index and all its snapshots.
+/// The health of one open index, shared with all its snapshots.
 #[derive(Default)]
 pub(crate) struct Health {
     damage: OnceLock<String>,

@@ -10,9 +10,9 @@
 //! 2. **Postings** of the dead content are read as postings of its heir. Keys that the heir does
 //!    not have are *gone* ([`Live::of`]). Further keys of the heir have postings of its own. No
 //!    posting occurs twice.
-//! 3. **It is temporary.** A merge replaces the ids of the dead by that of the heir. So a content
-//!    has at most as many ancestors as there are segments, however often it has grown. And the gone
-//!    keys of an ancestor are among those of its postings in one segment.
+//! 3. **It is temporary.** A merge replaces the ids of the dead by the id of the heir. So a content
+//!    has at most as many ancestors as there are segments, however often it has grown. An ancestor
+//!    never has more gone keys than postings in its segment.
 //!
 //! Fingerprint postings are inherited as well, if the fingerprints that both contents do not share
 //! are known. Otherwise, or if most differ (their level rises with the size of a content), they are
@@ -35,11 +35,11 @@ use crate::store::{ReadTransaction, ReadableTable, WriteTransaction};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heirs {
     by_ancestor: HashMap<u32, Heir>,
-    /// The ancestors of each heir.
+    /// The ancestors whose postings each heir has.
     by_heir: HashMap<u32, Vec<u32>>,
-    /// The ids under which the chunk lists of grown contents are stored.
+    /// The ids under which the chunk lists of heirs are stored.
     lists: HashMap<u32, u32>,
-    /// Counts the heirs with inherited fingerprint postings.
+    /// The number of dead contents whose fingerprint postings an heir has.
     with_fingerprints: usize,
 }
 
@@ -74,8 +74,8 @@ impl Heir {
         out
     }
 
-    /// Returns the posting keys of the dead content that its heir does not have, ascending; `None`:
-    /// the heir has none of its postings.
+    /// Returns the posting keys of the dead content that its heir does not have, ascending. `None`
+    /// if the heir did not inherit postings of this kind.
     pub(crate) fn gone(&self, kind: PostingKind) -> Option<&[u64]> {
         match kind {
             PostingKind::Chunk => Some(&self.gone),
@@ -123,7 +123,7 @@ impl Heirs {
 
     /// Returns the id under which the chunk list of a content is stored.
     pub(crate) fn list_of(&self, content: ContentId) -> u32 {
-        // In the usual case no content has grown.
+        // Usually no content is an heir.
         if self.lists.is_empty() {
             return content.0;
         }
@@ -136,7 +136,7 @@ impl Heirs {
         Some((ContentId(heir.content), heir.changed.clone()?))
     }
 
-    /// Returns the dead contents whose postings a content has, with the keys that it does not have.
+    /// Returns the dead contents whose postings now belong to a content, each with its row.
     pub(crate) fn ancestors(&self, content: ContentId) -> impl Iterator<Item = (u32, &Heir)> {
         let ancestors = self.by_heir.get(&content.0).into_iter().flatten();
         ancestors.filter_map(|ancestor| Some((*ancestor, self.by_ancestor.get(ancestor)?)))
@@ -162,7 +162,7 @@ impl Heirs {
         }
     }
 
-    /// Returns all dead contents with an heir, and the heir.
+    /// Returns all dead contents that have an heir, each with its heir.
     #[cfg(any(debug_assertions, feature = "testing"))]
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, u32)> {
         let heirs = self.by_ancestor.iter();
@@ -181,7 +181,7 @@ impl Heirs {
 pub(crate) struct Live<'a> {
     kind: PostingKind,
     dead: &'a BitSet,
-    /// `None` if no dead content has an heir of these postings.
+    /// `None` if no heir has postings of this kind from a dead content.
     heirs: Option<&'a Heirs>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Returns the live content that has a posting; `None` if none has it any more.
+    /// Returns the live content that has a posting; `None` if no live content has it.
     #[inline]
     pub(crate) fn of(self, key: u64, content: u32) -> Option<u32> {
         if !self.dead.has(content) {
@@ -240,7 +240,7 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Records that a content was deleted without an heir.
+    /// Removes the rows of a deleted content that has no heir.
     pub(crate) fn end(&mut self, content: ContentId) -> Result<(), Fault> {
         let ancestors: Vec<u32> = self.heirs.ancestors(content).map(|(id, _)| id).collect();
         for ancestor in ancestors {
@@ -258,7 +258,8 @@ impl HeirsWriting<'_> {
         Ok(())
     }
 
-    /// Records that the chunk list of a content is deleted, or another's.
+    /// Forgets where the chunk list of a content is stored: the list is deleted, or belongs to an
+    /// heir now.
     pub(crate) fn forget_list(&mut self, content: ContentId) -> Result<(), Fault> {
         if self.heirs.lists.contains_key(&content.0) {
             Arc::make_mut(self.heirs).lists.remove(&content.0);

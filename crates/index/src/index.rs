@@ -58,43 +58,43 @@ pub enum MergeWork {
     /// Merges all postings into one segment, without those of dead contents; counts boilerplate if
     /// it is out of date.
     All,
-    /// Merges everything, but only if a quarter is dead or a fifth is scattered over small
-    /// segments.
+    /// Merges everything, but only if that pays: a quarter is dead, a fifth is scattered over small
+    /// segments, or boilerplate is out of date.
     IfUseful,
 }
 
 /// One index and the only writer of its file.
 #[derive(Debug)]
 pub struct Index {
-    /// The view that was taken last. It is reused until the next commit, which drops it. It is
-    /// declared before the store, which must be dropped later.
+    /// The view that was taken last. It is reused until the next commit drops it. It must be
+    /// dropped before the store, so it is declared first.
     pub(crate) latest: Mutex<Option<Snapshot>>,
     pub(crate) store: Store,
     pub(crate) params: Params,
     pub(crate) boilerplate_limit: u32,
     pub(crate) place: Arc<Place>,
-    /// Held while writing.
+    /// The lock that a writer holds.
     pub(crate) turn: Mutex<()>,
     /// The sets of the last commit and, during a commit, of the next one, each with its generation.
     pub(crate) published: Mutex<Vec<(u64, Sets)>>,
-    /// The time of the first commit that is not in the file yet.
+    /// The time of the first commit that is not durable yet.
     pub(crate) unlasting: Mutex<Option<Instant>>,
-    /// Measures since they were last written.
+    /// The measures that are not written yet.
     pub(crate) new_measures: Arc<NewMeasures>,
     /// The changes of the last commits.
     pub(crate) commits: Arc<CommitLog>,
-    /// Bytes on disk after the last compaction.
+    /// The bytes on disk after the last compaction.
     pub(crate) compact_bytes: AtomicU64,
-    /// Bytes on disk without those of merged segments, at the end of the last bulk load.
+    /// The bytes on disk at the end of the last bulk load, without those of merged segments.
     pub(crate) loaded_bytes: AtomicU64,
 }
 
-/// Blocks of 4096 bytes that [`Index::verify_blocks`] compares: a millisecond if they are cached.
+/// The number of blocks of 4096 bytes that a call of [`Index::verify_blocks`] compares. This takes
+/// a millisecond if they are cached.
 pub const VERIFY_BLOCKS: u64 = 256;
 
-/// An index of more bytes is not compacted when it is closed, because that would delay the stop of
-/// a daemon. Compacting 256 MB takes about a second. [`Index::compact`] does it while the index is
-/// open and idle.
+/// A larger index is not compacted when it is closed, because that would delay the stop of a
+/// daemon: 256 MB take about a second. [`Index::compact`] does it while the index is open and idle.
 const LARGE: u64 = 256 << 20;
 
 impl Index {
@@ -157,8 +157,8 @@ impl Index {
     /// leaves an older commit. The caller finds what changed since then by comparing the tree with
     /// it.
     ///
-    /// A small change is a few dozen pages in a file that is synced twice. Consecutive changes
-    /// touch the same pages, which are then written only once.
+    /// A durable small change writes a few dozen pages and syncs the file twice. Consecutive
+    /// changes touch the same pages, which are then written only once.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
         self.transact_in(&turn, Durability::Later, |writing| writing.apply(changes))
@@ -295,12 +295,12 @@ impl Index {
         Ok(true)
     }
 
-    /// Returns unused pages to the file system if they are a third of the file or more. After a
-    /// first scan they are, because its merges need room for the old postings and the new ones.
-    /// Readers wait meanwhile: half a second for an index of 100 MB. Returns whether it was done;
-    /// it is not while a [`Snapshot`] is alive.
+    /// Returns unused pages to the file system if they are a third of the file or more. That is
+    /// usual after a first scan, because its merges need room for the old postings and the new
+    /// ones. Readers wait meanwhile: half a second for an index of 100 MB. Returns whether the file
+    /// was compacted, which is impossible while a [`Snapshot`] is alive.
     pub fn compact(&self) -> Result<bool, ApplyError> {
-        /// The minimum number of bytes worth it.
+        /// With fewer unused bytes, compacting is not worth its time.
         const LEAST: u64 = 4 << 20;
         if self.place.as_file().is_none() {
             return Ok(false);
@@ -314,7 +314,7 @@ impl Index {
             self.latest.lock().take();
             let done = self.store.compact_in_use()?;
             if done {
-                // Later commits write it to the file.
+                // Later commits write this number to the file.
                 self.compact_bytes
                     .store(self.place.bytes()?, Ordering::Relaxed);
                 self.loaded_bytes.store(0, Ordering::Relaxed);
@@ -324,9 +324,9 @@ impl Index {
         done.map_err(|fault| self.place.apply_error(fault))
     }
 
-    /// Writes the remaining measures, closes the index and returns unused pages to the file system.
-    /// It leaves them if the file is large, or unchanged since the last time. Everything applied
-    /// was durable before. While a [`Snapshot`] is alive, no page can be returned.
+    /// Writes the remaining measures, makes all changes durable and closes the index. Also returns
+    /// unused pages to the file system, unless the file is large, is compact already, or a
+    /// [`Snapshot`] is alive.
     pub fn close(mut self) -> Result<(), ApplyError> {
         self.write_measures()?;
         self.persist(Duration::ZERO)?;
@@ -336,13 +336,13 @@ impl Index {
             Ok((self.place.bytes()?, in_file))
         });
         let (bytes, in_file) = known.map_err(|fault| self.place.apply_error(fault))?;
-        // Every commit writes a new number, except the last one before closing compacts the file.
+        // The number is 0 only if closing compacted the file and no commit followed.
         if in_file == 0 {
             return Ok(());
         }
         let leave = bytes > LARGE;
         if !leave {
-            // The next opening finds the file compact.
+            // The number 0 says that the file is compact when it is next opened.
             self.compact_bytes.store(0, Ordering::Relaxed);
             self.loaded_bytes.store(0, Ordering::Relaxed);
         }
@@ -388,7 +388,7 @@ impl Index {
         verified.map_err(|fault| self.place.read_error(fault))
     }
 
-    /// Returns the bytes in use when that was last known.
+    /// Returns the least size that the file is known to need.
     fn known_compact_bytes(&self) -> u64 {
         let compact = self.compact_bytes.load(Ordering::Relaxed);
         compact.max(self.loaded_bytes.load(Ordering::Relaxed))
@@ -442,7 +442,8 @@ impl Index {
             mut touched,
             ..
         } = writing;
-        // If boilerplate is out of date before or after the batch, its changes are not known.
+        // If boilerplate is out of date before or after the batch, the keys that became boilerplate
+        // are not known.
         if before.inner.counters.uncounted || counters.uncounted {
             touched.everything();
         }
@@ -452,7 +453,7 @@ impl Index {
         let compact = self.known_compact_bytes().to_le_bytes();
         meta.insert(schema::meta::COMPACT, &compact[..])?;
         drop(meta);
-        // Drops the view, so that the next commit can reuse its pages.
+        // The view of the previous commit is dropped, so that the next commit can reuse its pages.
         drop(before);
         self.latest.lock().take();
         self.commits.push(new, touched);

@@ -24,8 +24,8 @@ use crate::fault::{Fault, guarded};
 use crate::schema::{self, MeasuresValue};
 use crate::store::{ReadOnlyTable, ReadableTableMetadata, WriteTransaction};
 
-/// The maximum number of pairs of a generation: 2 · 131,072 pairs, at some 72 bytes each, are 19
-/// MB.
+/// The maximum number of pairs of a generation. Two generations have 262,144 pairs; at some 72
+/// bytes each, they take 19 MB.
 pub(crate) const GENERATION: u64 = 1 << 17;
 
 /// Measures that are not written yet.
@@ -39,8 +39,8 @@ impl NewMeasures {
 
     pub(crate) fn put(&self, key: PairKey, found: Proven) {
         let mut new = self.0.lock();
-        // If this number of measures was never written, the index has no file. Then begin again
-        // with an empty set.
+        // Only an index without a file collects as many, because nobody writes its measures. Then
+        // begin again with an empty set.
         if new.len() as u64 >= GENERATION {
             new.clear();
         }
@@ -80,7 +80,7 @@ pub(crate) fn written(table: &MeasuresTable, key: PairKey, unit: Unit) -> Option
     row.ok().flatten().and_then(|row| decode(row, unit))
 }
 
-/// Writes measures, at most `generation` to a generation.
+/// Writes measures into generations of at most `generation` pairs.
 pub(crate) fn write(
     txn: &WriteTransaction,
     new: &[(PairKey, Proven)],
@@ -104,7 +104,7 @@ fn encode(found: &Proven) -> MeasuresValue {
     (flags as u8, a_in_b, b_in_a, resemblance, shared)
 }
 
-/// Decodes a row; `None`: no writer has written it.
+/// Decodes a row; `None` if no version of the program writes such a row.
 fn decode(
     (flags, a_in_b, b_in_a, resemblance, shared): MeasuresValue,
     unit: Unit,

@@ -209,7 +209,7 @@ impl Index {
     }
 }
 
-/// The result of looking into a store.
+/// The kind of store that was found in the file.
 enum Found {
     Nothing,
     Index { limit: u32 },
@@ -255,9 +255,10 @@ fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the tables that an older index of this format does not have.
+/// Creates the tables that are missing in an older index of this format.
 fn complete(store: &Store) -> Result<(), Fault> {
-    // Tables were added in order, so a file with the newest table has all of them.
+    // The order in which tables were added to the format makes this enough: a file with the newest
+    // table has all.
     if store.read()?.open_table(schema::ORIGINS).is_ok() {
         return Ok(());
     }

@@ -1,10 +1,10 @@
 //! The origin of a content: when and under which name it was first seen.
 //!
-//! A row is written by the change that adds a content, and deleted with the content. So it needs no
-//! extra reading and no limit of its own. It has a name in a directory instead of a path. So a
-//! renamed directory keeps the origins in it. A file of a removed directory takes its origin along
-//! to its other name, if it has one. The other origins there become unknown without a search for
-//! their rows.
+//! The change that adds a content writes a row, which is deleted with the content. So origins need
+//! no extra reading and no limit of their own. A row names a directory and a name in it instead of
+//! a path. So a renamed directory keeps the origins in it. If a directory is removed, each of its
+//! files that has another name takes its origin along to that name. The other origins there become
+//! unknown; their rows are not searched for.
 
 use resemble_core::DirId;
 

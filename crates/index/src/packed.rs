@@ -1,8 +1,8 @@
 //! The stored data of a content as one byte string, for storage outside of the tables.
 //!
 //! The bytes are the tables' own parts (`docs/index-format.md`), one after another. The length of
-//! the chunk list precedes them. A reader must know the parameters of the digest: they are not in
-//! it.
+//! the chunk list precedes them. A reader must know the parameters of the digest, which the bytes
+//! do not have.
 
 use std::convert::Infallible;
 
@@ -46,13 +46,13 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
-/// Returns whether there are chunks in the bytes. `None` if they are invalid.
+/// Returns whether the bytes contain any chunks. `None` if they are invalid.
 pub fn has_chunks(bytes: &[u8]) -> Option<bool> {
     Some(Reader(bytes).u64()? > 0)
 }
 
-/// Returns the number of fingerprints that the bytes claim to have. Fields without width could
-/// claim any number in a few bytes. `None` if the bytes are invalid.
+/// Returns the number of fingerprints that the bytes state, which may be wrong: fields without
+/// width could state any number in a few bytes. `None` if the bytes are invalid.
 pub fn claimed(bytes: &[u8]) -> Option<u32> {
     let mut reader = Reader(bytes);
     let length = usize::try_from(reader.u64()?).ok()?;
@@ -66,9 +66,9 @@ pub fn claimed(bytes: &[u8]) -> Option<u32> {
     Some(all)
 }
 
-/// Calls `key` with the posting key of every chunk that is evidence, repetitions included. Then it
-/// calls `fingerprint` with every fingerprint, without building the lists. `None` if the bytes are
-/// invalid; the calls before that must then be ignored.
+/// Calls `key` with the posting key of every chunk that is evidence, repetitions included. Then
+/// calls `fingerprint` with every fingerprint. No list is built. `None` if the bytes are invalid;
+/// the calls before that must then be ignored.
 pub fn evidence(
     bytes: &[u8],
     mut key: impl FnMut(u64),

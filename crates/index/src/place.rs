@@ -1,4 +1,4 @@
-//! The location of an index, and its health.
+//! Where an index is: in a file or in memory. Also holds the health of the index.
 
 use std::ffi::OsString;
 use std::io;
@@ -36,7 +36,8 @@ impl Place {
         self.as_file().unwrap_or(Path::new("(in memory)"))
     }
 
-    /// Returns its bytes on disk, without parts of the file that were never written; 0 in memory.
+    /// Returns the bytes that the file takes on disk, without parts that were never written; 0 in
+    /// memory.
     pub(crate) fn bytes(&self) -> io::Result<u64> {
         match &self.file {
             Some(path) => Ok(std::fs::metadata(path)?.blocks() * 512),
@@ -63,7 +64,7 @@ impl Place {
     }
 }
 
-/// Renames the file, or the folder in its place, to its name when set aside, and returns that name.
+/// Sets aside the file at `path`, or the folder in its place, by renaming it; returns the new name.
 /// A file that was set aside earlier is replaced.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = OsString::from(path);

@@ -144,21 +144,22 @@ pub enum PartRole {
     Text = 0,
     /// The only member of a compressed file: it represents the file.
     Unpacked = 1,
-    /// One of the files in an archive or a mail.
+    /// A file in an archive or a mail.
     Member = 2,
     /// All texts in an archive or a mail together. It has only a sample and no chunks.
     WholeText = 3,
-    /// All other members together. It has only a sample and no chunks.
+    /// All members of an archive or a mail that are not texts, together. It has only a sample and
+    /// no chunks.
     WholeBytes = 4,
 }
 
-/// A part of a content. Parts of parts are in one list with them.
+/// A part of a content. The list of a content also has the parts of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRow {
     /// Its role.
     pub role: PartRole,
-    /// The part that contains it, by its position in the list; `None`: the content itself. A part
-    /// follows the one that contains it.
+    /// The part that directly contains this one, by its position in the list; `None` if that is the
+    /// content itself. A part follows the one that contains it.
     pub parent: Option<u32>,
     /// Its name in the part that contains it, as raw bytes.
     pub name: Vec<u8>,
@@ -192,7 +193,7 @@ impl SkippedPart {
         }
     }
 
-    /// Returns the number of parts without names that it represents.
+    /// Returns the number of parts that an entry of [`Self::and_more`] represents.
     pub fn is_more(&self) -> Option<u64> {
         let count = self.reason.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.path.is_empty())
@@ -227,7 +228,7 @@ pub enum Entry {
     Symlink(Vec<u8>),
     /// A pipe, socket or device, which is never opened.
     Special(SpecialKind),
-    /// Something that was not read; a directory has no entries below it.
+    /// A name that was not read. If it is a directory, the index has no entries below it.
     Gap(Gap),
 }
 
@@ -248,7 +249,7 @@ pub enum LeftOutRule {
     Exclude = 0,
     /// An ignore file, or the name `.git`.
     Ignore = 1,
-    /// The file is larger than the root's limit. Its entry is that of a file, which is
+    /// The file is larger than the root's limit. It has the entry of a file, in state
     /// [`FileState::Skipped`].
     MaxSize = 2,
     /// Another file system is mounted there.

@@ -42,7 +42,7 @@ pub(crate) const CHUNK_LIST_OF: TableDefinition<u32, u32> = TableDefinition::new
 pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("signatures");
 pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
-/// Maps a segment and its first rank to a part of its contents, in the order of their ranks.
+/// Maps a segment and a rank to the ids of the contents with this rank and the next ones.
 pub(crate) const ORDERS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("orders");
 pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
 /// Maps a dead content to the heir that has its chunk postings.
@@ -115,8 +115,8 @@ pub(crate) mod meta {
     pub(crate) const FILE_SUMS: &str = "file_sums";
     /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
-    /// u64 LE: bytes on disk when the file had no unused pages. If 0 or missing, the file has none,
-    /// unless a commit follows.
+    /// u64 LE: the bytes on disk when the file was last compact. If 0 or missing, the file is
+    /// compact now.
     pub(crate) const COMPACT: &str = "compact_bytes";
 }
 

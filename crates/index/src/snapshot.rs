@@ -80,8 +80,8 @@ pub(crate) struct Inner {
     pub(crate) new_measures: Arc<NewMeasures>,
     pub(crate) commits: Arc<CommitLog>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// The only owner of the store. It is declared after the tables, because they must be dropped
-    /// first.
+    /// The store, if only this view keeps it open. It is declared after the tables, because they
+    /// must be dropped first.
     _store: Option<Store>,
 }
 
@@ -181,7 +181,7 @@ impl Snapshot {
         Ok(Self::sharing(Arc::new(inner)))
     }
 
-    /// Makes another view of the same commit, for another reader.
+    /// Makes a view of the same commit for another reader.
     pub(crate) fn sharing(inner: Arc<Inner>) -> Self {
         Self {
             inner,
@@ -217,7 +217,8 @@ impl Snapshot {
         Self { stop, ..self }
     }
 
-    /// Returns the flag that cancels the question; never set unless by [`Self::with_stop`].
+    /// Returns the flag that cancels the question. Only the caller of [`Self::with_stop`] can set
+    /// it.
     pub const fn stop(&self) -> &StopFlag {
         &self.stop
     }
@@ -244,7 +245,7 @@ impl Snapshot {
         self.inner.place.path()
     }
 
-    /// Returns the generation of its commit.
+    /// Returns the generation of the commit that the view shows.
     pub fn generation(&self) -> u64 {
         self.inner.counters.generation
     }

@@ -92,8 +92,8 @@ impl Counters {
     }
 }
 
-/// Sums over all files. They belong to one commit. If an older version of the program writes a
-/// commit, it does not update them, and they are counted again.
+/// Sums over all files, as of one commit. An older version of the program does not update them. If
+/// it wrote the last commit, they are counted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSums {
     /// Bytes of all files.
@@ -179,7 +179,7 @@ impl FileSums {
     }
 }
 
-/// Returns the limit beyond which keys are counted, though they are not boilerplate yet.
+/// Returns the number of contents above which a key is counted, even if it is not boilerplate yet.
 pub(crate) const fn near(limit: u32) -> u32 {
     limit / 2
 }
@@ -240,8 +240,8 @@ impl FileSystems {
     }
 }
 
-/// The part of an index's state that is shared with snapshots. It is copied on write: a batch that
-/// does not change it shares it with all snapshots before and after.
+/// The sets in memory that snapshots share. A batch copies the sets that it changes; all others
+/// stay shared with the snapshots before and after.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
@@ -361,7 +361,7 @@ pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
     Ok(Counters::decode(row.value())?)
 }
 
-/// Returns the bytes of the file when it was compact; 0: it is compact now.
+/// Returns the size of the file when it was last compact; 0 if it is compact now.
 pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     let meta = txn.open_table(schema::META)?;
     let row = meta.get(schema::meta::COMPACT)?;
@@ -369,7 +369,7 @@ pub(crate) fn compact_bytes(txn: &ReadTransaction) -> Result<u64, Fault> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// Returns the keys that are in one of two sets and not, or with another count, in the other.
+/// Returns the keys that only one of two sets has, or that have another count in the other set.
 pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
     let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {
         a.iter()

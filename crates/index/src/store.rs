@@ -1,4 +1,4 @@
-//! The only file that handles redb's errors and ways of opening; the others use its tables.
+//! The only file that opens redb and converts its errors; other files only use its tables.
 //!
 //! House rules of the store, each with its reason:
 //! 1. Every durable write transaction has two phases and saves the allocator's state
@@ -149,7 +149,7 @@ pub(crate) struct Store {
 }
 
 impl Drop for Store {
-    /// A damaged file can panic when it is closed, as when it is read.
+    /// Guards the closing of the database: redb may panic on a damaged file then, too.
     fn drop(&mut self) {
         let database = self.database.get_mut().take();
         if let Err(fault) = guarded(|| {

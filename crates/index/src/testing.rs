@@ -402,7 +402,8 @@ impl Check<'_> {
             self.expect(held, || format!("the dead content {id} is in no segment"));
         }
         let mut forward = [Sum::default(); 2];
-        // A text has more fingerprint postings than samples in its signature.
+        // A text may have more fingerprint postings than samples in its signature, so the number in
+        // its row counts.
         let mut posted_prints = 0;
         let mut sampled = HashSet::new();
         for row in inner.contents.range::<u32>(..)? {
@@ -459,7 +460,7 @@ impl Check<'_> {
     /// Compares known counts with the counts of all keys that are [`near`] the limit.
     fn counts(&mut self, counted: &Boilerplate) {
         let (sets, limit) = (&self.inner.sets, self.inner.boilerplate_limit);
-        // Contents that were added since all keys were counted may have brought other keys near the
+        // Contents that were added since all keys were counted may have brought more keys near the
         // limit.
         let births = self.inner.counters.uncounted_births;
         for kind in PostingKind::ALL {

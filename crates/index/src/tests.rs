@@ -18,13 +18,13 @@ use crate::place::Place;
 use crate::rows::{FileStat, FsId, Timestamp};
 use crate::store::Store;
 
-/// The requests of the store to the disk.
+/// A request of the store to the disk, or a mark in the log.
 #[derive(Clone, Debug)]
 enum Asked {
     Write(u64, Vec<u8>),
     Length(u64),
     Sync,
-    /// The error is not from the store: this many batches are committed.
+    /// A mark of the test: this many batches are committed.
     Committed(u64),
 }
 
@@ -33,7 +33,7 @@ struct Disk {
     bytes: Vec<u8>,
     /// All requests, if they are recorded.
     log: Option<Vec<Asked>>,
-    /// Writes and extensions until the disk is full.
+    /// The number of writes and extensions until the disk is full.
     left: Option<u64>,
 }
 
@@ -136,7 +136,7 @@ fn open(disk: &SharedDisk) -> Index {
 
 const BATCHES: u64 = 8;
 
-/// Batch `n` adds ten files and removes some that were there before. After it the index has
+/// Returns batch `n`, which adds ten files and removes some older ones. After it the index has
 /// [`files`].
 fn batch(n: u64) -> Vec<Change> {
     let mut changes: Vec<_> = (n * 10..n * 10 + 10).map(file).collect();
@@ -226,7 +226,7 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
             }
         };
         assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
-        // Space alone does not repair the store, because memory and disk differ.
+        // Free space alone does not repair the store, whose memory and disk differ.
         disk.with(|disk| disk.left = None);
         let again = index.apply(batch(done));
         assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
@@ -249,16 +249,15 @@ fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
 enum Fate {
     Kept,
     Lost,
-    /// The sectors with a bit here, of every 64, were written.
+    /// Only some sectors were written: of every 64, those whose bit is set.
     Torn(u64),
 }
 
 /// The bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// Returns a state of the disk after a power cut: everything up to the last sync, if the disk
-/// syncs. Any of the writes after it may be there, or parts of them. An extension of the file may
-/// be lost.
+/// Returns the bytes of a disk after a power cut. If the disk syncs, it has everything up to the
+/// last sync. `fate` decides about each later write, and about each later extension of the file.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);
@@ -305,15 +304,15 @@ fn recorded() -> Vec<Asked> {
     disk.with(|disk| disk.log.take()).unwrap()
 }
 
-/// Chooses the fate of the writes after the last sync: the same for all writes, or another one for
-/// each.
+/// Chooses the fate of a write after the last sync. With variants 0 and 1 all writes have the same
+/// fate, with others each has its own.
 fn fate(variant: u64, random: &mut Random) -> Fate {
     let torn = |random: &mut Random| Fate::Torn(random.draw());
     match variant {
         0 => Fate::Lost,
         1 => Fate::Kept,
-        // The decisive question is which of the few writes to the header and the last pages are
-        // kept.
+        // Whole writes are kept or lost. It matters most which of the few writes to the header and
+        // the last pages are kept.
         n if n % 3 == 2 => match random.below(4) {
             0 => Fate::Lost,
             _ => Fate::Kept,
@@ -334,7 +333,8 @@ struct CrashStates {
     mixed: Vec<String>,
 }
 
-/// Tries `variants` states for each cut. Compacting and closing (the end of the log) are included.
+/// Cuts the power at each request and tries `variants` states for each cut. The log ends with
+/// compacting and closing.
 fn cut_everywhere(variants: u64, syncs: bool) -> CrashStates {
     let log = recorded();
     let first = log

@@ -25,9 +25,9 @@ pub(crate) struct Unwritten {
 
 #[derive(Debug)]
 struct Over {
-    /// The length of the file for the store.
+    /// The length of the file as the store sees it.
     len: u64,
-    /// The number of bytes of the file that are still in use; zeros follow.
+    /// The number of bytes that are still read from the file; zeros follow.
     of_file: u64,
     /// Changed pages by number.
     pages: BTreeMap<u64, Vec<u8>>,

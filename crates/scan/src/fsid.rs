@@ -61,7 +61,8 @@ impl FsIds {
     }
 }
 
-/// Maps the device number of each link in such a folder to its UUID; empty without a folder.
+/// Maps the device number of each link in a folder such as `/dev/disk/by-uuid` to its UUID. Empty
+/// if there is no such folder.
 fn uuids_in(folder: &Path) -> HashMap<u64, String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return HashMap::new();

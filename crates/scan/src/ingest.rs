@@ -1,4 +1,4 @@
-//! Bringing the index in line with the tree.
+//! Brings the index in line with the tree.
 //!
 //! One algorithm serves the first scan, a restart, an event and a rescan: **look, compare, read
 //! what differs, apply**. Events only say where to look, `lstat` returns the present state, and the
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! 1. **Watch, then list.** The observer is called before a directory is listed. A name made before
-//!    the listing is in the listing; one made after it has an event.
+//!    the listing is in the listing; one made after it causes an event.
 //! 2. **Nothing is removed early.** A missing name is removed at the end of the round, after one
 //!    more look. By then its file may have been found under a new name. So a move across
 //!    directories is a link and a removal in any order of the walk, and reads nothing.
@@ -27,9 +27,9 @@
 //!    directory's listing and one file's digest must fit in memory as a whole.
 //! 7. **A changed inode is read** even if size and modification time are unchanged, since both can
 //!    be set. Only an event that reported the change itself (a rename of this very name, a link, a
-//!    chmod) makes a reading unnecessary. The index must also have all names of the inode. A write
-//!    through another name would have had an event, too. Changes under unobserved names are found
-//!    by comparing inodes (`sweep`).
+//!    chmod) makes a reading unnecessary. The index must also have all names of the inode, because
+//!    a write through an unknown name causes no event. Changes under unobserved names are found by
+//!    comparing inodes (`sweep`).
 //! 8. **A cold disk is kept busy**: separate threads prefetch queued files and directories to be
 //!    entered (`ahead`).
 //! 9. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
@@ -87,7 +87,8 @@ pub struct Ingest {
     documents: Documents,
     assumed: Assumed,
     costs: Costs,
-    /// The mounts; `None`: they cannot be followed, and are read for each reconcile.
+    /// The mounts, followed as they change. `None` if that is not possible; then each reconcile
+    /// reads them.
     mounts: Option<LiveTable>,
 }
 
@@ -112,8 +113,8 @@ impl Ingest {
         }
     }
 
-    /// Checks that the present reader took the indexed files apart. If another one did, every
-    /// content counts as unseen. Must be called once before reconciling.
+    /// Compares the present reader with the one that took the indexed contents apart. If they
+    /// differ, every content counts as unseen. Must be called once before reconciling.
     pub fn know_parts(&self) -> Result<(), IngestError> {
         /// The record of the reader that took the contents of an index apart.
         const RECORD: &str = "parts.by";
@@ -183,17 +184,18 @@ impl Ingest {
         self.documents.waiting()
     }
 
-    /// Returns a mark for [`Self::is_past`].
+    /// Returns a mark that follows all documents so far, for [`Self::is_past`].
     pub fn documents_mark(&self) -> u64 {
         self.documents.mark()
     }
 
-    /// Returns whether the parts of all documents before the mark are in the index.
+    /// Returns whether the parts of all documents up to the mark are in the index.
     pub fn is_past(&self, mark: u64) -> bool {
         self.documents.is_past(mark)
     }
 
-    /// Returns when [`Self::reconcile`] has parts of documents to write, whatever its targets are.
+    /// Returns when [`Self::reconcile`] should be called to write parts of documents, even without
+    /// targets.
     pub fn documents_due(&self) -> Option<Instant> {
         self.documents.due()
     }
@@ -203,18 +205,18 @@ impl Ingest {
         self.documents.bell()
     }
 
-    /// Sets whether no event explains why an inode changed: [`IngestOptions::distrust`].
+    /// Sets [`IngestOptions::distrust`]: if true, no event explains why an inode changed.
     pub const fn set_distrust(&mut self, distrust: bool) {
         self.options.distrust = distrust;
     }
 
-    /// Sets how long a large file is read before others get their turn: [`IngestOptions::turn`].
+    /// Sets [`IngestOptions::turn`]: how long a large file is read before other files are.
     pub const fn set_turn(&mut self, turn: Option<Duration>) {
         self.options.turn = turn;
     }
 
-    /// Returns how long reading a file of this device, inode and size took the last time. Zero if
-    /// that is negligible, or only bytes after its old end will be read.
+    /// Returns how long the last reading of a file took, given its device, inode and size. Zero if
+    /// that is negligible, or if only bytes after its old end will be read.
     pub fn cost_of(&mut self, file: (u64, u64), size: impl FnOnce() -> u64) -> Duration {
         let cost = self.costs.of(file);
         if cost.is_zero() || self.pool.known_files().is_behind(file, size()) {
@@ -223,13 +225,13 @@ impl Ingest {
         cost
     }
 
-    /// Returns the number of grown files that were read from their old end. The part before is
+    /// Returns the number of grown files of which only the new end was read, while the rest is
     /// assumed unchanged.
     pub fn assumed(&self) -> usize {
         self.assumed.len()
     }
 
-    /// Returns the targets to reconcile so that nothing is assumed any more.
+    /// Returns the targets whose reconcile reads all assumed parts.
     pub fn assumed_targets(&mut self) -> Result<Vec<Target>, IngestError> {
         Ok(self.assumed.targets(&self.index.snapshot()?)?)
     }
@@ -243,7 +245,7 @@ impl Ingest {
         report
     }
 
-    /// Removes `path` and everything below from the index: a root that is no longer watched.
+    /// Removes `path`, a root that is no longer watched, and everything below it from the index.
     pub fn forget(&mut self, path: &Path) -> Result<(), IngestError> {
         self.index.apply(vec![Change::Remove(path.to_owned())])?;
         Ok(())

@@ -11,7 +11,7 @@
 //! * [`ingest`] brings the index in line with the tree: the one algorithm behind the first scan, a
 //!   restart, an event and a rescan. It is the index's only writer.
 //!
-//! This crate does not depend on questions or callers.
+//! This crate depends neither on the crates of questions nor on `resemble-callers`.
 #![forbid(unsafe_code)]
 
 pub mod fsid;

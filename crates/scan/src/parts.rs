@@ -6,11 +6,12 @@
 //! later steps know nothing of formats.
 //!
 //! Two more contents represent an archive or a mail as a **whole**: one of all texts in it, and one
-//! of all other parts. Nothing is read for them. Samples nest, so the sample of all leaves is the
-//! union of their samples, cut to a common level. It has the windows that one pass over all bytes
-//! would have kept, except those across the seams. The order of the leaves affects only the order
-//! of the sample. It does not affect the name of a whole, which derives from the leaves' digests. A
-//! whole has no chunks, which would repeat those of its leaves.
+//! of all other parts. Nothing is read for them. A *leaf* is a part that has no parts itself.
+//! Samples nest, so the sample of all leaves is the union of their samples, cut to a common level.
+//! It has the windows that one pass over all bytes would have kept, except those across the seams.
+//! The order of the leaves affects only the order of the sample. It does not affect the name of a
+//! whole, which derives from the leaves' digests. A whole has no chunks, which would repeat those
+//! of its leaves.
 
 use std::fmt;
 use std::io;
@@ -36,7 +37,7 @@ mod recent;
 use memory::Places;
 pub use recent::RecentParts;
 
-/// First bytes of a file by which its format is recognised.
+/// The number of bytes at the beginning of a file by which its format is recognised.
 pub const HEAD: usize = resemble_extract::HEAD;
 
 pub use resemble_extract::may_hold_files;
@@ -47,12 +48,12 @@ const MOST_SKIPPED: usize = 64;
 /// Takes files apart. It may be used by several threads.
 pub trait PartReader: fmt::Debug + Send + Sync {
     /// Returns whether a file with this name and these first bytes (up to [`HEAD`]) can be taken
-    /// apart. Must be cheap, since it is called for every file that is read. Without the open file,
-    /// it returns whether the file may be.
+    /// apart. If `file` is `None`, returns true as well if only the rest of the file can decide.
+    /// Must be cheap, since it is called for every file that is read.
     fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool;
 
-    /// Returns whether a file that does not apply may state a date. Such a file has no parts, so
-    /// only callers that store dates ask. Must be cheap, like [`Self::applies`].
+    /// Returns whether a file to which [`Self::applies`] returns false may state a date. It has no
+    /// parts, so only callers that store dates call this. Must be cheap, too.
     fn may_state_date(&self, head: &[u8]) -> bool {
         let _ = head;
         false
@@ -94,10 +95,10 @@ pub trait PartReader: fmt::Debug + Send + Sync {
     }
 }
 
-/// A number for the supported formats. A new number means that files are taken apart anew.
+/// The version of the supported formats. If it changes, files are taken apart anew.
 const FORMATS: u32 = 6;
 
-/// The first argument with which one of our programs runs as the worker that reads formats.
+/// The first argument of a program of this project that runs as the worker that reads formats.
 const WORKER: &str = "extract-worker";
 
 /// Takes files apart with the libraries of `resemble-extract`, in processes of the running program.
@@ -105,7 +106,7 @@ const WORKER: &str = "extract-worker";
 pub struct Formats {
     extractor: Extractor,
     id: String,
-    /// Workers that may run at the same time.
+    /// The maximum number of workers at the same time.
     most: usize,
     places: Arc<Places>,
 }
@@ -135,8 +136,8 @@ impl Formats {
     }
 }
 
-/// Returns the running program as a worker. Its path is not used: an installation may replace the
-/// file.
+/// Returns the command of the running program, to start it as a worker. Its path is not used: an
+/// installation may replace the file.
 fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
@@ -217,9 +218,9 @@ impl PartReader for Formats {
 pub struct DigestedPart {
     /// Its role.
     pub role: PartRole,
-    /// The index of the part that contains it; `None`: the file itself.
+    /// The position of the part that directly contains it; `None` if that is the file itself.
     pub parent: Option<u32>,
-    /// Its name in there.
+    /// Its name in the part that contains it.
     pub name: Vec<u8>,
     /// Its content; `None` if it is empty or cannot be stored.
     pub digest: Option<Box<Digest>>,
@@ -228,20 +229,20 @@ pub struct DigestedPart {
 /// The parts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DigestedParts {
-    /// Its parts, and their parts.
+    /// The parts of the file, and the parts of these.
     pub pieces: Vec<DigestedPart>,
     /// The skipped parts.
     pub skipped: Vec<SkippedPart>,
-    /// The date that it states.
+    /// The date that the document itself states.
     pub date: Option<DocumentDate>,
-    /// The extracting program could not be run, so this must be tried again.
+    /// True if the extracting program could not be run, so that another attempt is needed.
     pub again: bool,
-    /// The system lacked the resources to run it: the error number.
+    /// The error number, if the system lacked the resources to run that program.
     pub scarce: Option<i32>,
 }
 
 impl DigestedParts {
-    /// Takes an open file apart.
+    /// Takes an open file apart and digests its parts.
     pub fn of(
         part_reader: &dyn PartReader,
         name: &[u8],
@@ -315,7 +316,7 @@ pub fn skipped_parts(mut skipped: Vec<(Vec<u8>, Skipped)>) -> Vec<SkippedPart> {
     named.chain(more).collect()
 }
 
-/// Digests parts as they arrive.
+/// Digests parts as the reader passes them on.
 struct Collector<'a> {
     digester: &'a mut Digester,
     pieces: Vec<DigestedPart>,
@@ -327,7 +328,7 @@ impl Sink for Collector<'_> {
     fn begin(&mut self, part: Part) {
         self.digester.reset();
         self.under_way = true;
-        // A parent that follows its child could lead to a cycle.
+        // A part must follow its parent, or the parents could form a cycle.
         let parent = part
             .parent
             .filter(|&parent| (parent as usize) < self.pieces.len());
@@ -371,9 +372,9 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// Adds the wholes (see the head of this module) of the file and of every part, if it has members.
+/// Adds the wholes of the file and of every part that has members: see the head of this module.
 fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
-    // One slot per part, and the last one for the file itself.
+    // Each part has a slot, and the last slot is that of the file itself.
     let file = pieces.len();
     let place = |node: Option<u32>| node.map_or(file, |node| node as usize);
     let mut has_parts = vec![false; file + 1];
@@ -424,7 +425,7 @@ fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     pieces.append(&mut wholes);
 }
 
-/// Returns the sample of contents of one kind together.
+/// Returns the digest of the leaves of one kind as a whole.
 fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
     let levels = leaves.iter().map(|leaf| leaf.signature.level);
     let level = levels.max().unwrap_or(0).max(sampling.least_level);
@@ -498,8 +499,8 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // A text shorter than a shingle has one shingle of its own. Concatenated with others it
-            // has only their shingles.
+            // A text shorter than a shingle has one shingle of its own, which it loses when it is
+            // joined with other texts.
             let is_short = |leaf: &Vec<u8>| {
                 is_text && leaf.split(|&byte| byte == b' ').count() < Params::SHINGLE
             };
@@ -510,8 +511,8 @@ mod tests {
                 .collect();
             let is_read = |print| read_at.contains(print) || short.contains(print);
             prop_assert!(whole_at.iter().all(is_read));
-            // Samples that are in no leaf lie across a seam: 63 windows or 4 shingles each, one in
-            // 2^level of them sampled.
+            // Samples that are in no leaf lie across a seam. A seam has at most 63 windows or 4
+            // shingles, of which one in 2^level is sampled.
             let seams = (leaves.len() - 1) * if is_text { 4 } else { 63 };
             prop_assert!(read_at.len().saturating_sub(whole_at.len()) <= seams);
             prop_assert!(whole.signature.fingerprints.len() <= params.sampling.cap as usize);
@@ -548,7 +549,7 @@ mod tests {
             roles,
             [(PartRole::WholeText, None), (PartRole::WholeBytes, None)]
         );
-        // A packed tar, in another order, has the wholes and represents the file.
+        // A packed tar with the same members, in another order, has the same wholes.
         let tar = wholes(vec![
             piece(PartRole::Unpacked, None, &binary),
             member(Some(0), &b),
@@ -561,7 +562,8 @@ mod tests {
         };
         assert_eq!(same(&zip), same(&tar));
         assert!(tar.iter().all(|whole| whole.1 == Some(0)));
-        // The text of a document is the leaf, and an archive in an archive has its own wholes.
+        // The text of a document represents it as a leaf. An archive in an archive has wholes of
+        // its own.
         let mail = wholes(vec![
             piece(PartRole::Text, None, &a),
             member(None, &binary),

@@ -63,13 +63,14 @@ pub use self::open::{open_regular, open_regular_in};
 /// (`dirty_expire`) and 5 s (the writeback interval).
 pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
 
-/// Largest file that is read whole at once, in bytes.
+/// The size of the largest file that is read at once, in bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Attempts before a file counts as moving.
+/// The number of attempts after which a file counts as moving.
 const ATTEMPTS: u32 = 3;
 
-/// Largest file that is read again at once, in bytes. A larger one would only change again.
+/// The size of the largest file that is read again at once, in bytes. A larger one would probably
+/// change again meanwhile.
 const LARGEST_AT_ONCE: u64 = 64 << 20;
 
 /// A file that was read.
@@ -98,7 +99,8 @@ pub struct FileRead {
 }
 
 impl FileRead {
-    /// Returns how long before the reading the inode changed; negative if that is in the future.
+    /// Returns how many nanoseconds before the reading the inode changed; negative if that is in
+    /// the future.
     pub fn age(&self) -> i128 {
         age(self.stat.ctime, self.at)
     }
@@ -116,7 +118,7 @@ pub fn age(time: Timestamp, now: SystemTime) -> i128 {
 /// The reason why a file was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailure {
-    /// There is nothing at the path (any more), or access is obstructed.
+    /// Nothing is at the path (any more), or access to it is obstructed.
     #[error("the file is gone")]
     Gone,
     /// The path is not a regular file (any more).
@@ -128,7 +130,7 @@ pub enum ReadFailure {
     /// The stop flag was set.
     #[error("stopped")]
     Stopped,
-    /// Reading the file takes longer than a reader may. The next reading continues from here.
+    /// The reading takes longer than a reader may spend. The next reading continues where it ended.
     #[error("not read to its end yet")]
     Paused,
 }
@@ -153,7 +155,7 @@ pub struct Reader {
     known: Option<Arc<KnownFiles>>,
     /// True if the part before the old end of a grown file may be assumed unchanged.
     may_assume: bool,
-    /// The device and inode of the file that the next one replaces under its name.
+    /// The device and inode of the file that the next one replaces, under the same name.
     replaces: Option<(u64, u64)>,
     /// The stored paused readings. `None`: readings are neither paused nor resumed.
     paused: Option<Arc<PausedReadings>>,
@@ -168,12 +170,12 @@ struct Pass {
     content: Content,
     bytes: u64,
     assumed: ByteLen,
-    /// The file had more or fewer bytes than its size.
+    /// True if the file had more or fewer bytes than its `stat` says.
     other_size: bool,
 }
 
 impl Pass {
-    /// A pass that assumes nothing.
+    /// Makes a pass that did not assume any bytes.
     const fn of(content: Content, bytes: u64, other_size: bool) -> Self {
         Self {
             content,
@@ -192,7 +194,7 @@ enum Passed {
 }
 
 impl Passed {
-    /// Adds bytes that were read before.
+    /// Adds the number of bytes that were read before this pass.
     fn after(self, before: u64) -> Self {
         match self {
             Self::Whole(pass) => Self::Whole(Pass {
@@ -232,7 +234,7 @@ impl Reader {
         self
     }
 
-    /// Enables resuming the readings that other readers have stored here.
+    /// Makes the reader pause long readings, and resume those that any reader has stored here.
     pub(crate) fn with_paused(mut self, paused: Arc<PausedReadings>) -> Self {
         self.paused = Some(paused);
         self
@@ -243,7 +245,7 @@ impl Reader {
         self.pieces.until = until;
     }
 
-    /// Sets whether the next file, if it is read once, leaves the page cache as it was.
+    /// Sets whether reading the next file should leave the page cache as it was.
     pub(crate) const fn spare_cache(&mut self, spare: bool) {
         self.pieces.spares_cache = spare;
     }
@@ -265,13 +267,14 @@ impl Reader {
         self.may_assume = may;
     }
 
-    /// Names the file that had the next file's name. The next file may be a saved version of it.
+    /// Names the file that had the next file's name before. The next file may be a saved version of
+    /// that file.
     pub(crate) const fn replaces(&mut self, file: Option<(u64, u64)>) {
         self.replaces = file;
     }
 
     /// Reads the file at a path below the anchor. `known_size` is its size in the index, if it has
-    /// one. If the size is the same, the digest alone is computed first.
+    /// one. If the size is unchanged, the digest alone is computed first.
     pub fn read(
         &mut self,
         anchor: &Anchor,
@@ -318,7 +321,8 @@ impl Reader {
                 (before, at) = (paused.stat, paused.at);
                 bytes += paused.bytes;
                 halfway = Some(paused.state);
-                // A file that is written to between all turns would otherwise never be finished.
+                // A resumed file is not read again if it changes. Otherwise a file that is written
+                // to between all turns would never be finished.
                 attempt = ATTEMPTS;
             }
             let digest_first = known_size == Some(ByteLen(before.size));
@@ -333,8 +337,8 @@ impl Reader {
             };
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
-                // Only the times changed. So the content is in flight because the previous attempt
-                // of this reading claimed it.
+                // The bytes are the same, only the times changed. The content is in flight because
+                // the previous attempt here claimed it.
                 (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
                     Content::New(digest)
                 }
@@ -400,15 +404,15 @@ impl Reader {
         };
         let mut bytes = 0;
         let known = self.known(stat, contents);
-        // Files that are hashed first, and files with a known content, may be read twice, so their
-        // pages stay in the cache.
+        // A file that is hashed first or was read before may be read twice, so its pages stay in
+        // the cache.
         self.pieces.spares_cache &= !digest_first && known.is_none();
         if let Some(known) = known
             && let Some(passed) = self.changed(file, stat, &known, contents, &mut bytes)?
         {
             return Ok(passed.after(bytes));
         }
-        // A hint only.
+        // This is only a hint for the kernel, so a failure is ignored.
         rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
         if digest_first || from > 0 {
             let rest = from..stat.size;
@@ -432,7 +436,7 @@ impl Reader {
         Ok(passed.after(bytes))
     }
 
-    /// Prepares the digester for a file.
+    /// Prepares the digester for a file that is read from its beginning.
     fn begin(&mut self, stat: &Stat) {
         if self.known.is_some() && stat.size >= IN_STRETCHES {
             self.digester.keep_stretches();
@@ -441,8 +445,8 @@ impl Reader {
         }
     }
 
-    /// Reads a file from the position of the digester on. The digester already has the bytes
-    /// before: those of the content `base`, or none.
+    /// Reads a file from the position of the digester to its end. The digester already has the
+    /// bytes before: those of `base`, the earlier state of a grown file, or those of earlier turns.
     fn rest(
         &mut self,
         file: &OwnedFd,
@@ -462,7 +466,7 @@ impl Reader {
         }
         let of_file = (!read.other_size).then_some(stat);
         let Some(content) = self.finish(file, of_file, base, contents)? else {
-            // The earlier state of the file did not help, so it is read without it.
+            // The earlier state of the file did not help, so the file is read without it.
             self.digester.reset();
             let passed = self.rest(file, stat, None, contents)?;
             return Ok(passed.after(read.bytes));
@@ -471,8 +475,8 @@ impl Reader {
         Ok(Passed::Whole(pass))
     }
 
-    /// Completes the content that the digester holds. If it is all of this file, its state is kept.
-    /// `None`: the file must be digested anew.
+    /// Completes the content that the digester holds. If `stat` is given, the content is all of
+    /// this file, and the state of the file is kept. `None` if the file must be digested anew.
     fn finish(
         &mut self,
         file: &OwnedFd,
@@ -509,7 +513,8 @@ impl Reader {
         }
         Ok(Some(match contents.look_up(&digest) {
             Lookup::Known(id) => Content::Known(id),
-            // The file that claimed the digest first adds the content, which is stored once.
+            // If another file has claimed the digest, both files add the content, which is stored
+            // once.
             Lookup::InFlight | Lookup::New => large.made.into(),
         }))
     }

@@ -1,6 +1,6 @@
 //! Counts all files and bytes ahead of a walk.
 //!
-//! A walk meets directories as it goes and reads files meanwhile, so it does not know how much is
+//! A walk finds directories as it goes and reads files meanwhile, so it does not know how much is
 //! left. A display of progress counts on a separate thread. The count is approximate: it includes
 //! excluded files, may miss concurrent changes, and ignores inaccessible paths.
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::ingest::Amount;
 use crate::walk::{Anchor, Kind, Stat};
 
-/// A count that another thread makes.
+/// A count of files and bytes that another thread makes.
 #[derive(Debug, Default)]
 pub struct Tally {
     files: AtomicU64,
@@ -26,7 +26,7 @@ impl Tally {
         for path in paths {
             match Anchor::open(path) {
                 Ok(anchor) => self.count_below(&anchor),
-                // The path is a file, or it does not exist.
+                // The path is a file, or nothing is there.
                 Err(_) => self.add(std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())),
             }
         }

@@ -11,10 +11,10 @@
 //!    `fstatat`, which does not follow links. Only [`crate::read`] opens files, and only regular
 //!    ones.
 //! 2. An excluded name is dropped between `getdents` and `fstatat`. A `stat` of our own mount point
-//!    would wait for ourselves, one of a hung server for ever.
+//!    would wait for ourselves, and one of a hung server would wait for ever.
 //! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold copies of the tree.
-//! 4. A name that is gone before its `stat` was never there. Any other failure is kept in the
-//!    entry, so the caller can distinguish a missing file from a transient failure.
+//! 4. A name that is gone before its `stat` counts as never listed. Any other failure is kept in
+//!    the entry, so that the caller can distinguish a missing file from a transient failure.
 //! 5. Nothing recurses; the caller keeps the stack.
 
 use std::ffi::{OsStr, OsString};
@@ -59,7 +59,7 @@ impl From<FileType> for Kind {
 /// The fields of `stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// `st_dev`: only good for comparing within one run.
+    /// `st_dev`. It may only be compared within one run.
     pub dev: u64,
     /// Inode number.
     pub ino: u64,
@@ -67,7 +67,7 @@ pub struct Stat {
     pub kind: Kind,
     /// Size in bytes.
     pub size: u64,
-    /// Bytes that take up space; less than the size when there are holes.
+    /// The bytes that the file takes on disk; less than its size if it has holes.
     pub allocated: u64,
     /// Last change of the bytes.
     pub mtime: Timestamp,
@@ -127,7 +127,7 @@ impl Stat {
         }
     }
 
-    /// Returns whether both `stat`s of one inode agree, so the bytes are presumably unchanged.
+    /// Returns whether both `stat`s of one inode agree, so that the bytes are presumably unchanged.
     pub fn unchanged_since(&self, earlier: &Self) -> bool {
         (
             self.dev, self.ino, self.kind, self.size, self.mtime, self.ctime,
@@ -150,10 +150,10 @@ pub struct Anchor {
     stat: Stat,
 }
 
-/// Longest path given to one call, in bytes. It is a little less than `PATH_MAX`.
+/// The longest path in one system call, in bytes: a little less than `PATH_MAX`.
 const LONGEST_PIECE: usize = 4000;
 
-/// Set once `openat2` was refused as unknown.
+/// Set once `openat2` was refused as unknown, by the kernel or by a filter.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 impl Anchor {
@@ -199,7 +199,7 @@ impl Anchor {
         )
     }
 
-    /// `lstat` of a path at or below the anchor.
+    /// Returns the `lstat` of a path at or below the anchor.
     pub fn stat_at(&self, path: &Path) -> rustix::io::Result<Stat> {
         if path == self.path {
             return Stat::of(self.fd.as_fd());
@@ -218,7 +218,7 @@ impl Anchor {
         self.open_dir(path, OFlags::RDONLY | OFlags::NONBLOCK)
     }
 
-    /// Opens a directory for its names alone, even one that may not be listed.
+    /// Opens a directory only to look up names in it, even if it may not be listed.
     pub fn names_of(&self, path: &Path) -> rustix::io::Result<OpenDir> {
         self.open_dir(path, OFlags::PATH)
     }
@@ -245,7 +245,7 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
         let limit = if one_by_one { 1 } else { LONGEST_PIECE };
         let Some(end) = piece_end(rest, limit) else {
             return match open_piece(at, OsStr::from_bytes(rest), flags) {
-                // The call was refused this time. It is repeated with single components.
+                // `openat2` was just refused as unknown: walk the path in single components.
                 Err(_) if !one_by_one && NO_OPENAT2.load(Ordering::Relaxed) => continue,
                 other => other,
             };
@@ -261,8 +261,8 @@ fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io:
     }
 }
 
-/// Returns where to cut a path so that the first piece has at most `limit` bytes. A longer
-/// component is a piece of its own. `None` if no cut is needed.
+/// Returns where to cut a path so that its first piece has at most `limit` bytes. A component
+/// longer than that is a piece of its own. `None` if no cut is needed.
 fn piece_end(path: &[u8], limit: usize) -> Option<usize> {
     if path.len() <= limit {
         return None;
@@ -276,7 +276,8 @@ fn open_piece(at: BorrowedFd<'_>, piece: &OsStr, flags: OFlags) -> rustix::io::R
         return rustix::fs::openat(at, piece, flags, Mode::empty());
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // EAGAIN: a rename somewhere in the system raced with the check of `..`; EINTR: a slow server.
+    // EAGAIN means that a rename somewhere raced with the check of `..`, EINTR that a server is
+    // slow.
     for _ in 0..100 {
         match rustix::fs::openat2(at, piece, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -326,12 +327,12 @@ impl AsFd for OpenDir {
     }
 }
 
-/// Bytes of names read by one call.
+/// The number of bytes of names that one call reads.
 const LISTING_BUFFER: usize = 64 << 10;
 
 impl OpenDir {
-    /// Returns whether it has no names at all; `false` if that is unknown. Must not be combined
-    /// with a listing, which would begin where this ended.
+    /// Returns whether the directory has no names; `false` if that is unknown. Must not be combined
+    /// with a listing of the same [`OpenDir`], which would begin where this ended.
     pub fn is_empty(&self) -> bool {
         let mut buffer = Vec::with_capacity(1 << 10);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
@@ -352,8 +353,8 @@ impl OpenDir {
         self.listed(false, skip)
     }
 
-    /// Lists the same names and the snapshot directories, for a caller that must account for every
-    /// name.
+    /// Like [`Self::list`], but includes snapshot directories, for a caller that must account for
+    /// every name.
     pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(true, skip)
     }
@@ -369,7 +370,7 @@ impl OpenDir {
         while let Some(entry) = entries.next() {
             let entry = match entry {
                 Err(Errno::INTR) => continue,
-                // The directory was removed while open: it has no names.
+                // The directory was removed after it was opened, so it has no names.
                 Err(Errno::NOENT) => break,
                 other => other?,
             };
@@ -393,8 +394,8 @@ impl OpenDir {
         Ok(found)
     }
 
-    /// Opens a name of this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. A name is a
-    /// single component, so no mount or swap leads out of the directory.
+    /// Opens a name in this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. A name is a
+    /// single component, so no mount or swapped link can lead out of the directory.
     pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         if name.as_bytes().contains(&b'/') {
             return Err(Errno::XDEV);

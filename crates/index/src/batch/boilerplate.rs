@@ -1,17 +1,18 @@
-//! Counts boilerplate: exactly, and without reading what did not change.
+//! Counts boilerplate exactly, without reading keys that did not change.
 //!
-//! The set has every key that more live contents have than the limit, with the number of contents.
+//! The boilerplate set holds each key that more live contents have than the boilerplate limit, and
+//! how many have it.
 //!
 //! 1. **Keys near the limit are counted, too**: all keys that more than half as many contents have
-//!    ([`near`]) are *known* with their numbers. A key that is not known cannot pass the limit
-//!    before enough contents were added to fill the gap ([`spare`]). Until then a new key costs a
-//!    look-up in memory. Afterwards the keys of new contents are looked up in the postings. When
-//!    that has cost as much as a pass over all postings, such a pass counts all keys again.
+//!    ([`near`]) are *known*, each with its number of contents. An unknown key can pass the limit
+//!    only after [`spare`] contents were added. Until then a new key costs a look-up in memory.
+//!    Afterwards the keys of new contents are looked up in the postings. When these look-ups have
+//!    cost as much as a pass over all postings, such a pass counts all keys again.
 //! 2. **A key that one content gains and another loses in the same batch has no effect**. So the
 //!    new version of a file under a common header does not even write a row.
 //! 3. **A large batch** would look up millions of keys, so it only marks the set as out of date.
-//!    The next small batch outside a bulk load counts all keys, or the merge that ends one. It
-//!    takes one pass over the sorted postings (about 10 ns each).
+//!    All keys are counted again by the next small batch outside a bulk load, or by the merge that
+//!    ends the load. That is one pass over the sorted postings, about 10 ns for each.
 //! 4. If a dead content has more postings than its signature has fingerprints, each known key is
 //!    looked up for it. An index with no more contents than the limit has no boilerplate, and
 //!    nothing is counted.
@@ -33,14 +34,15 @@ use crate::segments::write::Merge;
 use crate::state::{Boilerplate, changed_keys, near};
 use crate::store::ReadableTableMetadata;
 
-/// A batch with more new postings leaves counting to later.
+/// The most new postings of a batch that is counted at once. A larger batch marks the set as out of
+/// date.
 const BULK: usize = 200_000;
 
-/// The cost of a look-up, in postings of a pass over all.
+/// The cost of one look-up, as a number of postings that a pass reads in the same time.
 const LOOKUP: u64 = 100;
 
-/// The changes in the number of contents with each key of a kind. Unknown keys are here only if
-/// they gain.
+/// The change in the number of contents that have each key, for keys of one kind. An unknown key
+/// has an entry only if contents gained it.
 type Gains = BTreeMap<u64, i64>;
 
 /// Counts runs of equal keys in ascending postings and keeps those above a limit.
@@ -105,11 +107,12 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // If a content has an heir, the fingerprints that it lost are known.
+    // The edit of an heir's fingerprints names the lost ones, so no search is needed.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());
     let dense = deaths.iter().filter(is_searched).count() as u64;
-    // The cost of look-ups since they became necessary, including this batch's.
+    // The number of contents, with those of this batch, whose keys had to be looked up since the
+    // last count.
     let overdue = u64::from(births.saturating_sub(spare(limit)));
     let each = new.len() as u64 / u64::from(born.max(1)) + 1;
     let looking_up = overdue * each * segments.len() as u64 + dense * known;
@@ -195,7 +198,8 @@ fn denser_than(writing: &Writing<'_>, death: &Death) -> Result<Vec<u64>, Fault> 
     Ok(found)
 }
 
-/// Subtracts one from the known keys of a deleted content, except those that an heir has.
+/// Subtracts one from the count of each known key that a deleted content had, unless its heir has
+/// the key.
 fn forget(
     writing: &Writing<'_>,
     mut death: Death,
@@ -203,7 +207,7 @@ fn forget(
     lost: &mut [Gains; 2],
 ) -> Result<(), Refusal> {
     let mut chunk_keys = match inherited {
-        // The keys of its heir are not lost.
+        // Only the keys that the heir does not have are lost.
         Some(inherited) => inherited.gone.clone(),
         None => posted(&writing.before.chunks_raw(death.content)?).collect(),
     };
@@ -254,7 +258,8 @@ pub(super) fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<()
     publish(writing, &counts)
 }
 
-/// Makes these the known keys of the next commit: all that more contents have than [`near`].
+/// Makes `counts` the known keys of the next commit: all keys that more than [`near`] contents
+/// have.
 pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result<(), Refusal> {
     writing.counters.uncounted = false;
     writing.counters.uncounted_births = 0;
@@ -271,7 +276,8 @@ pub(super) fn publish(writing: &mut Writing<'_>, counts: &Boilerplate) -> Result
     set(writing, changes)
 }
 
-/// Writes the number of contents with each key (`None`: too few to be known), and its consequences.
+/// Sets the number of contents with each key (`None`: too few to be known). Marks cached answers
+/// that depend on it as changed.
 fn set(
     writing: &mut Writing<'_>,
     changes: Vec<(PostingKind, u64, Option<u32>)>,

@@ -1,4 +1,5 @@
-//! Contents: found by digest, counted, written and deleted at the end of the batch.
+//! The contents of the index. A batch finds them by digest and counts their files; at its end it
+//! writes new ones and deletes unused ones.
 
 use std::collections::HashMap;
 use std::ops::{Bound, Range};
@@ -40,49 +41,50 @@ pub(super) struct Contents<'a> {
 /// A content that is new in the batch.
 pub(super) struct Fresh {
     pub(super) digest: Box<Digest>,
-    /// The content that it was made from, if that has most of its chunks.
+    /// The stored content that the digest is an edit of, if it was given as one.
     pub(super) base: Option<Base>,
-    /// The former content of a file that has it.
+    /// The former content of a file that now has this one.
     pub(super) was: Option<ContentId>,
     origin: Option<Origin>,
     gained: RefCountChange,
 }
 
-/// A stored content that is the base of another one.
+/// A stored content whose digest was edited into that of a new content.
 pub(super) struct Base {
     pub(super) content: ContentId,
-    /// The edits that turn its chunks into those of the other content.
+    /// The edits that turn its chunks into those of the new content.
     pub(super) chunks: Vec<ChunkEdit>,
-    /// The edit of its fingerprints; `None` if all may differ.
+    /// The edit that turns its fingerprints into the new ones; `None` if all may differ.
     pub(super) fingerprints: Option<FingerprintEdit>,
 }
 
-/// The step in the numbers of a chunk list's parts, so that others can be inserted between them.
+/// The difference between the numbers of neighbouring parts of a chunk list. Parts can be inserted
+/// into these gaps.
 pub(super) const STEP: u32 = 16;
 
-/// A new content that has most data of a deleted one.
+/// An heir: a new content that shares most of its data with a deleted one, its ancestor.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
-    /// Runs of chunks, and chunks, of the heir in total.
+    /// The number of runs in the heir's whole chunk list.
     pub(super) runs: u64,
     pub(super) chunks: u64,
     /// Keys of chunks that the ancestor had and its heir does not have, ascending.
     pub(super) gone: Vec<u64>,
-    /// `None`: the heir has no fingerprints of the ancestor.
+    /// The edit of the fingerprints; `None` if the heir takes over no fingerprint postings.
     pub(super) fingerprints: Option<FingerprintEdit>,
     /// A range with all bytes of the heir that differ from the ancestor's.
     pub(super) changed: Range<u64>,
-    /// The bytes of the ancestor, and of the heir.
+    /// The sizes of the ancestor and of the heir.
     pub(super) sizes: (ByteLen, ByteLen),
 }
 
-/// The changes of a batch to the number of references of a content: added less removed.
+/// The changes of a batch to a content: references added less removed, and its search for parts.
 #[derive(Clone, Copy, Default)]
 struct RefCountChange {
     files: i64,
     uses: i64,
-    /// `None`: the result is as in the row of the content.
+    /// The new result of searching it for parts; `None` if that is unchanged.
     seen: Option<Seen>,
 }
 
@@ -100,15 +102,16 @@ pub(super) struct Seen {
 
 /// The changes of the batch to the contents.
 pub(super) struct BatchOutcome {
-    /// The start of the id range of this batch. Contents without a file at the end of the batch are
-    /// not in `fresh`.
+    /// The start of the id range of this batch. Contents that nothing refers to at the end of the
+    /// batch are not in `fresh`.
     pub(super) first_new: u32,
-    /// The new contents with their ids, ascending. An heir has here only the chunks that its
-    /// ancestor lacks.
+    /// The new contents with their ids, ascending. The digest of an heir has only the chunks that
+    /// were inserted into its ancestor's list.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
-    /// The new contents that are heirs of killed ones.
+    /// The new contents that are heirs of `killed` ones.
     pub(super) inherited: Vec<Inherited>,
-    /// Contents without any file, ascending. Their rows are deleted.
+    /// Stored contents that no file and no container has any more, ascending. Their rows are
+    /// deleted.
     pub(super) killed: Vec<ContentId>,
 }
 
@@ -130,8 +133,8 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Returns whether a change can still name a content. Contents that lost their last file in
-    /// this batch can still be named.
+    /// Returns whether the index or this batch has a content with this id. A content that lost its
+    /// last file in this batch still exists.
     pub(super) fn exists(&self, content: ContentId) -> Result<bool, Fault> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Ok((index as usize) < self.fresh.len()),
@@ -152,7 +155,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Returns the content with this digest, a new one if necessary. `None` if its base is not in
-    /// the index, or does not become this content by the edits.
+    /// the index, or if the edits do not turn the base into it.
     pub(super) fn of_edited(
         &mut self,
         edited: EditedDigest,
@@ -161,7 +164,8 @@ impl<'a> Contents<'a> {
         if let Some(id) = self.find(&edited.digest.content)? {
             return Ok(Some(id));
         }
-        // A content that is new in this batch has no rows yet.
+        // The base must be stored: a content that is new in this batch has no rows that could be
+        // edited.
         let Some(base) = self.stored(&edited.base)? else {
             return Ok(None);
         };
@@ -243,7 +247,8 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Returns the changes of the batch to a content, new or stored; `None` for an unused id.
+    /// Returns the changes of the batch to a content, new or stored; `None` if no content has the
+    /// id.
     fn gained(&mut self, content: ContentId) -> Option<&mut RefCountChange> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
@@ -251,7 +256,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records that a file has this content, and had the other one before.
+    /// Records that a file that had the content `was` now has `content`.
     pub(super) fn succeeds(&mut self, content: ContentId, was: ContentId) {
         let at = content.0.checked_sub(self.first_new);
         let fresh = at.and_then(|at| self.fresh.get_mut(at as usize));
@@ -262,7 +267,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Records the origin of a content of this batch, unless it is known.
+    /// Records the origin of a content that is new in this batch, unless it has one already.
     pub(super) fn note_origin(&mut self, content: ContentId, origin: impl FnOnce() -> Origin) {
         let at = content.0.checked_sub(self.first_new);
         if let Some(fresh) = at.and_then(|at| self.fresh.get_mut(at as usize)) {
@@ -270,7 +275,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Moves the origin of a stored content from one name to another.
+    /// Changes the origin of a stored content to the name `to`, if it is the name `from`.
     pub(super) fn move_origin(
         &mut self,
         content: ContentId,
@@ -352,7 +357,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Writes the new contents, deletes those that nothing refers to, and counts.
+    /// Writes the new contents, deletes those that nothing refers to, and updates all counts.
     pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<BatchOutcome, Fault> {
         self.let_go()?;
         self.fresh_by_digest.clear();
@@ -374,7 +379,7 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Returns whether nothing refers to a stored content at the end of the batch.
+    /// Returns whether the batch removes the last reference to a stored content.
     pub(super) fn goes(&self, content: ContentId) -> Result<bool, Fault> {
         let Some(gained) = self.gained.get(&content.0) else {
             return Ok(false);

@@ -47,7 +47,7 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // The replaced entry may be a directory with the last known name of this file below.
+            // If `old` was a directory that held the file's last name, the file is gone now.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {
@@ -90,7 +90,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Updates the stat and state of a known file.
+    /// Updates the row of a known file and links the file to its new content.
     fn update_file(
         &mut self,
         id: FileId,
@@ -128,7 +128,7 @@ impl Batch<'_, '_> {
 
     pub(super) fn link(&mut self, path: PathBuf, file: FileId) -> Result<(), Refusal> {
         let is_known = match self.linked.get(&file) {
-            // Another file may have its inode number now.
+            // Another file may have taken over its inode number since it lost its last name.
             Some(Some(row)) => self.file_by_inode(row.fs, row.ino)?.is_none(),
             _ => self.files.get(file.0)?.is_some(),
         };
@@ -155,7 +155,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Puts back a file that lost its last name in this batch.
+    /// Restores a file that lost its last name in this batch, under a new name.
     fn name_again(
         &mut self,
         file: FileId,
@@ -175,8 +175,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Moves the origin of a file's content from a name in a directory that is gone to another name
-    /// of the file.
+    /// Changes the origin of a file's content to another name of the file, because the directory of
+    /// the first is gone.
     fn move_origin(
         &mut self,
         row: &StoredFile,
@@ -189,7 +189,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Removes one of a file's names together with its directory.
+    /// Removes one of a file's names, because the directory of that name is removed.
     pub(super) fn unlink_with(
         &mut self,
         file: FileId,
@@ -204,7 +204,7 @@ impl Batch<'_, '_> {
         self.move_origin(&row, (dir, name), (row.dir, &row.name))
     }
 
-    /// Removes one of a file's names, and the file with its last name.
+    /// Removes one of a file's names. If it was the last one, removes the file as well.
     pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
         let mut row = self.file(file)?;
         self.touch(&row);
@@ -239,16 +239,17 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Marks answers about a file's content as changed, because a name of the file changed.
+    /// Marks cached answers about a file's content as outdated, because a name of the file changed.
     fn touch(&mut self, row: &StoredFile) {
         if let Some(content) = row.state.content() {
             self.writing.touched.content(content);
         }
     }
 
-    /// Marks the contents of all files below a directory as changed, because their paths changed.
+    /// Marks cached answers about all files below a directory as outdated, because their paths
+    /// changed.
     pub(super) fn touch_below(&mut self, top: DirId) -> Result<(), Fault> {
-        /// If the directory holds more entries, the commit touches everything.
+        /// Above this number of entries, the commit marks all answers as outdated.
         const MOST: usize = 1 << 12;
         let mut waiting = vec![top];
         let mut entries = 0;
@@ -379,7 +380,7 @@ impl Batch<'_, '_> {
         })
     }
 
-    /// Maps an inode number to a file, or removes it.
+    /// Maps an inode number to a file; `None` removes the number.
     fn put_inode(&mut self, fs: FsNumber, ino: u64, file: Option<FileId>) -> Result<(), Fault> {
         let key = inodes::row_of(fs, ino);
         let row = match self.inodes.get(key)? {

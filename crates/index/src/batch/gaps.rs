@@ -1,8 +1,7 @@
 //! Entries that were not read: directories that could not be listed, and the number of gaps in each
 //! directory.
 //!
-//! The counts are derived from the entries, so that a question about everything need not read every
-//! entry.
+//! A question about a whole tree uses these counts instead of reading every entry.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::fault::Fault;
 use crate::rows::{FileState, Gap, GapCounts, LeftOutRule};
 use crate::store::ReadableTable;
 
-/// The direction of a count: a name is added or removed.
+/// The direction of a change to a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GapStep {
     More,
@@ -31,7 +30,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Counts a name of a directory that becomes a gap or ceases to be one.
+    /// Adds one gap to the counts of a directory, or subtracts one.
     pub(super) fn count_gap(&mut self, dir: DirId, gap: Gap, step: GapStep) -> Result<(), Fault> {
         let row = self.gaps.get(dir.0)?;
         let mut counts = row.map_or(Ok(GapCounts::default()), |row| decode_gaps(row.value()))?;
@@ -49,7 +48,8 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Counts a name of a file that is added to a directory or removed.
+    /// Updates the gap counts of a directory that gains or loses a name of this file: only a
+    /// skipped file counts.
     pub(super) fn count_name(
         &mut self,
         row: &StoredFile,

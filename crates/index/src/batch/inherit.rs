@@ -1,9 +1,9 @@
-//! New contents that have most data of a stored one. They become its heirs, if possible.
+//! Makes new contents the heirs of stored ones with mostly equal data, where possible.
 //!
 //! For an heir only the difference is written: see [`crate::heirs`]. An heir is a content that has
 //! grown, or a large one whose file had a mostly equal content before. Examples are an image in
-//! which a block was written, and a mailbox with a new message. If the old content stays, because a
-//! copy of it changed, it keeps its data. The new one is then stored whole.
+//! which a block was written, and a mailbox with a new message. If a copy of the old file keeps the
+//! old content, that content keeps its data. The new content is then stored whole.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,21 +22,21 @@ use crate::segments::{Postings, posted};
 use crate::snapshot::OpenSegment;
 use crate::store::{ReadableTable, Table};
 
-/// Runs of a chunk list, and those of another that replace them.
+/// A range of runs of a stored chunk list, and the range of runs of a new list that replaces it.
 type OtherRuns = (Range<u64>, Range<usize>);
 
 /// Contents with fewer runs of chunks are written whole.
 const MANY: usize = 1 << 10;
 
-/// If a content has more new runs than this, they are compared with its old runs elsewhere in it.
+/// Edits with this many new runs are replaced by one edit: the lists are compared from both ends.
 const MOST_NEW: usize = 1 << 16;
 
-/// The number of runs in a full part. A list whose parts have fewer than half of that is written
-/// whole.
+/// The number of runs in a full part. A list whose parts have on average fewer than half of that is
+/// written whole.
 const FULL: u64 = 226;
 
-/// Up to this many chunks are searched in the bytes of a list. More are searched in its decoded
-/// runs.
+/// For up to this many chunk keys, the bytes of a list are searched. For more keys, the list is
+/// decoded.
 const FEW_GONE: usize = 4;
 
 type ChunkLists<'t> = Table<'t, (u32, u32), &'static [u8]>;
@@ -63,7 +63,8 @@ impl Contents<'_> {
                     inherited.push(self.bequeath(base, (fresh, *heir), writing)?);
                     continue;
                 }
-                // Most of many new chunks may be old ones that inserted chunks have moved.
+                // Inserted chunks may only have moved old ones, which then count as new. So
+                // complete the list and compare it with the stored one.
                 let stored = writing.before.chunks_raw(ancestor)?;
                 if !fresh.digest.complete(&stored, base.chunks) {
                     return Err(too_short());
@@ -134,8 +135,9 @@ impl Contents<'_> {
         Ok(ByteLen(left + new) == size)
     }
 
-    /// Returns the runs of a stored content that `new` replaces, and the runs that replace them.
-    /// `None` if less than half of one of the two contents stays.
+    /// Returns a range of runs of a stored content, and the range of runs of `new` that replaces
+    /// it. `None` if less than half of one of the two contents stays, or if the stored parts are
+    /// too small ([`FULL`]).
     fn edit(
         &self,
         stored: ContentId,
@@ -180,8 +182,8 @@ impl Contents<'_> {
         Ok((most_stays && is_full).then_some((old, new)))
     }
 
-    /// Replaces runs of a content's chunk list and gives the list to another content. That content
-    /// then has only the further chunks.
+    /// Applies the edits to the chunk list of an ancestor and hands that list to the heir. The
+    /// digest of the heir then has only the inserted chunks.
     fn bequeath(
         &self,
         base: Base,
@@ -198,7 +200,7 @@ impl Contents<'_> {
         let mut lists = writing.txn.open_table(schema::CHUNK_LISTS)?;
         let (mut runs, mut chunks, mut size) = (row.chunk_runs, row.chunks, row.size.0);
         let (mut gone, mut changed) = (HashSet::new(), None);
-        // The last edit comes first, so that the numbers of the other runs stay valid.
+        // The last edit is applied first, so that the run numbers of earlier edits stay valid.
         for edit in edits.iter_mut().rev() {
             edit.runs = edit.runs.start.min(runs)..edit.runs.end.min(runs);
             let of = |range| Stretch::of(&lists, list, (runs, size), range);
@@ -232,7 +234,7 @@ impl Contents<'_> {
         for mut edit in edits {
             fresh.digest.chunks.append(&mut edit.by);
         }
-        // One edit may add what another removes.
+        // A chunk that one edit removes may be inserted by another one.
         for key in posted(&fresh.digest.chunks) {
             gone.remove(&key);
         }
@@ -252,12 +254,12 @@ impl Contents<'_> {
     }
 }
 
-/// Returns whether the new runs are few enough to be treated as new without a search.
+/// Returns whether the edits can be applied as they are: see [`MOST_NEW`].
 fn are_few(edits: &[ChunkEdit]) -> bool {
     edits.iter().map(|edit| edit.by.0.len()).sum::<usize>() < MOST_NEW
 }
 
-/// Removes the common beginning and end of both sides from an edit.
+/// Drops the runs that both sides of an edit have at their beginning and at their end.
 fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
     let (start, end) = replaced.common_ends(&edit.by);
     let new = &mut edit.by.0;
@@ -272,17 +274,17 @@ fn too_short() -> Fault {
 
 /// The parts of a chunk list in which runs are replaced.
 struct Stretch {
-    /// The number of the first part, and of the part after the last, if there is one.
+    /// The number of the first of these parts, and of the first part after them, if there is one.
     parts: (u32, Option<u32>),
     head: ChunkList,
     replaced: ChunkList,
     tail: ChunkList,
-    /// The position of the first byte that is replaced.
+    /// The offset of the first replaced byte in the content.
     start: u64,
 }
 
 impl Stretch {
-    /// Reads the parts with these runs, of a list of `all` runs and `size` bytes.
+    /// Reads the parts that hold the runs of `range`. The list has `all` runs and `size` bytes.
     fn of(
         lists: &ChunkLists<'_>,
         list: u32,
@@ -328,20 +330,22 @@ impl Stretch {
         })
     }
 
-    /// Writes the parts with the new runs between those that stay.
+    /// Writes the parts again, with the runs of `by` in place of the replaced ones.
     fn write(self, lists: &mut ChunkLists<'_>, list: u32, by: &ChunkList) -> Result<(), Fault> {
         let (number, mut next) = self.parts;
         let mut runs = self.head;
         runs.0.extend_from_slice(&by.0);
         runs.0.extend(self.tail.0);
         let mut parts = encoded(&runs)?;
-        // If the first part is short, no other part follows. If there are more parts than free
-        // numbers, they take the numbers of their neighbours.
+        // A reader ends a list at a short part. So if the first part is short, the parts that
+        // follow are written again with it. They are, too, if there are more parts than free
+        // numbers.
         while let Some(behind) = next
             && (parts.len() > (behind - number) as usize
                 || (number == 0 && parts.first().is_none_or(|part| is_last(part))))
         {
-            // All parts but the last are full.
+            // All parts but the last are full, so only its runs are encoded again with those that
+            // follow.
             runs.0.clear();
             if let Some(last) = parts.pop() {
                 decode_chunks(&last, &mut runs)?;
@@ -375,15 +379,15 @@ fn encoded(runs: &ChunkList) -> Result<Vec<Vec<u8>>, Fault> {
     Ok(parts)
 }
 
-/// Returns searchers for chunks with these keys in the bytes of a part: a key is the beginning of a
-/// hash.
+/// Returns a searcher for each key that finds it in the encoded bytes of a part: a key is the first
+/// five bytes of a chunk's hash.
 fn finders(keys: &HashSet<u64>) -> Vec<Finder<'static>> {
     let keys = keys.iter().map(|key| key.to_be_bytes());
     keys.map(|key| Finder::new(&key[3..]).into_owned())
         .collect()
 }
 
-/// Returns the keys of replaced runs that neither the remaining nor the new runs have.
+/// Returns the keys of replaced runs that neither the remaining nor the new runs contain.
 fn gone(
     lists: &ChunkLists<'_>,
     list: u32,
@@ -424,7 +428,7 @@ fn gone(
     Ok(gone)
 }
 
-/// Records the heirs of postings. The ancestors are already in the set of the dead.
+/// Records the heir of each ancestor's postings. The ancestors are in the set of the dead already.
 pub(super) fn bequeath_postings(
     writing: &mut Writing<'_>,
     inherited: &[Inherited],
@@ -480,7 +484,7 @@ pub(super) fn bequeath_postings(
     Ok(())
 }
 
-/// Adds those of these keys that an ancestor has to its lost postings.
+/// Adds to `lost` each key of `gone` that has a posting of the ancestor.
 fn lose(
     lost: &mut Vec<u64>,
     gone: impl Iterator<Item = u64>,
@@ -498,13 +502,13 @@ fn lose(
 }
 
 impl Inherited {
-    /// Returns the bytes of the ancestor that the ancestor's own ancestor does not have, if they
-    /// are known.
+    /// Returns a range with all bytes of the heir that differ from an earlier ancestor, if it is
+    /// known.
     fn all_changed(&self, before: &Heir) -> Option<Range<u64>> {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;
         let end = match self.changed.end {
-            // Nothing follows, or all that follows is at its old position.
+            // Nothing follows the last change, or no byte behind it has moved.
             end if end == is.0 => end,
             end if was == is => end.max(before.end),
             _ => return None,
@@ -513,7 +517,7 @@ impl Inherited {
     }
 }
 
-/// Postings of a kind that a content has through its ancestors.
+/// The postings of one kind that a content takes over from its ancestors.
 pub(super) struct InheritedPostings<'w>(Vec<(u32, &'w [u64], Postings<'w>)>);
 
 impl<'w> InheritedPostings<'w> {
@@ -540,7 +544,7 @@ impl<'w> InheritedPostings<'w> {
     }
 }
 
-/// Returns the segment that has the postings of a content, dead or not.
+/// Returns the segment whose range of ids includes the content, dead or not.
 pub(super) fn segment_of<'w>(writing: &'w Writing<'_>, content: u32) -> Option<&'w OpenSegment> {
     let mut segments = writing.before.segments().iter();
     segments.find(|segment| (segment.row.first..=segment.row.last).contains(&content))

@@ -130,10 +130,11 @@ struct Batch<'a, 'b> {
     further_names: Table<'a, NameKey, ()>,
     inodes: Table<'a, (u16, u64), &'static [u8]>,
     contents: Contents<'a>,
-    /// The files of the batch's links, each with its row while it has no name. So the links of a
-    /// cycle need no order.
+    /// The files that a link of the batch names. A file that has lost its last name has its row
+    /// here. So files that exchange names can be linked in any order.
     linked: HashMap<FileId, Option<StoredFile>>,
-    /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
+    /// Directories by path, as spelled in the changes. Emptied when any directory is removed or
+    /// moves.
     known_dirs: HashMap<PathBuf, DirId>,
     departures: Departures,
     /// The time of the changes, if [`Change::Time`] set it.

@@ -13,7 +13,7 @@ use crate::segments::sort::sort_by_key;
 use crate::segments::write::Source;
 use crate::segments::{Segment, posted};
 
-/// Sorted postings of both kinds.
+/// Sorted postings of a batch: of its chunks and of its fingerprints.
 pub(super) struct New {
     chunks: Vec<Posting>,
     fingerprints: Vec<Posting>,
@@ -72,7 +72,7 @@ fn sorted(mut postings: Vec<Posting>) -> Vec<Posting> {
     postings
 }
 
-/// Returns the segments of the commit before.
+/// Returns the segments of the previous commit.
 pub(super) fn segments_before(writing: &Writing<'_>) -> Vec<Segment> {
     let segments = writing.before.segments().iter();
     segments.map(|segment| segment.row).collect()

@@ -1,12 +1,12 @@
 //! Parts: the files that were found inside a content.
 //!
 //! **Only contents with a file have parts.** A container's list holds all parts at all depths. So
-//! no question goes from container to container, and an archive that contains itself is no cycle.
-//! When a content loses its last file, its parts are released. If it stays as a part of another
-//! content, it is unseen again.
+//! no question goes from container to container, and an archive that contains itself makes no
+//! cycle. When a content loses its last file, its parts are released. If it is still a part of
+//! another content, it must be searched again once a file has it.
 //!
-//! Rows are written as changes are applied. Their effect on the counts is applied at the end of the
-//! batch, as for all contents.
+//! The rows of parts are written as changes are applied. The counts of references to contents are
+//! updated at the end of the batch, as for all contents.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl Batch<'_, '_> {
             return Ok(());
         };
         let (parts, skipped, date, look) = match look {
-            // Under another name the content may have been taken apart.
+            // A file of another name, with the same content, may have been taken apart.
             NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
             NewLook::Plain => (Vec::new(), Vec::new(), None, Look::Plain),
             NewLook::Apart {
@@ -47,7 +47,7 @@ impl Batch<'_, '_> {
             }
         };
         if let Some(parts) = self.resolved(parts)? {
-            // A part is first seen under the name of its container.
+            // The origin of a part is the name of its container.
             if let Some((dir, name)) = self.spot(&path)? {
                 for part in &parts {
                     self.note_origin(part.content, dir, &name);

@@ -19,7 +19,7 @@ use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, near};
 use crate::store::ReadableTableMetadata;
 
-/// Updates postings, the dead and boilerplate for the changes of the batch.
+/// Updates postings, the set of the dead and boilerplate for the changes of the batch.
 pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<(), Refusal> {
     let BatchOutcome {
         first_new,
@@ -83,7 +83,7 @@ pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the bytes of all segments: a block takes a page.
+/// Returns the size of all segments in bytes. A block takes a page of 4096 bytes.
 pub(crate) fn bytes(snapshot: &Snapshot) -> Result<u64, Fault> {
     let mut blocks = 0;
     for segment in snapshot.segments() {
@@ -106,7 +106,8 @@ pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
     counters.uncounted || segments.len() > 1 || (!sets.dead.is_empty() && !segments.is_empty())
 }
 
-/// Returns whether enough is dead or scattered to make [`merge_all`] worth its writing.
+/// Returns whether [`merge_all`] saves enough to justify its writing: boilerplate is out of date,
+/// or many contents are dead, or many postings are in small segments.
 pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
     let Inner {
         segments,
@@ -122,7 +123,7 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
         || (segments.len() > 4 && (total - largest) * 4 > largest))
 }
 
-/// Marks the deleted contents as dead: their postings are still stored.
+/// Adds the deleted contents to the set of the dead, because segments still have their postings.
 fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     if killed.is_empty() {
         return Ok(());
@@ -137,9 +138,9 @@ fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Writes a segment with the postings of the batch and of `run`, which are consecutive segments.
-/// Removes the contents whose postings are left out from the set of the dead. `counts` receives the
-/// boilerplate among the postings.
+/// Merges `run`, which are consecutive segments, and the postings of the batch into one segment.
+/// Removes the dead contents of `run` from the set of the dead. `counts` receives the boilerplate
+/// among the postings.
 fn merge(
     writing: &mut Writing<'_>,
     run: &[Segment],
@@ -152,8 +153,7 @@ fn merge(
         .first()
         .map(|segment| segment.first)
         .or(new.map(|new| new.1));
-    // The range includes the newest id, because inherited postings may belong to an heir without
-    // postings of its own.
+    // The range includes the newest id, because an heir may have only inherited postings.
     let last = new.map_or(writing.counters.next_content.saturating_sub(1), |new| new.2);
     let order = match first {
         Some(first) if !run.is_empty() => order(writing, run, new.map(|new| new.0), first, last)?,
@@ -198,7 +198,8 @@ fn merge(
     exhume(writing, run)
 }
 
-/// Returns the order of a segment that `run` is merged to, if it pays.
+/// Returns the order of contents for the merged segment; `None` if it would save less than it
+/// takes.
 fn order(
     writing: &Writing<'_>,
     run: &[Segment],
@@ -206,13 +207,13 @@ fn order(
     first: u32,
     last: u32,
 ) -> Result<Option<Order>, Fault> {
-    /// The order is computed from one in this many of the postings.
+    /// The sample has one of this many postings.
     const SHARE: u64 = 32;
-    /// The size of the sample. A larger one would take over 16 MB; a smaller one gives no useful
-    /// order.
+    /// The size of the sample in postings. A larger one would take over 16 MB; a smaller one gives
+    /// no useful order.
     const SAMPLE: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 22;
     let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
-    // In the order, an unused id would cost as much as a used one.
+    // In an order, an unused id takes as much space as a used one.
     if u64::from(last.saturating_sub(first)) > 2 * contents {
         return Ok(None);
     }

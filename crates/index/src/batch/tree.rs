@@ -53,7 +53,8 @@ impl Batch<'_, '_> {
                     }
                 }
                 Entry::Dir(dir) if !self.departures.is_full() => {
-                    // A later directory of this name is another one.
+                    // Without this row, an earlier departure from this name would be followed
+                    // instead.
                     self.departures.note(path.clone(), Departed::default());
                     for (name, entry) in self.entries_of(dir)? {
                         waiting.push((path.join(OsStr::from_bytes(&name)), entry));
@@ -98,13 +99,14 @@ impl Batch<'_, '_> {
     }
 
     /// Returns the departure of one of a file's names: the file's other name, or the digest of its
-    /// content. `None` for a file that is new in this batch, because no reader has seen it.
+    /// content. `None` for a file that the previous commit does not have, or that was not read.
     fn departed(&self, file: FileId, path: &Path) -> Result<Option<Departed>, Fault> {
         let Some((content, digest)) = self.content_before(file)? else {
             return Ok(None);
         };
         let row = self.file(file)?;
-        // If its bytes differ, it may be another file with the same inode number.
+        // If the content changed in this batch, this may be another file with the same inode
+        // number.
         let other = if row.state.content() == Some(content) {
             self.other_name(file, &row, path)?
         } else {
@@ -116,7 +118,7 @@ impl Batch<'_, '_> {
         }))
     }
 
-    /// Returns a path of a file other than this one.
+    /// Returns a name of the file that differs from `path`.
     fn other_name(
         &self,
         file: FileId,
@@ -180,8 +182,9 @@ impl Batch<'_, '_> {
         let Some(entry) = self.entry(from_dir, &from_name)? else {
             return Ok(());
         };
-        // The entry is detached first. The entry at `to` may be a directory above `from`. And `to`
-        // may be below a new directory of the old name (`mv a t; mkdir a; mv t a/b` in one batch).
+        // The entry is detached first, because creating or replacing `to` may remove it. `to` may
+        // be a directory above `from`. Or `to` is below a new directory of the old name (`mv a t;
+        // mkdir a; mv t a/b` in one batch).
         self.entries.remove((from_dir.0, &from_name[..]))?;
         if let Entry::Gap(gap) = entry {
             self.count_gap(from_dir, gap, GapStep::Less)?;
@@ -191,15 +194,17 @@ impl Batch<'_, '_> {
         }
         let (to_dir, to_name) = self.make_spot(to)?;
         match self.entry(to_dir, &to_name)? {
-            // Both names have the same entry. For two names of one file rename(2) does nothing, but
-            // the event says that `from` is gone. Any other entry was already detached.
+            // Both names have equal entries. For two names of one file rename(2) does nothing, but
+            // the event says that `from` is gone. Any other entry needs no more than the removal
+            // above.
             Some(old) if old == entry => {
                 if let Entry::File(file) = entry {
                     self.unlink(file, from_dir, &from_name)?;
                 }
                 return Ok(());
             }
-            // Programs save by renaming.
+            // No departure is recorded if `to` existed: programs save by renaming a new file over
+            // the old one.
             Some(old) => self.release(to_dir, &to_name, &old)?,
             None => self.note_renamed(from, to, &entry)?,
         }
@@ -322,7 +327,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Removes everything below a directory, level by level without recursion.
+    /// Removes everything below a directory, without recursion.
     fn remove_below(&mut self, top: DirId) -> Result<(), Fault> {
         self.known_dirs.clear();
         let mut waiting = vec![top];
@@ -337,7 +342,7 @@ impl Batch<'_, '_> {
                         waiting.push(*below);
                     }
                     Entry::File(file) => self.unlink_with(*file, dir, name)?,
-                    // Their counts are removed with the directory.
+                    // The counts of gaps are removed with the directory.
                     Entry::Symlink(_) | Entry::Special(_) | Entry::Gap(_) => {}
                 }
             }

@@ -24,12 +24,12 @@ use super::{Malformed, bits};
 /// pair takes 8 for its key and 4 for its offset.
 pub(crate) const PART: usize = 4072;
 
-/// A hash and two varints of at most 10 bytes.
+/// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
-/// Returns true if this part of a chunk list or signature must be the last: it is less than about
-/// half full. Every part but the last is fuller: with fingerprints of one bit, a part reaches its
-/// maximum count at half a page. If false, a part may follow.
+/// Returns whether this part of a chunk list or signature must be the last one: it is less than
+/// about half full. The encoders fill all other parts further: even if fingerprints have one bit, a
+/// part has its maximum count at half a page.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }
@@ -49,7 +49,8 @@ pub(crate) fn encode_chunks<E>(
         let more = run.count != 1 || run.constant;
         put(&mut out, u64::from(run.len) << 1 | u64::from(more));
         if more {
-            // A count takes at most 63 bits: chunks have bytes, and files fewer than 2^63.
+            // A count has at most 63 bits: a chunk has at least one byte, and a file fewer than
+            // 2^63.
             put(&mut out, run.count << 1 | u64::from(run.constant));
         }
     }
@@ -59,7 +60,7 @@ pub(crate) fn encode_chunks<E>(
 /// Appends the runs of one part.
 pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Malformed> {
     let mut reader = Reader(part);
-    // A run has at least a hash and one byte. The list takes its memory at once, since threads that
+    // A run has at least a hash and one byte. All memory is reserved at once, because threads that
     // read many lists share the heap.
     list.0
         .reserve_exact(part.len() / (size_of::<ChunkHash>() + 1));
@@ -106,8 +107,8 @@ pub(crate) fn encode_signature<E>(
     let mut first = true;
     while !rest.is_empty() || (first && signature.level != 0) {
         first = false;
-        // The width of the widest remaining fingerprint. It is always enough, and hardly ever too
-        // large.
+        // The width of the widest remaining fingerprint is enough for this part, and hardly ever
+        // too large.
         let width = rest
             .iter()
             .map(|fingerprint| bits::width(fingerprint.0))
@@ -138,7 +139,7 @@ pub(crate) fn encode_signature<E>(
 /// Appends the fingerprints of one part and sets the level.
 pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
     let fingerprints = &mut signature.fingerprints;
-    // As in `decode_chunks`.
+    // Memory is reserved at once, as in `decode_chunks`.
     let head = PartHead::read(&mut Reader(part)).ok_or(Malformed("signatures"))?;
     fingerprints.reserve_exact(head.count.into());
     let head = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
@@ -253,7 +254,7 @@ mod tests {
         ) {
             let mask = if wide == 64 { u64::MAX } else { (1 << wide) - 1 };
             let fingerprints: Vec<_> = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
-            // The repeats of a text without words are not stored.
+            // A signature without level and fingerprints is not stored, so its repeats are lost.
             let repeats = repeats.filter(|_| level > 0 || !fingerprints.is_empty()).map(Repeats);
             let signature = Signature { level, fingerprints, repeats };
             let mut back = Signature::default();

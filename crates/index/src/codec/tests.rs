@@ -21,7 +21,7 @@ use crate::rows::{
 
 const ROUNDS: u64 = 10_000;
 
-/// Checks that a row that decodes is equal after encoding and decoding.
+/// Checks that every row that decodes is unchanged after it is encoded and decoded again.
 fn comes_back<T: PartialEq + std::fmt::Debug>(
     what: &str,
     samples: &[T],

@@ -23,8 +23,8 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// Appends a value in the postcard format. Its numbers are such varints, its texts and lists have a
-/// length in front, and an enum has its number.
+/// Appends a value in the postcard format. It also uses these varints, puts the length before texts
+/// and lists, and encodes an enum variant as its number.
 pub fn put_value(out: &mut Vec<u8>, value: &impl Serialize) {
     let written = postcard::to_io(value, out);
     debug_assert!(written.is_ok(), "a vector takes everything");

@@ -49,7 +49,7 @@ fn keep(index: &Index, a: u32, b: u32, found: &Proven) {
     snapshot.keep_measures(&digest(a), &digest(b), found);
 }
 
-/// Writes as many pairs as a generation of ten has.
+/// Writes ten pairs for each generation, where a generation has at most ten.
 fn write_tens(index: &Index, generations: std::ops::Range<u32>) {
     for generation in generations {
         let new: Vec<_> = (0..10)
@@ -177,7 +177,7 @@ fn a_damaged_row_is_as_none() {
         (sound.0, nan, sound.2, sound.3, sound.4),
         (sound.0, sound.1, (-0.5f64).to_bits(), sound.3, sound.4),
         (sound.0, sound.1, sound.2, 1.5f64.to_bits(), sound.4),
-        // The first share is marked as unknown, but has a value.
+        // The flags mark the first share as unknown, but it has a value.
         (sound.0 & !1, sound.1, sound.2, sound.3, sound.4),
     ];
     let (key, _) = PairKey::of(&digest(1), &digest(2), Unit::Words);
@@ -230,7 +230,8 @@ fn a_snapshot_of_before_finds_what_others_keep_meanwhile() {
             .kept_measures(&digest(1), &digest(2), Unit::Words)
             .is_some()
     );
-    // A snapshot is of its commit, so pairs of a later commit are measured again.
+    // The snapshot reads the tables of its own commit. So measures that a later commit writes are
+    // not in it.
     index.write_measures().unwrap();
     assert_eq!(
         before.kept_measures(&digest(1), &digest(2), Unit::Words),

@@ -10,17 +10,17 @@
 //! │ a u16 for each 64 keys after the first │ gaps │ high parts, unary │
 //! ```
 //! (Little endian; each region of bits is padded to a byte.) The high part of key `i`, `h = (key -
-//! first) >> l`, is written as a one at bit `h + i`. So each one is a key, and each zero increments
-//! `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971; Vigna, "Quasi-succinct
-//! indices", WSDM 2013). It is within half a bit of the information content of random keys. Unlike
-//! delta codes, it can be searched without decoding what precedes: count zeros word by word, then
-//! compare the few low parts of that `h`.
+//! first) >> l`, is written as a one at bit `h + i`. So each one bit is a key, and each zero bit
+//! increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971; Vigna,
+//! "Quasi-succinct indices", WSDM 2013). It is within half a bit of the information content of
+//! random keys. Unlike delta codes, it can be searched without decoding the keys before: count zero
+//! bits word by word, then compare the few low parts of that `h`.
 //!
 //! *Gaps* has for each key the further contents of its list, followed by a zero bit. A further
-//! content is a one, then the difference to the previous number, less one. The difference is
-//! written in the exponential Golomb code with `k` low bits. The difference shifted by `k`, plus
-//! one, has `b + 1` bits. Its code is `b` zeros, a one, the low `b` of these bits, and the `k` bits
-//! that were shifted out. The region before the gaps has the positions in them where the lists of
+//! content is a one bit and a gap: the difference to the number before it, less one. A gap is
+//! written in the exponential Golomb code with `k` low bits. The gap shifted by `k`, plus one, has
+//! `b + 1` bits. Its code is `b` zeros, a one, the low `b` of these bits, and the `k` bits that
+//! were shifted out. The region before the gaps has the positions of the bits at which the gaps of
 //! keys 64, 128, … begin.
 //!
 //! The blocks of one segment are filled greedily, each up to a page (see [`BLOCK`]).
@@ -39,10 +39,10 @@ pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// The number of keys from one whose list has a stored position to the next.
+/// One list in this many has its position in the gaps stored.
 const STRIDE: usize = 64;
 
-/// Counts the gaps by their number of bits.
+/// Counts gaps by their number of bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps([u32; 33]);
 
@@ -67,7 +67,7 @@ impl Gaps {
     }
 }
 
-/// Returns the bits of a gap, including the one that precedes it.
+/// Returns the number of bits that a gap takes, including the one bit before it.
 const fn gap_bits(gap: u32, shift: u32) -> usize {
     let coded = (gap as u64 >> shift) + 1;
     (2 + 2 * coded.ilog2() + shift) as usize
@@ -76,11 +76,11 @@ const fn gap_bits(gap: u32, shift: u32) -> usize {
 /// Collects ascending postings until they fill a block.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    /// The first posting of each list.
+    /// The first posting of each key.
     heads: Vec<Posting>,
     /// The gaps of all lists in sequence.
     gaps: Vec<u32>,
-    /// The end of each list's gaps.
+    /// The end of each list's gaps in `gaps`.
     ends: Vec<usize>,
     /// The content of the last posting.
     last: u32,
@@ -90,12 +90,12 @@ pub(crate) struct Builder {
     fixed: usize,
     /// Bits of the gaps.
     gap_bits: usize,
-    /// The shift of the block before, which is usually similar.
+    /// The best shift of the block before. The gaps of this block are counted with it.
     shift: u32,
 }
 
 impl Builder {
-    /// Adds a posting if the block has room for it; never refuses the first.
+    /// Adds a posting if the block has room for it. An empty block always has room.
     pub(crate) fn push(&mut self, (key, content): Posting) -> bool {
         let (Some(&(first, _)), Some(&(last, _))) = (self.heads.first(), self.heads.last()) else {
             (self.least, self.greatest) = (content, content);
@@ -139,8 +139,8 @@ impl Builder {
         self.last = posting.1;
     }
 
-    /// Writes the block into `out` (cleared first) and empties the builder; returns the first
-    /// posting; `None`: it was empty.
+    /// Writes the block into `out` (cleared first) and empties the builder. Returns the first
+    /// posting; `None` if the builder was empty.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> Option<Posting> {
         let (&first, &last) = (self.heads.first()?, self.heads.last()?);
         let keys = self.heads.len();
@@ -191,8 +191,8 @@ impl Builder {
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The blocks were filled with the space that the other shift needs. That one is used if the
-        // best shift needs more.
+        // The block was filled on the assumption of `self.shift`. If the best shift needs more bits
+        // than that, the block may be too large, so `self.shift` is used.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -316,7 +316,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns whether `key` has a content.
+    /// Returns whether the list of `key` has this content.
     pub(crate) fn has(&self, key: u64, content: u32) -> Result<bool, Malformed> {
         let Some(index) = self.index(key).filter(|&at| self.content(at) <= content) else {
             return Ok(false);
@@ -333,13 +333,13 @@ impl<'a> Block<'a> {
         Ok(last == content)
     }
 
-    /// Returns the number of a key.
+    /// Returns the position of a key among the keys of the block.
     fn index(&self, key: u64) -> Option<usize> {
         let relative = key.checked_sub(self.first)?;
         let high = relative >> self.low;
         let wanted = relative & ((1 << self.low) - 1);
         let mut bit = self.after_zeros(high)?;
-        // `bit - high` ones precede it, as many as keys with a lesser high part.
+        // Before this bit there are `bit - high` one bits: a key for each lesser high part.
         let mut index = bit - high as usize;
         while index < self.keys
             && self
@@ -380,7 +380,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Reads the gap at a bit, or the end of a list; moves the bit after it.
+    /// Reads the gap that begins at bit `at`, or the end of a list (`None`). Moves `at` behind it.
     #[inline]
     fn gap(&self, at: &mut usize) -> Result<Option<u32>, Malformed> {
         let malformed = Malformed("postings");
@@ -399,7 +399,7 @@ impl<'a> Block<'a> {
         let (head, width) = (extra + 2, extra + self.shift);
         *at += (head + width) as usize;
         if head + width <= u64::BITS {
-            // All but the widest gaps are read from the rest of the word.
+            // Only the widest gaps do not fit into this word.
             let field = word >> head & ((1 << width) - 1);
             let high = (1u64 << extra | field & ((1 << extra) - 1)) - 1;
             let gap = high << self.shift | field >> extra;

@@ -24,14 +24,14 @@ const LONGEST: usize = 32;
 /// The bytes before the fields of a part: the width of the fields.
 const HEAD: usize = 1;
 
-/// Contents of the lists in the sample of a segment that show which contents are similar.
+/// A sample of the lists of a segment. Contents that are in the same lists are similar.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<u32>,
-    /// The end of each list.
+    /// The end of each list in `ids`.
     ends: Vec<usize>,
     key: Option<u64>,
-    /// Counts the postings that were seen, including those in no list.
+    /// The number of postings that were seen, including those of lists that were not kept.
     seen: u64,
 }
 
@@ -182,7 +182,7 @@ impl Order {
             if !(1..=32).contains(&width) {
                 return Err(malformed.into());
             }
-            // The padding of the last byte can look like one more id.
+            // The padding of the last byte could be read as one more id.
             let left = (last.saturating_sub(first) as usize + 1).saturating_sub(ids.len());
             let count = left.min(fields.len() * 8 / usize::from(width));
             let id = |at| bits::get(fields, at * usize::from(width), width.into()) as u32;
@@ -199,7 +199,7 @@ impl Order {
 /// Returns all ids from `first` to `last`, with those that share lists next to each other; `None`
 /// if the sample has no list of several contents.
 fn chained(first: u32, last: u32, sample: &Sample) -> Option<Vec<u32>> {
-    /// The end of the chain, or no content yet.
+    /// Marks the end of the chain, or an empty chain.
     const NONE: u32 = u32::MAX;
     const UNMET: u32 = u32::MAX - 1;
     let count = (last.checked_sub(first)? as usize).checked_add(1)?;

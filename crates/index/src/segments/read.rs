@@ -18,7 +18,7 @@ use crate::store::{BlockCursor, BlockGuard, KeyGuard, ReadableTable};
 pub(crate) struct Lookup<'a> {
     postings: Postings<'a>,
     cursor: Option<BlockCursor<'a>>,
-    /// The block before the cursor.
+    /// The block before the cursor, in which keys are looked up.
     current: Option<(BlockKey, BlockGuard<'a>)>,
     /// The first posting of the block after the cursor, `None` at the end.
     following: Option<BlockKey>,
@@ -157,7 +157,7 @@ impl<'a> Lists<'a> {
         self.live.clear();
         for lookup in &mut self.lookups {
             self.raw.clear();
-            // Dead contents are left out of the count.
+            // Only live contents count towards `most`.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
                 let found = raw.iter().filter_map(|&content| who.of(key, content));

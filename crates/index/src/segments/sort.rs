@@ -4,20 +4,22 @@
 //! batch, and consecutive stretches of several segments, need sorting only by the key. Equal keys
 //! must keep their order. Keys are bits of hashes, so sorting by a few digits suffices, the lowest
 //! first (Knuth, TAOCP vol. 3, section 5.2.5). That needs no comparison and no unpredictable
-//! branch. The digits are taken from the highest bits, a few more than count the postings. They
-//! leave one key in some dozens out of place, which moves past its neighbour (section 5.2.1).
+//! branch. The digits are made of the highest bits: as many as count the postings, and a few more.
+//! After that one key in some dozens is out of place, and is moved past its neighbour (section
+//! 5.2.1).
 use std::ops::Range;
 
 use super::block::Posting;
 
-/// Fewer postings are sorted by comparison.
+/// Fewer postings than this are sorted by comparison.
 const FEW: usize = 512;
 
-/// The maximum number of bits of a digit. Each value of a digit has a place in memory, and these
-/// are written in turn.
+/// The maximum number of bits of a digit. A sort writes to one place in memory for each value of a
+/// digit, so a wider digit would spread the writes.
 const DIGIT: u32 = 11;
 
-/// The bits that, beyond those that count the keys, make nearly all keys distinct.
+/// The number of sorted bits beyond those that count the postings. With them nearly all keys
+/// differ.
 const BESIDES: u32 = 3;
 
 /// Sorts postings by their keys; those of one key keep their order. `spare` is overwritten.
@@ -33,13 +35,14 @@ pub(crate) fn sort_by_key(postings: &mut Vec<Posting>, spare: &mut Vec<Posting>)
     let bits = u64::BITS - (greatest - least).leading_zeros();
     let telling = (postings.len().ilog2() + BESIDES).min(bits);
     sort_by_bits(postings, spare, least, bits - telling..bits);
-    // Keys may be chosen so that their highest bits are equal.
+    // Keys may be chosen by an attacker so that their highest bits are equal.
     if !insert_each(postings) {
         sort_by_bits(postings, spare, least, 0..bits);
     }
 }
 
-/// Sorts postings by some bits of the difference between their keys and the least, digit by digit.
+/// Sorts postings by these bits of the difference between their key and the least key, digit by
+/// digit.
 fn sort_by_bits(
     postings: &mut Vec<Posting>,
     spare: &mut Vec<Posting>,

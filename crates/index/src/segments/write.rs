@@ -14,8 +14,8 @@ use crate::heirs::Live;
 use crate::schema::{self, PostingKind};
 use crate::store::WriteTransaction;
 
-/// The approximate number of postings of one source that are merged at a time. Those of all sources
-/// of a first scan, some sixty, then fit into a cache of a megabyte.
+/// The approximate number of postings of one source that are merged at a time. A first scan has
+/// some sixty sources; this many postings of each fit into a cache of a megabyte.
 const STEP: usize = 512;
 
 /// A source of ascending postings.
@@ -42,14 +42,13 @@ impl Source<'_> {
 pub(crate) struct Stored {
     scan: Scan,
     decoded: Vec<Posting>,
-    /// The postings before this place were taken.
+    /// The number of postings in `decoded` that were taken.
     at: usize,
     ended: bool,
 }
 
 impl Source<'_> {
-    /// Returns the next postings, and whether they are the last ones. Only at the end are there
-    /// none.
+    /// Returns the next postings, and whether they are the last ones. At the end there are none.
     fn at_hand(&mut self) -> Result<(&[Posting], bool), Fault> {
         match self {
             Self::Memory(left) => Ok((&left[..left.len().min(STEP)], left.len() <= STEP)),
@@ -71,7 +70,7 @@ impl Source<'_> {
         }
     }
 
-    /// Removes the first `count` of the next postings.
+    /// Removes the first `count` postings of [`Self::at_hand`].
     fn take(&mut self, count: usize) {
         match self {
             Self::Memory(left) => *left = &left[count..],
@@ -83,11 +82,11 @@ impl Source<'_> {
 /// All postings of several sources in order, without those of dead contents. Postings that a dead
 /// content left to an heir have the heir's id.
 ///
-/// Stretches of all sources that end at the same posting are concatenated and sorted
-/// ([`super::sort`]). Sources are in the order of their contents.
+/// From each source a stretch is taken, up to the same posting in all. The stretches are
+/// concatenated in the order of their contents, and sorted ([`super::sort`]).
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
-    /// A stretch of postings in order.
+    /// The stretch that was merged last, in the order of keys.
     merged: Vec<Posting>,
     spare: Vec<Posting>,
     at: usize,
@@ -121,8 +120,8 @@ impl<'a> Merge<'a> {
         Ok(self.same.pop())
     }
 
-    /// Appends the next live postings: about `most` of them, and whole lists. Appends nothing only
-    /// at the end.
+    /// Appends the next live postings: whole lists, with about `most` postings in total. At the end
+    /// it appends nothing.
     fn append_to(&mut self, postings: &mut Vec<Posting>, most: usize) -> Result<(), Fault> {
         if self.live.reorders() {
             while postings.len() < most && self.take_list()? {
@@ -148,7 +147,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Takes the postings of the next key; returns `false` at the end.
+    /// Takes the postings of the next key into `same`; returns `false` at the end.
     fn take_list(&mut self) -> Result<bool, Fault> {
         while let Some(head) = self.head()?
             && self.same.first().is_none_or(|first| first.0 == head.0)
@@ -160,12 +159,12 @@ impl<'a> Merge<'a> {
         Ok(!self.same.is_empty())
     }
 
-    /// Returns the next posting by its key, without taking it.
+    /// Returns the next posting in the order of keys, without taking it.
     fn head(&mut self) -> Result<Option<Posting>, Fault> {
         Ok(self.at_hand()?.first().copied())
     }
 
-    /// Returns the next postings by their keys, without taking them. Only at the end are there
+    /// Returns the next postings in the order of keys, without taking them. At the end there are
     /// none.
     fn at_hand(&mut self) -> Result<&[Posting], Fault> {
         while self.at >= self.merged.len() {
@@ -176,7 +175,7 @@ impl<'a> Merge<'a> {
         Ok(&self.merged[self.at..])
     }
 
-    /// Takes the next stretch; returns `false` if all sources are at their end.
+    /// Merges the next stretch of all sources; returns `false` if all are at their end.
     fn refill(&mut self) -> Result<bool, Fault> {
         self.merged.clear();
         self.at = 0;
@@ -226,11 +225,11 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces `postings` by the next ones: some thousands, and whole lists. Leaves it empty only
-    /// at the end.
+    /// Replaces `postings` by the next ones: whole lists, some thousands of postings. At the end it
+    /// leaves `postings` empty.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
-        /// The number of postings that are processed together. One by one, each look-up of a rank
-        /// would wait for memory.
+        /// The number of postings that are processed together. If they were processed one by one,
+        /// each look-up of a rank would wait for memory.
         const STRETCH: usize = 4096;
         postings.clear();
         self.merge.append_to(postings, STRETCH)?;
@@ -259,14 +258,14 @@ impl<'a> Numbered<'a> {
         Ok(())
     }
 
-    /// Calls `write` with a function that yields stretch after stretch. If there are many postings,
-    /// another thread merges the next stretches meanwhile.
+    /// Calls `write` with a function that returns one stretch after another. If there are many
+    /// postings, another thread merges the next stretches meanwhile.
     pub(crate) fn shown_to<R>(
         &mut self,
         postings: u64,
         write: impl FnOnce(&mut dyn FnMut(&mut Vec<Posting>) -> Result<(), Fault>) -> R,
     ) -> R {
-        /// Fewer are merged and written in some milliseconds.
+        /// Fewer postings are merged and written in some milliseconds, so a thread would not pay.
         const MANY: u64 = 1 << 17;
         /// The maximum number of stretches that wait to be written.
         const WAITING: usize = 8;
@@ -281,7 +280,7 @@ impl<'a> Numbered<'a> {
                     let mut stretch = empty.try_recv().unwrap_or_default();
                     let filled = self.fill(&mut stretch).map(|()| stretch);
                     let is_last = filled.as_ref().map_or(true, Vec::is_empty);
-                    // A closed channel means that writing has failed.
+                    // A closed channel means that writing has failed, so merging ends.
                     if merged.send(filled).is_err() || is_last {
                         break;
                     }
@@ -293,7 +292,7 @@ impl<'a> Numbered<'a> {
                 }
                 let ended = |_| io::Error::other("the thread that merges postings has ended");
                 let next = stretches.recv().map_err(ended)??;
-                // After the last stretch, the receiver no longer exists.
+                // After the last stretch the merging thread is gone and needs no empty buffer.
                 emptied.send(std::mem::replace(stretch, next)).ok();
                 Ok(())
             })
@@ -302,8 +301,8 @@ impl<'a> Numbered<'a> {
 }
 
 /// Writes the postings of one kind to a new segment, and returns their number. If there are none,
-/// no table is made. `next` replaces a stretch of postings by the next one; at the end it leaves it
-/// empty. `see` receives each posting, and `None` at the end.
+/// no table is made. `next` fills the buffer with the next stretch of postings, or leaves it empty
+/// at the end. `see` receives each posting, and `None` at the end.
 pub(crate) fn write(
     txn: &WriteTransaction,
     kind: PostingKind,

@@ -52,10 +52,10 @@ impl Snapshot {
 }
 
 impl DepartureLog {
-    /// Returns the times at which a path departed, in seconds since 1970, each with its last target
-    /// through all later renames. The first one is the last departure of the path. If a directory
-    /// above departed later, perhaps without the name, the second is the last departure of the name
-    /// itself. Empty if nothing is known.
+    /// Returns up to two departures of a path. Each has its time, in seconds since 1970, and its
+    /// target after all later renames. The first is the last departure that removed the path. It
+    /// may be that of a directory above, which perhaps did not have the name any more. In that case
+    /// the second is the last departure of the name itself. Empty if nothing is known.
     pub fn of(&self, path: &Path) -> Vec<(i64, Departed)> {
         let last = self.leading(path, 0).map(|(_, last)| last).max();
         let of_name = self.of_name.get(path).and_then(|all| all.last().copied());
@@ -66,8 +66,8 @@ impl DepartureLog {
             .collect()
     }
 
-    /// Returns the first and the last departure, from number `from` on, that removed the path.
-    /// There is one such pair for the name itself, and one for each directory above it.
+    /// Considers the name itself and each directory above it. For each, returns the numbers of the
+    /// first and the last departure that removed the path, from number `from` on.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {
@@ -94,7 +94,7 @@ impl DepartureLog {
             let next = self.rows[later].leads(&to.path)?;
             let file = to.file;
             (number, departed) = (later, next);
-            // The departure of a directory has no file id.
+            // A departure of a directory does not have the id of the file, so keep the id.
             if let Some(to) = departed.to.as_mut().filter(|_| content.is_some()) {
                 to.file = file;
             }

@@ -19,9 +19,9 @@ impl Snapshot {
         }
     }
 
-    /// Returns the footprint of the question; `None` if it was not recorded, or is too large.
+    /// Returns the footprint of the question; `None` if it was not recorded or is too large.
     ///
-    /// For a file it covers the content and the names, but not the [`crate::FileStat`].
+    /// The footprint of a file covers its content and names, but not its [`crate::FileStat`].
     pub fn footprint(&self) -> Option<Footprint> {
         let noted = self.noted.as_ref()?.lock();
         noted.footprint(&self.inner.commits, self.generation())

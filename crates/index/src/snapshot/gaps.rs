@@ -199,7 +199,7 @@ impl<'a> Below<'a> {
                 break *known;
             }
             way.push(at);
-            // A cycle in a damaged file would never end without this.
+            // Without this, a cycle in a damaged file would be followed for ever.
             self.known.insert(at, false);
             let row = self.inner.directories.get(at.0)?;
             let row = row.ok_or_else(|| Fault::damaged("a gap is in an unknown directory"))?;

@@ -29,8 +29,8 @@ impl Snapshot {
         self.ask(|inner| inner.signature(content))
     }
 
-    /// Calls `found` for each key that any live content has, with its position and those contents,
-    /// ascending. Calls are in the order of the keys. Ascending keys are fastest, because
+    /// Calls `found` for each key that any live content has, in the order of the keys. It receives
+    /// the position of the key and the contents, ascending. Ascending keys are fastest, because
     /// neighbours share a page.
     pub fn postings(
         &self,
@@ -68,9 +68,10 @@ impl Snapshot {
             return Ok(());
         }
         for (index, &key) in keys.iter().enumerate() {
-            // The counts are exact except during a bulk load.
+            // The counts are exact, except during a bulk load.
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
-                // If the key is boilerplate now, this result can change only with its count.
+                // With `most` up to the limit, the result changes only when the key ceases to be
+                // boilerplate. That touches everything, so nothing is noted.
                 if most > inner.boilerplate_limit {
                     self.note_list(kind, key, &[]);
                 }
@@ -79,7 +80,7 @@ impl Snapshot {
             let live = self.look(|| lists.get(key, most as usize, who))?;
             match live {
                 Some(contents) => self.note_list(kind, key, contents),
-                // The list was too long to read, so its contents cannot be recorded.
+                // The list was not read to its end, so its contents cannot be recorded.
                 None => self.note_outside(),
             }
             if let Some(contents) = live

@@ -15,13 +15,13 @@ use crate::rows::{Entry, Gap};
 pub struct FirstSeen {
     /// The time in seconds since 1970.
     pub time: i64,
-    /// Its first name, in the current path of the directory.
+    /// The path of the first name; the new path if its directory was renamed.
     pub path: PathBuf,
 }
 
 impl Snapshot {
-    /// Returns when and under which path a content was first seen. `None` if its directory is gone,
-    /// or its name is left out now.
+    /// Returns when and under which path a content was first seen. `None` if the directory of that
+    /// name is gone, or a rule leaves the name out now.
     ///
     /// A restricted view returns `None` for every content. The first name may be one that the
     /// caller may not see. Hiding only such names would reveal that someone else had the content

@@ -80,7 +80,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns files that have more than one name, at most `most`.
+    /// Returns at most `most` files that have more than one name.
     pub fn files_of_several_names(&self, most: usize) -> Result<Vec<FileId>, ReadError> {
         self.note_outside();
         if self.is_partial() {
@@ -166,10 +166,9 @@ impl Snapshot {
 /// A directory on the path of a walk.
 struct Level {
     entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
-    /// Directories that were returned, but whose contents are still to be returned, because other
-    /// names sort before the contents: after `a` comes `a-b`, and then `a/c`. The contents of the
-    /// last directory here come first: its name begins with that of the previous one and a byte
-    /// below the slash.
+    /// Directories that were returned, but not their contents, because other names sort before
+    /// these: after `a` comes `a-b`, and then `a/c`. The contents of the last directory here are
+    /// returned first: its name begins with the name of the one before and a byte below the slash.
     below: Vec<(OsString, DirId)>,
 }
 
@@ -284,7 +283,7 @@ impl Inner {
     }
 }
 
-/// Returns the path of a name in a directory, by the table of directories.
+/// Returns the path of a name in a directory, read from the table of directories.
 pub(crate) fn path_of(
     directories: &impl ReadableTable<u32, DirValue>,
     dir: DirId,

@@ -184,7 +184,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the contents with skipped parts, ascending, visible or not.
+    /// Returns the contents with skipped parts, ascending, including those that the caller does not
+    /// see.
     pub fn contents_with_skipped(&self) -> Result<Vec<ContentId>, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -245,9 +246,9 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether more live contents than the limit have this key. It is exact, except that
-    /// batches of more than 200,000 postings are counted only by the next small batch or
-    /// [`crate::Index::finish_bulk`].
+    /// Returns whether more live contents than the limit have this key. It is exact, with one
+    /// exception: batches of more than 200,000 postings are counted only by the next small batch or
+    /// by [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
         let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);
         if self.is_partial() && (is || self.inner.counters.uncounted) {
@@ -260,7 +261,7 @@ impl Snapshot {
     pub fn boilerplate_count(&self, kind: PostingKind, key: u64) -> Option<u32> {
         self.note_list(kind, key, &[]);
         if self.is_partial() {
-            // If the check fails, the next read fails as well. Until then the key is no evidence.
+            // If the check fails, so does the next read. Until then the key counts as boilerplate.
             return match self.is_boilerplate(kind, key) {
                 Ok(false) => None,
                 Ok(true) => self.seen_count(kind, key).ok().or(Some(u32::MAX)),
@@ -294,7 +295,7 @@ impl Snapshot {
         self.inner.boilerplate_limit
     }
 
-    /// Returns the parameters of its contents' digests.
+    /// Returns the parameters that the contents were digested with.
     pub fn params(&self) -> &Params {
         &self.inner.params
     }

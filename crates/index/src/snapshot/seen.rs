@@ -1,14 +1,15 @@
 //! A view restricted to one caller: files that the caller could not open do not exist in it.
 //!
 //! 1. **A name exists if the caller may open its file.** The file must be the one that the index
-//!    knows, by inode, size and times. The time of a file's last status change cannot be set. So no
-//!    caller sees the content of another file by replacing it with their own. They do not see the
-//!    former content of a file that was rewritten for them, either.
-//! 2. **A file exists by its names, a content by its files** (and by the files that it is a part
-//!    of). Everything else of the view follows: postings, counts, boilerplate. Data of all contents
-//!    together are not in the view ([`Snapshot::totals`], measures for other callers, records).
+//!    knows, by inode, size and times. The time of a file's last status change cannot be set. So
+//!    callers do not see the content of another file by putting their own in its place. Nor do they
+//!    see the former content of a file that was rewritten before they got access.
+//! 2. **A file exists if one of its names does, a content if one of its files does** (or a file
+//!    that it is a part of). Everything else of the view follows: postings, counts, boilerplate.
+//!    Data of all contents together are not in the view ([`Snapshot::totals`], measures for other
+//!    callers, records).
 //! 3. **A folder exists if the caller may enter it.** Symbolic links and special files do not
-//!    exist: a directory listing shows them, but no access check covers it.
+//!    exist, because access checks know only regular files and folders.
 //! 4. The result of a check is valid for one question; a [`Snapshot`] lives no longer. If a check
 //!    fails, every read fails.
 
@@ -30,7 +31,7 @@ use crate::segments::read::Lists;
 /// The number of files or contents in one access check.
 const BATCH: usize = 1024;
 
-/// The maximum number of remembered checks. Beyond it all are forgotten.
+/// The maximum number of remembered checks. Above it, all are forgotten.
 const MOST: usize = 4 << 20;
 
 /// The access of a caller, with the checks so far.
@@ -117,7 +118,7 @@ impl Snapshot {
         Ok(files)
     }
 
-    /// Checks those of the files that were not checked.
+    /// Checks those of the files that were not checked yet.
     fn look_at_files(&self, eyes: &AccessFilter, files: &[FileId]) -> Result<(), ReadError> {
         let new: Vec<FileId> = {
             let known = &mut eyes.known.lock().files;
@@ -234,7 +235,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the visible contents. If there are more than `most`, it returns some more than that.
+    /// Returns the visible contents. If more than `most` are visible, some may be missing, but more
+    /// than `most` are returned.
     pub(super) fn seen_of(
         &self,
         contents: &[ContentId],
@@ -322,7 +324,7 @@ impl Snapshot {
     }
 }
 
-/// Returns whether a file is that of a row, unchanged since it was read.
+/// Returns whether a file is the one of an indexed row, and unchanged since it was read.
 fn is_same(seen: &SeenPlace, row: &StoredFile) -> bool {
     let [mtime, ctime] = [row.mtime, row.ctime].map(|time| (time.secs, time.nanos));
     (seen.ino, seen.size) == (row.ino, row.size.0) && (seen.mtime, seen.ctime) == (mtime, ctime)

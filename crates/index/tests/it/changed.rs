@@ -22,7 +22,7 @@ fn edit(chunks: &mut Vec<u32>, random: &mut Random, next: &mut u32) {
     let new = few_or_many(random);
     let old = chunks.clone();
     let new = (0..new).map(|_| {
-        // Some were there before.
+        // Some of the inserted chunks occurred in the list before.
         if !old.is_empty() && random.below(4) == 0 {
             return old[random.below(old.len())];
         }
@@ -66,8 +66,8 @@ proptest! {
     }
 }
 
-/// Makes up to three edits of a list, at least one run apart, and returns the result. No chunk
-/// occurs twice in a row, because that would be one run that the edit must include.
+/// Makes up to three edits of a list, at least one run apart, and returns them with the result. No
+/// chunk occurs twice in a row: equal neighbours are one run, which the edit would have to include.
 fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, Vec<u32>) {
     let (mut edits, mut new, mut kept_to) = (Vec::new(), Vec::new(), 0);
     for _ in 0..=random.below(3) {
@@ -76,7 +76,7 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
         new.extend_from_slice(&old[kept_to..from]);
         let start = new.len();
         for _ in 0..few_or_many(random) {
-            // Some of the fingerprints were there before, or still are.
+            // Some of the inserted chunks occurred in the list before, or still do.
             let old = (from > 9 && random.below(4) == 0).then(|| old[random.below(from - 8)]);
             let again = old.filter(|chunk| new.last() != Some(chunk));
             new.push(again.unwrap_or_else(|| {
@@ -105,8 +105,8 @@ fn edits(old: &[u32], random: &mut Random, next: &mut u32) -> (Vec<ChunkEdit>, V
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The index gets only the edits of a changed content. While it has the former content, it also
-    /// knows the range of changed bytes.
+    /// The index gets only the edits of a changed content. If it still knows the former content, it
+    /// also knows the range of changed bytes.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();
@@ -122,7 +122,7 @@ proptest! {
             let old = content(&index, &was);
             before.push((old, was.clone()));
             let (edits, new) = edits(&chunks, &mut random, &mut next);
-            // Some contents are added, some are removed, and some of those are added again.
+            // Fingerprints are added and removed. Removed ones may be added again.
             for _ in 0..random.below(6) {
                 let print = random.below(60) as u64;
                 match prints.iter().position(|other| *other == print) {

@@ -14,7 +14,8 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// Returns a departure: the content of a file, by its number, and its new name; `""`: it vanished.
+/// Returns a departure: the content of a file, by its number, and its new name, which is empty if
+/// the file vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);
@@ -79,7 +80,7 @@ fn renames_are_followed_of_files_and_of_folders() {
     assert_eq!(departed(&index, "/r/1"), went(1, "/r/e/1"));
     index.apply(vec![gone("/r/5")]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), vanished(4));
-    // Files are renamed in a circle. The old name now belongs to another file.
+    // Files are renamed in a circle. Each old name except `/r/x` now belongs to another file.
     index.apply(vec![rename("/r/2", "/r/x")]).unwrap();
     index.apply(vec![rename("/r/3", "/r/2")]).unwrap();
     index.apply(vec![rename("/r/x", "/r/3")]).unwrap();
@@ -90,14 +91,14 @@ fn renames_are_followed_of_files_and_of_folders() {
 #[test]
 fn what_is_there_again_did_not_go() {
     let index = index();
-    // One way to save removes the file, another renames over it.
+    // Editors save a file by removing and creating it, or by renaming another file over it.
     index.apply(vec![gone("/r/1"), file("/r/1", 8)]).unwrap();
     index.apply(vec![file("/r/.2.tmp", 9)]).unwrap();
     index.apply(vec![rename("/r/.2.tmp", "/r/2")]).unwrap();
     for path in ["/r/1", "/r/2", "/r/.2.tmp"] {
         assert_eq!(departed(&index, path), None, "{path}");
     }
-    // A link in place of a folder leads elsewhere.
+    // A symbolic link takes the place of a folder, so the files in the folder vanished.
     let link = Change::Symlink {
         path: "/r/d".into(),
         target: b"/elsewhere".to_vec(),
@@ -111,7 +112,7 @@ fn what_is_forgotten_is_not_known() {
     let index = index();
     let changes = vec![gone("/r/1"), gone("/r/d"), rename("/r/2", "/r/x")];
     index.apply(changes).unwrap();
-    // The directory is left out from now on.
+    // A rule leaves the directory out from now on, so its departures are forgotten.
     let gap = Change::Gap {
         path: "/r/d".into(),
         gap: Gap::LeftOut(LeftOutRule::Exclude),
@@ -119,7 +120,7 @@ fn what_is_forgotten_is_not_known() {
     index.apply(vec![gap]).unwrap();
     assert_eq!(departed(&index, "/r/d/4"), None);
     assert_eq!(departed(&index, "/r/1"), vanished(1));
-    // The target of a departure may be forgotten as well.
+    // If the target of a rename is forgotten, so is the departure.
     index.apply(vec![Change::Remove("/r/x".into())]).unwrap();
     assert_eq!(departed(&index, "/r/2"), None);
     index.apply(vec![Change::Remove("/r".into())]).unwrap();

@@ -53,7 +53,8 @@ fn index(limit: u32) -> Index {
     index
 }
 
-/// The next changes of a file in a question, and whether its answer may change.
+/// Makes changes elsewhere and changes of a file in the question. Only the latter may change the
+/// answer.
 #[test]
 fn a_commit_touches_what_it_changes_and_nothing_else() {
     let known = |index: &Index, path: &str| {
@@ -169,7 +170,7 @@ fn one_more_of_what_is_boilerplate_touches_nothing() {
     };
     let untouched = |kept: &mut Footprint| index.snapshot().unwrap().is_untouched(kept);
     more(1, 11);
-    // Three contents have it now.
+    // Now three contents have key 11, which is thus boilerplate.
     let mut kept = footprint(&index, "/d/1", &[10, 11]);
     more(2, 11);
     more(3, 30);
@@ -205,7 +206,7 @@ fn what_a_footprint_does_not_have_makes_none() {
     };
     index.apply(vec![unreadable]).unwrap();
     assert!(!asked(&|snapshot| drop(snapshot.file_at(Path::new("/x")))));
-    // The view may be one of the same commit in another index, or in the same index opened again.
+    // A footprint is not valid in another index, nor in the same index after it was opened again.
     let mut kept = footprint(&index, "/d/1", &[10]);
     assert!(
         !self::index(1000)

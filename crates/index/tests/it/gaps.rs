@@ -94,7 +94,8 @@ fn gaps_follow_the_tree() {
     };
     assert!(names.len() == 3 && names.iter().any(failed), "{names:?}");
 
-    // The file is small now, a name is listed again, and a folder moves with its entries.
+    // The file is not left out for its size any more, a name is listed again, and a folder moves
+    // with its entries.
     index
         .apply(vec![
             Change::File {
@@ -162,7 +163,7 @@ fn what_lies_in_a_gap_is_known_to_be_unknown() {
     }
 }
 
-/// Allows listing all folders but this one, and entering all but this one.
+/// Allows listing all folders but `listed`, and entering all but `entered`.
 #[derive(Debug)]
 struct But {
     listed: &'static str,

@@ -11,7 +11,7 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// One of this many batches is durable; the others are applied with `apply_for_now`.
+/// A number: one batch in this many is durable, and the others are applied with `apply_for_now`.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
 /// Makes batch `n`: three files that belong together.
@@ -75,7 +75,7 @@ fn a_killed_writer_leaves_its_last_durable_commit() {
         while seen(&lines.next().unwrap()) != Some(wait_for) {}
         child.kill().unwrap();
         child.wait().unwrap();
-        // The lines that it printed before it was killed.
+        // Reads the lines that the process printed before it was killed.
         for line in lines {
             seen(&line);
         }

@@ -70,8 +70,8 @@ fn digest(n: u64) -> Digest {
             .collect()
     };
     let mut chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
-    // Each content has grown from the one four numbers before, with another end. Two of three have
-    // a list of several parts.
+    // From number 8 on, each content has grown from the one four numbers before: it has another
+    // end. Contents 5, 9 and 13 have a list of several parts.
     if n == 5 {
         chunks.extend(100..1500);
     } else if n >= 8 {
@@ -79,7 +79,7 @@ fn digest(n: u64) -> Digest {
         let kept = base.len() - random_from(n, base.len().min(3) as u64 + 1);
         chunks.splice(..0, base[..kept].iter().copied());
     }
-    // File 13 also differs in its middle and at its front.
+    // Content 13 also differs in its middle and at its front.
     if n == 13 {
         chunks.splice(700..705, 2000..2300);
         chunks.splice(..400, 3..9);
@@ -87,7 +87,7 @@ fn digest(n: u64) -> Digest {
     let mut prints = some(6);
     prints.sort_unstable();
     prints.dedup();
-    // Two pairs of digests agree in the 8 bytes that `digests` has.
+    // Contents 1 and 13 agree in the bytes of their digests that `digests` has.
     made::digest(n % 12 + ((n / 12) << 56) + 1, &chunks, &prints)
 }
 
@@ -147,7 +147,7 @@ impl Pair {
         };
         let mut names = self.model.tree.iter();
         let (path, _) = names.find(|(_, node)| **node == Node::File(*file))?;
-        // Otherwise the file is rewritten, with most of its old content.
+        // The content is edited, or the file is rewritten with most of its old content.
         let to = match tick % 3 {
             0 => Content::Grown((base + 4 < CONTENTS).then_some(base + 4)?, base),
             1 => Content::New((base + 4 < CONTENTS).then_some(base + 4)?),
@@ -164,7 +164,7 @@ impl Pair {
         let mut changes = Vec::new();
         let mut gone = Vec::new();
         let mut expected = Vec::new();
-        // Ids and model files as of the start of the batch, which a caller can name.
+        // A caller can name the ids that exist at the start of the batch.
         let inodes = self.model.inodes.clone();
         let ids: BTreeMap<usize, FileId> =
             self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();
@@ -252,7 +252,7 @@ impl Pair {
                         file: ids[&file],
                         stat: stat.clone(),
                     });
-                    // An inode number of another file is left to the unit tests.
+                    // The case that another file has the inode number is tested in `tree`.
                     if model
                         .inodes
                         .get(&new_ino)

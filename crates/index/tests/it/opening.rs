@@ -202,7 +202,7 @@ fn closing_gives_space_back_and_keeps_everything() {
     assert_eq!(sound(&open(&at.path, 1000)).totals().unwrap().files, 510);
 }
 
-/// Compacting walks the whole file.
+/// Compacting walks the whole file, so closing does it only if something was written.
 #[test]
 fn closing_leaves_a_file_alone_that_was_not_written_to() {
     let at = folder();
@@ -249,7 +249,8 @@ fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     assert!(bytes() < 200 << 20, "{}", bytes());
 }
 
-/// Merging a first scan takes room for the old postings and the new ones at once.
+/// The merges of a first scan need room for the old and the new postings at once, which is unused
+/// afterwards.
 #[test]
 fn a_running_index_gives_back_what_it_needs_no_more() {
     let at = folder();
@@ -271,7 +272,7 @@ fn a_running_index_gives_back_what_it_needs_no_more() {
     let held = index.snapshot().unwrap();
     assert!(!index.compact().unwrap(), "a reader holds its pages");
     drop(held);
-    // The unused bytes are known when the file is opened again, too.
+    // The number of unused bytes is still known when the file is opened again.
     drop(index);
     let index = open(&at.path, 1000);
     assert!(index.compact().unwrap());
@@ -309,8 +310,8 @@ fn ask_everything(index: &Index) {
     }
 }
 
-/// A damaged file is set aside or gives errors. If only unused bytes were changed, its answers are
-/// right. It never crashes the process.
+/// Checks that a damaged file is set aside or gives errors. If only unused bytes were changed, its
+/// answers are right. The process never crashes.
 fn survive(at: &Folder, bytes: &[u8]) {
     fs::write(&at.path, bytes).unwrap();
     let (index, _aside) = open_any(&at.path, &Params::default());
@@ -347,7 +348,7 @@ fn flipped_bits_never_panic() {
     let mut random = Random::new(11);
     for round in 0..120 {
         let mut damaged = bytes.clone();
-        // The header is changed first, then any place, then many bytes at once.
+        // In turn, the header, any place, and many bytes at once are changed.
         let (from, span) = if round % 3 == 0 {
             (0, 512)
         } else {

@@ -56,14 +56,14 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // The file is renamed, edited, and vanishes. The copy still has the origin.
+    // One file is renamed and edited, the other one vanishes. The copy still has the origin.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     let vanished = Change::Vanished("/r/b".into());
     apply(&index, 40, vec![file("/r/d/a", 1, 3), vanished]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 3), at(40, "/r/d/a"));
-    // A content that all files have lost gets a new origin.
+    // A content that no file has any more gets a new origin when a file has it again.
     apply(&index, 50, vec![Change::Vanished("/r/d/copy".into())]);
     assert_eq!(known(&index, 1), None);
     apply(&index, 60, vec![file("/r/again", 9, 1)]);
@@ -81,12 +81,12 @@ fn a_folder_takes_the_name_along_or_away() {
     apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
     apply(&index, 40, vec![Change::Remove("/r/e".into())]);
     assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
-    // A new entry with the same name is another one.
+    // A new file with the old name does not bring the origin back.
     apply(&index, 50, vec![file("/r/f/a", 5, 3)]);
     assert_eq!(known(&index, 1), None);
 }
 
-/// Folders that change places are seen as links of the files in them.
+/// If folders change places, each file in them is seen as a link.
 #[test]
 fn files_that_change_places_take_it_along() {
     let names = ["/r/a/f", "/r/b/f", "/r/c/f"];
@@ -106,14 +106,14 @@ fn files_that_change_places_take_it_along() {
         };
         let cycle = moved(["/r/b/f", "/r/c/f", "/r/a/f"], None);
         assert_eq!(cycle, names.map(|name| at(10, name)), "{order:?}");
-        // The folder of the first file goes, so its origin gets its new name.
+        // The folder of the first file vanishes, so the origin takes the new name of the file.
         let chain = moved(["/r/b/f", "/r/c/f", "/r/d/f"], Some("/r/a"));
         let first = ["/r/b/f", "/r/b/f", "/r/c/f"];
         assert_eq!(chain, first.map(|name| at(10, name)), "{order:?}");
     }
 }
 
-/// A file in the place of a folder.
+/// One file moves into a folder of its old name, another file takes the place of its folder.
 #[test]
 fn a_file_that_moves_below_its_own_name_stays() {
     let index = memory();
@@ -178,7 +178,7 @@ fn it_is_known_after_a_restart_and_not_of_what_came_without_a_time() {
     index.close().unwrap();
     let index = open(&path, 1000);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
-    // A later copy does not make the origin known, either.
+    // A later copy does not bring a missing origin back.
     apply(&index, 20, vec![file("/r/c", 3, 2)]);
     assert_eq!(known(&index, 2), None);
 }

@@ -29,7 +29,7 @@ fn a_list_may_span_blocks_and_segments() {
         ..Options::default()
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
-    // Every content has fingerprint 500, and a seventh of them each of 0 to 6.
+    // Every content has fingerprint 500, and one of the fingerprints 0 to 6.
     let file =
         |n: u64, prints: &[u64]| read(format!("/f/{n}"), n + 1, digest(n, &[n as u32], prints));
     for batch in 0..5u64 {
@@ -51,8 +51,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A longer list is not returned, whether its length is known from the set of boilerplate or
-        // from counting.
+        // A list longer than `most` is not returned, whether its length is known from the set of
+        // boilerplate or from counting.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -177,7 +177,7 @@ fn hundreds_of_tiny_batches_leave_few_segments() {
     }
     let snapshot = sound(&index);
     let found = lists(&snapshot, PostingKind::Fingerprint, &[76, 77, 78]);
-    // 77 is also a key of a content that still exists.
+    // Content 77 has key 77 twice but counts once.
     assert_eq!(found[&77].len(), 200);
     index.merge(MergeWork::IfUseful).unwrap();
     index.finish_bulk().unwrap();
@@ -261,7 +261,7 @@ fn the_dead_leave_with_the_merge() {
                 .collect(),
         )
         .unwrap();
-    // Enough segments for the batch itself to merge.
+    // The batch itself merged segments, because there were enough of them.
     let snapshot = sound(&index);
     assert!(posting_rows(&index).0 < rows);
     assert_eq!(
@@ -276,7 +276,8 @@ fn the_dead_leave_with_the_merge() {
     sound(&index);
 }
 
-/// More than 200,000 postings in a batch: the boilerplate count is deferred, postings are not.
+/// A batch of more than 200,000 postings: boilerplate is counted later, but the postings are found
+/// at once.
 #[test]
 fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +314,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
         .postings_up_to(PostingKind::Fingerprint, &[1], 1000, &mut |_, _| panic!())
         .unwrap();
     drop(snapshot);
-    // The note that it is not counted survives.
+    // The file still says that boilerplate is not counted.
     drop(index);
     let index = open(&path, 1000);
     // A small batch counts the keys that the large one did not count.
@@ -341,7 +342,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
     assert_eq!(snapshot.boilerplate(PostingKind::Fingerprint)[2..], counts);
     drop(snapshot);
     index.close().unwrap();
-    // Another limit makes it count again; no content is read again.
+    // With another limit, opening counts the keys again; no content is read again.
     let index = open(&path, 1200);
     let snapshot = sound(&index);
     assert_eq!(
@@ -352,7 +353,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
 }
 
 /// A large text has more postings than fingerprints in its signature. Data also have postings of
-/// their words. If such a content is deleted, all of its postings are.
+/// their words. If such a content is deleted, none of its postings count any more.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {
@@ -361,7 +362,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     };
     let index = Index::in_memory_with(&Params::default(), &options).unwrap();
     let mut random = Random::new(5);
-    // Samples of a text, one shingle in eight.
+    // Returns a sample of a text: one shingle in eight is sampled.
     let mut sample = move || random.draw() >> (64 - Fingerprint::BITS);
     let common: Vec<u64> = (0..40).map(|_| sample()).collect();
     let mut random = Random::new(6);
@@ -417,7 +418,7 @@ fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
 
 #[test]
 fn copies_that_were_found_far_apart_are_told_by_their_ids() {
-    /// Contents of a family, and the distance of their ids.
+    /// The number of contents in a family, and the distance of their ids.
     const FAMILY: u64 = 6;
     const APART: u64 = 700;
     let folder = tempfile::tempdir().unwrap();
@@ -431,7 +432,8 @@ fn copies_that_were_found_far_apart_are_told_by_their_ids() {
     let mut file = |n: u64, model: &mut BTreeMap<u64, BTreeSet<u64>>| {
         let kept = own[(n % APART) as usize].iter().copied();
         let mut prints: Vec<u64> = kept.filter(|_| !random.draw().is_multiple_of(8)).collect();
-        // A list that continues in further blocks, and one fingerprint that no other content has.
+        // The list of fingerprint 7 continues in further blocks. The other fingerprint is in no
+        // other content.
         prints.extend([7, random.draw() % (1 << 30)]);
         prints.sort_unstable();
         prints.dedup();

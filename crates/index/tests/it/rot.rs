@@ -62,7 +62,7 @@ fn build(index: &Index) {
     index.finish_bulk().unwrap();
 }
 
-/// Asks all questions; one answer each.
+/// Asks all questions; returns one answer for each.
 fn answers(index: &Index) -> Vec<Result<String, ReadError>> {
     let snapshot = match index.snapshot() {
         Ok(snapshot) => snapshot,
@@ -125,7 +125,7 @@ fn right(index: &Index) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Figures {
     tried: u32,
-    /// Only unread bytes were hit.
+    /// The answers were right, because only unread bytes were hit.
     right: u32,
     at_opening: u32,
     at_asking: u32,
@@ -135,7 +135,7 @@ struct Figures {
 
 struct Sample {
     folder: tempfile::TempDir,
-    /// The file as it is, and as it was after some batches.
+    /// The file after all batches; `before` has it after some of them.
     bytes: Vec<u8>,
     before: Vec<Vec<u8>>,
     truth: Vec<String>,
@@ -187,7 +187,7 @@ impl Sample {
         let mut any = |below: usize| random.draw() as usize % below;
         let is_used = |block: usize| self.bytes[block * BLOCK..][..BLOCK].iter().any(|&b| b != 0);
         let block = loop {
-            // The first blocks and the checksums are few. They are damaged as often as all other
+            // The first blocks and the checksums are few, but are damaged as often as all other
             // blocks.
             let block = match round / 5 % 3 {
                 0 => any(4),
@@ -217,11 +217,11 @@ impl Sample {
         bytes
     }
 
-    /// Tries a file that is damaged before it is opened or after that.
+    /// Tries a file that is damaged before it is opened, or while it is open (`is_live`).
     fn try_one(&self, bytes: &[u8], is_live: bool, figures: &mut Figures) {
         figures.tried += 1;
         let path = self.path();
-        // Includes the files that the last round set aside.
+        // Removes the files of the last round, including those that were set aside.
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
@@ -337,7 +337,7 @@ fn idle_verification_finds_damage() {
         assert!(aside.is_some() || is_found == index.damage().is_some());
         *if is_found { &mut found } else { &mut missed } += 1;
     }
-    // Blocks that no commit uses any more do not matter.
+    // Changes in blocks that no commit uses any more are missed, and do no harm.
     assert!(found > 4 * missed, "{found} found, {missed} missed");
 }
 

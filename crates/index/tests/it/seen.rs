@@ -176,7 +176,8 @@ fn a_view_is_an_index_of_what_is_seen() {
             .seen_by(Arc::new(Table(sight.collect())));
         let expected = told(&index(&seen).snapshot().unwrap());
         assert_eq!(told(&view), expected, "seed {seed}");
-        // As a control: without restrictions, the answers must be different.
+        // A caller who sees everything gets the answers of the whole index. These mostly differ
+        // from those of the restricted caller.
         let everything = all
             .iter()
             .map(|(path, ino, _)| (path.clone(), *ino))
@@ -214,7 +215,7 @@ fn what_is_known_of_all_together_is_not_told() {
     assert_eq!(kept, [false].into());
 }
 
-/// One name has another file in the place of the known one. Another file was rewritten.
+/// The caller is led to another file at the known name, or may see another name only.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_seen() {
     let names = vec![(PathBuf::from("/r/a.x"), 1, 1)];

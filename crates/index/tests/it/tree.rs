@@ -281,7 +281,7 @@ fn an_inode_number_that_another_file_had_names_the_new_one() {
             .unwrap()
     };
     assert_eq!((by_inode(1), by_inode(2)), (Some(b), None));
-    // The other file is removed without its former number.
+    // The other file has lost its inode number to `b`. Its removal does not affect `b`.
     index.apply(vec![Change::Remove("/a".into())]).unwrap();
     assert_eq!(by_inode(1), Some(b));
     assert_eq!((file("/a"), file("/b")), (None, Some(b)));

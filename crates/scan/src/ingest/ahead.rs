@@ -13,13 +13,13 @@
 //! directories.
 //!
 //! 1. **Only hints.** A prefetched file is read again in the usual way. If prefetching fails, the
-//!    reading will fail as well, and reports that. Directories on other file systems are left
+//!    reader fails as well and reports the failure. Directories on other file systems are left
 //!    alone.
 //! 2. **Only when the disk is cold.** Opening each file twice would cost a warm scan 5 %. Now and
 //!    then a reading thread checks if its next file is cached (`RWF_NOWAIT` reads a byte or returns
 //!    `EAGAIN`). The first file that is not cached starts the prefetching, and a row of cached
 //!    files ends it. If the file system cannot answer, nothing is prefetched.
-//! 3. **Nothing is left behind.** A large scan exceeds a quarter of the memory. Then a prefetched
+//! 3. **Nothing is left behind.** If a large scan exceeds a quarter of the memory, a prefetched
 //!    file is dropped from the cache after it was read.
 
 use std::num::NonZeroU64;
@@ -38,10 +38,11 @@ use crate::walk::Anchor;
 /// Threads that wait for the disk; they need almost no processor time.
 const THREADS: usize = 16;
 
-/// The maximum number of bytes prefetched per file. The kernel reads further ones ahead by itself.
+/// The maximum number of bytes prefetched per file. The kernel reads ahead the bytes after these by
+/// itself.
 const MOST: u64 = 8 << 20;
 
-/// Cached files in a row that end the prefetching.
+/// The number of successive cached files that ends the prefetching.
 const WARM_ROW: u32 = 64;
 
 /// One file in this many is checked by the thread that reads it.
@@ -50,9 +51,9 @@ const SAMPLED: u64 = 8;
 /// Tracks whether files are in the page cache before they are read.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The number of files that must still be found in the cache before it counts as warm.
+    /// The number of files that must be found in the cache before the cache counts as warm.
     cold: AtomicU32,
-    /// The number of the last job that was begun. Earlier ones need no prefetching.
+    /// The number of the last job that was begun. Files of earlier jobs need no prefetching.
     begun: AtomicU64,
 }
 
@@ -62,19 +63,19 @@ impl Cache {
         self.cold.load(Ordering::Relaxed) > 0
     }
 
-    /// Records whether a file was in the cache when it was first checked.
+    /// Records whether a file was in the cache when that was checked.
     pub(super) fn note(&self, is_cached: bool) {
         if is_cached {
             let less = |cold: u32| cold.checked_sub(1);
             let relaxed = Ordering::Relaxed;
-            // Zero stays zero.
+            // The update does nothing if the cache is warm already (0).
             let _warm = self.cold.fetch_update(relaxed, relaxed, less);
         } else {
             self.cold.store(WARM_ROW, Ordering::Relaxed);
         }
     }
 
-    /// Begins a job. Returns whether to check if its file is in the cache.
+    /// Begins a job. Returns whether its thread should check if the file is in the cache.
     pub(super) fn begin(&self, number: u64) -> bool {
         self.begun.fetch_max(number, Ordering::Relaxed);
         number.is_multiple_of(SAMPLED) && !self.is_cold()
@@ -86,7 +87,8 @@ impl Cache {
 pub(super) struct Fetched(AtomicBool);
 
 impl Fetched {
-    /// Drops the file from the cache again; opens it by the path from which it was fetched.
+    /// Drops a prefetched file from the cache, unless it was there before. The file is opened by
+    /// its path once more.
     pub(super) fn drop_from_cache(&self, anchor: &Anchor, path: &Path) {
         if self.0.load(Ordering::Relaxed)
             && let Ok((file, _)) = open_regular(anchor, path)
@@ -109,7 +111,7 @@ enum Wanted {
     Directory(Upcoming),
 }
 
-/// The threads, started with the first request.
+/// The prefetching threads, which start with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     pub(super) cache: Arc<Cache>,
@@ -119,13 +121,13 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 struct Fetchers {
     wanted: Sender<Wanted>,
-    /// Takes back requests that are no longer needed.
+    /// The receiving end of the threads, from which requests are also taken back.
     unfetched: Receiver<Wanted>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Ahead {
-    /// Fetches a file before its job is begun, if the disk is cold.
+    /// Prefetches a file before its job is begun, if the disk is cold.
     pub(super) fn file(
         &mut self,
         number: u64,
@@ -144,7 +146,7 @@ impl Ahead {
         Some(fetched)
     }
 
-    /// Lists a directory before it is entered, if the disk is cold.
+    /// Prefetches a directory by listing it before it is entered, if the disk is cold.
     pub(super) fn directory(&mut self, upcoming: impl FnOnce() -> Upcoming) {
         if self.cache.is_cold() {
             self.want(Wanted::Directory(upcoming()));
@@ -161,7 +163,7 @@ impl Ahead {
     fn want(&mut self, wanted: Wanted) {
         let cache = &self.cache;
         let fetchers = self.fetchers.get_or_insert_with(|| Fetchers::start(cache));
-        // Without a thread nothing would receive the request.
+        // Without any thread nobody would receive the request.
         if !fetchers.threads.is_empty() {
             fetchers.wanted.send(wanted).ok();
         }
@@ -254,13 +256,14 @@ mod tests {
         file
     }
 
-    /// Drops a file, and returns whether it is gone. Newer kernels start reading the byte that is
-    /// checked, so it may be back in a moment.
+    /// Drops a file from the page cache, and returns whether it is not there any more. To check, a
+    /// byte is read; newer kernels then start to read the file again.
     fn forgets(path: &Path) -> bool {
         is_cached(&forget(path).into()) == Some(false)
     }
 
-    /// Repeats a check until it is true: the kernel keeps pages that it is using.
+    /// Repeats a check until it is true. The kernel keeps pages that it is using, so it may fail at
+    /// first.
     fn in_the_end(what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(60);
         while !is_so() {
@@ -371,7 +374,8 @@ mod tests {
             ..IngestOptions::default()
         };
         let mut ingest = Ingest::new(Arc::clone(&index), options);
-        // A tree this small is walked before the first of its files is read.
+        // A tree this small is walked before its first file is read, so note beforehand that the
+        // disk is cold.
         ingest.pool.ahead().cache.note(false);
         let all = [Target::subtree(&root)];
         let report = ingest.reconcile(&all, &mut Unobserved).unwrap();

@@ -12,14 +12,13 @@ use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::ingest::target::{DocumentTurns, RootOptions};
 use crate::read::{Contents, FileRead};
 
-/// Outcomes that took longer than this are made durable at once. After a power cut they must not be
-/// computed again.
+/// An outcome that took this long is made durable at once, so that a power cut does not lose it.
 const DEAR: Duration = Duration::from_secs(1);
 
-/// The maximum number of names of a content that are checked again, for one file and for several.
+/// The maximum number of files with a changed content that are checked again, and of names of each.
 const FEW: usize = 16;
 
-/// The number of folders with a queue of their own; further ones share them.
+/// The number of queues for folders. Folders share a queue if there are more.
 const FOLDERS: u64 = 256;
 
 impl Run<'_> {
@@ -44,7 +43,7 @@ impl Run<'_> {
         Owner(u32::try_from(hash).unwrap_or_default())
     }
 
-    /// Queues the documents of a finished commit, and settles its outcomes.
+    /// Settles the documents whose outcomes were just committed, and queues those of new files.
     pub(super) fn queue_documents(&mut self) -> Result<(), IngestError> {
         if !self.apart.looked.is_empty() {
             for content in self.apart.looked.drain(..) {
@@ -82,7 +81,7 @@ impl Run<'_> {
         self.options.documents == DocumentTurns::BeforeTheEnd
     }
 
-    /// Waits for all documents, unless they may finish later.
+    /// Waits until all documents are taken apart, unless that may happen after the reconcile.
     pub(super) fn finish_documents(&mut self) -> Result<(), IngestError> {
         self.take_documents()?;
         self.commit()?;
@@ -119,7 +118,7 @@ impl Run<'_> {
                 return Ok(());
             }
             Outcome::Changed => {
-                // The file that is there now is read, and will be queued itself.
+                // The file that is now at the path will be read and queued itself.
                 self.documents.settle(content);
                 self.look_again(path);
                 for file in self.snapshot.files_of(content)?.into_iter().take(FEW) {
@@ -132,7 +131,7 @@ impl Run<'_> {
             Outcome::Plain => NewLook::Plain,
             Outcome::Apart(parts) => {
                 if let Some(errno) = parts.scarce {
-                    // A failure to run the reader is not stored as a result.
+                    // This failure to run the reader is reported; it is not stored as a result.
                     self.report.error(&path, errno);
                 }
                 let known = self.pool.known();

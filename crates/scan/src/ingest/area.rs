@@ -14,16 +14,17 @@ use crate::ingest::target::RootOptions;
 use crate::walk::{Anchor, Kind};
 
 /// The number of folders that stay open for roots that are files. A list of names may have more
-/// folders than this process may have descriptors. Mostly, names of one folder follow each other.
+/// folders than this process may have descriptors. Usually names of the same folder follow each
+/// other.
 const FOLDERS: usize = 32;
-/// Folders that may be open for files under way.
+/// The maximum number of folders that may be open for files under way.
 const MOST_IN_USE: usize = 64;
 
 /// The state of a root.
 #[derive(Debug)]
 enum Opened {
     Folder(Arc<Anchor>),
-    /// A file, reached from its folder.
+    /// A file, which is reached from its folder.
     File,
     Unavailable,
 }
@@ -35,11 +36,11 @@ pub(super) struct Area {
     roots: HashMap<PathBuf, RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: Arc<MountTable>,
-    /// The roots that were requested.
+    /// The state of each root that was requested.
     opened: HashMap<PathBuf, Opened>,
     /// Folders of roots that are files, the most recently used one last.
     folders: VecDeque<Arc<Anchor>>,
-    /// The number of folders that were opened since the last time without any file under way.
+    /// The number of folders that were opened since `drained` was last called.
     in_use: usize,
     /// The exclusions by the patterns of each root.
     excluded: HashMap<PathBuf, Arc<Excluded>>,
@@ -70,8 +71,8 @@ impl Area {
         above.find_map(|above| self.roots.get(above)).cloned()
     }
 
-    /// Returns the open root. A root that is a file is reached from its directory. Returns `Err`
-    /// once per root, with the reason, and later `Ok(None)`.
+    /// Returns the open root, or the open folder of a root that is a file. A root that cannot be
+    /// opened is an error the first time, and `Ok(None)` after that.
     pub(super) fn anchor(&mut self, root: &Path) -> Result<Option<Arc<Anchor>>, Errno> {
         let found = match self.opened.get(root) {
             Some(Opened::Folder(anchor)) => return Ok(Some(Arc::clone(anchor))),
@@ -134,12 +135,12 @@ impl Area {
         Ok(anchor)
     }
 
-    /// Returns whether files under way hold too many folders open to start another one.
+    /// Returns whether the files under way keep as many folders open as they may.
     pub(super) const fn is_crowded(&self) -> bool {
         self.in_use >= MOST_IN_USE
     }
 
-    /// Resets the count, because no file is under way.
+    /// Resets the count of open folders, because no file is under way.
     pub(super) const fn drained(&mut self) {
         self.in_use = 0;
     }
@@ -165,8 +166,8 @@ impl Area {
         self.opened.insert(root.to_owned(), Opened::Unavailable);
     }
 
-    /// Returns the open roots with the directory as which they were opened. A file whose folder is
-    /// closed is not among them: the folder will be opened anew.
+    /// Returns the open roots, each with the directory from which it is read. A root that is a file
+    /// is left out if its folder was closed, because the folder will be opened again.
     pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
         self.opened.iter().filter_map(|(root, opened)| {
             let anchor = match opened {
@@ -198,7 +199,7 @@ impl Area {
         })
     }
 
-    /// Returns the names in a directory that may not be checked.
+    /// Returns the names in a directory that must not be accessed.
     pub(super) fn names_to_skip(&self, dir: &Path) -> Vec<OsString> {
         let excluded = self
             .exclude
@@ -220,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// The state of a folder says nothing about another one in its place. The root may be the
+    /// Facts about a folder are not true of another folder that took its place. The root may be the
     /// folder or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {

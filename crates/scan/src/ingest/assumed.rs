@@ -7,8 +7,8 @@ use resemble_index::{FileStat, FileState, FsId, ReadError, Snapshot};
 use super::target::{Cause, Scope, Target};
 use crate::read::LARGE;
 
-/// The unsettled large files by inode, wherever they are now. The value is true if a part of them
-/// is assumed.
+/// The unsettled large files by inode, under any name. The value is true if a part of the file is
+/// assumed.
 #[derive(Debug, Default)]
 pub(super) struct Assumed(BTreeMap<(FsId, u64), bool>);
 
@@ -18,7 +18,8 @@ impl Assumed {
         self.0.values().filter(|&&is_assumed| is_assumed).count()
     }
 
-    /// Records a reading of a file. `None`: it is settled, or has no content.
+    /// Records that a file was read. `is_assumed` is `None` if the file is settled or has no
+    /// content.
     pub(super) fn note(&mut self, stat: &FileStat, is_assumed: Option<bool>) {
         match is_assumed.filter(|_| stat.size >= LARGE) {
             Some(is_assumed) => drop(self.0.insert((stat.fs.clone(), stat.ino), is_assumed)),
@@ -27,8 +28,8 @@ impl Assumed {
         }
     }
 
-    /// Records an unsettled file that is unchanged. If it was read before a restart, it is not
-    /// known what that reading assumed.
+    /// Records an unsettled file that is unchanged. If it was read before a restart, nobody knows
+    /// whether a part was assumed, so one counts as assumed.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);
@@ -36,8 +37,7 @@ impl Assumed {
         }
     }
 
-    /// Returns the targets to reconcile so that nothing is assumed any more. Drops files that are
-    /// gone.
+    /// Returns the targets whose reconcile reads all assumed parts. Drops files that are gone.
     pub(super) fn targets(&mut self, snapshot: &Snapshot) -> Result<Vec<Target>, ReadError> {
         let mut targets = Vec::new();
         let mut gone = Vec::new();

@@ -1,11 +1,11 @@
 //! Changes on their way into the index.
 //!
-//! The order within a batch makes renames cost no read. A file keeps its row while it has a name in
-//! the batch. So links come before everything that may replace a name. Removals wait for the end of
-//! the whole reconcile.
+//! The order within a batch makes renames cost no read. A file keeps its row while it has a name,
+//! so links come before all changes that may replace a name. Removals wait for the end of the
+//! round.
 //!
-//! Everything else is applied in the order of the walk, whichever file was read first. So new rows
-//! arrive in the order of their keys, and fill their pages.
+//! All other changes are applied in the order of the walk, whichever file was read first. So new
+//! rows arrive in the order of their keys, and fill their pages.
 
 use std::path::PathBuf;
 
@@ -28,22 +28,22 @@ pub(super) struct Link {
 pub(super) struct Batch {
     links: Vec<Link>,
     stats: Vec<Change>,
-    /// The other changes with their positions in the order.
+    /// All other changes, each with its position in the order of the walk.
     others: Vec<(u64, Change)>,
     /// Contents that are new with the batch.
     contents: Vec<ContentDigest>,
     /// Approximate number of new chunks and fingerprints.
     postings: u64,
-    /// Rough memory, in bytes.
+    /// The approximate size in memory, in bytes.
     weight: usize,
 }
 
-/// The changes of a batch, with their data.
+/// A batch that is ready to be applied.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// The changes in their order.
     pub(super) changes: Vec<Change>,
-    /// The reports to the observer about the links once they are applied.
+    /// The links as they are reported to the observer after the commit.
     pub(super) linked: Vec<Committed>,
     /// Contents that are new with these changes.
     pub(super) contents: Vec<ContentDigest>,
@@ -51,13 +51,13 @@ pub(super) struct Taken {
     pub(super) postings: u64,
 }
 
-/// A batch is applied when it has this size in bytes.
+/// The size in bytes at which a batch is applied.
 const HEAVY: usize = 64 << 20;
 
-/// The batch is also applied if it has this many new chunks and fingerprints.
+/// The number of new chunks and fingerprints at which a batch is applied.
 const MANY_POSTINGS: u64 = 250_000;
 
-/// Bytes of a change with its path, roughly.
+/// The approximate number of bytes of a change with its path.
 const CHANGE: usize = 300;
 
 impl Batch {
@@ -79,7 +79,7 @@ impl Batch {
         self.weight += CHANGE;
     }
 
-    /// Adds a change. `number` is that of its job, or of the next one.
+    /// Adds a change. `number` is that of its job, or that of the next job.
     pub(super) fn push(&mut self, number: u64, change: Change) {
         self.weight += CHANGE;
         if let Change::File {
@@ -94,8 +94,8 @@ impl Batch {
         self.others.push((number, change));
     }
 
-    /// Counts the size of a new content. For an edited content, counts only the bytes that its base
-    /// does not have, if these are known, because the index writes no others.
+    /// Counts a new content. Of an edited content only the chunks and fingerprints that the index
+    /// writes are counted: those that its base does not have, if that is known.
     fn weigh(&mut self, content: &ContentRef) {
         let Some(digest) = content.new_digest() else {
             return;
@@ -119,7 +119,8 @@ impl Batch {
         self.postings += new as u64;
     }
 
-    /// Adds a change, if there is one, to the change that it belongs to.
+    /// Adds the result of searching a file for parts, if there is one, after the change of that
+    /// file.
     pub(super) fn extend(&mut self, number: u64, look: Option<Change>) {
         let Some(look) = look else { return };
         if let Change::Look {
@@ -136,7 +137,7 @@ impl Batch {
         self.others.push((number, look));
     }
 
-    /// Empties the batch.
+    /// Takes all changes out of the batch, in the order in which they are applied.
     pub(super) fn take(&mut self) -> Taken {
         let Self {
             links,

@@ -1,17 +1,17 @@
 //! Takes documents apart, later and in parallel with everything else.
 //!
-//! Taking a file apart starts a process and may take a minute, so no other file waits for it. Its
-//! bytes are indexed first, and its content is stored as [`Look::Unseen`]. So it is found again
-//! after a restart. Then it waits here for a reader of its [`queue`]. Its parts are a separate
+//! Taking a file apart starts a process and may take a minute, so no other file waits for it. The
+//! bytes of the file are indexed first, and the content is stored as [`Look::Unseen`], which a
+//! restart finds. The content then waits in a [`queue`] for a reader. Its parts are a separate
 //! change.
 //!
-//! 1. **A content waits, not a file**: it is taken apart once, whatever its names are by then. The
-//!    indexed `stat` shows that the file still has this content, or for an unsettled file its
-//!    digest.
+//! 1. **A content waits, not a file**: it is taken apart once, whatever names it has then. A file
+//!    still has the content if its `stat` is the indexed one. The digest of an unsettled file is
+//!    compared as well.
 //! 2. **A verdict belongs to the content**: a failure for lack of time or memory is as final as
 //!    parts are. Only a reader that could not be run is tried again.
 //! 3. A thread holds the index while it looks up the files of the content, never while it reads.
-//! 4. Results wait in a bounded channel: threads wait for the writer of the index.
+//! 4. Results wait in a bounded channel. If it is full, threads wait for the writer of the index.
 
 mod queue;
 
@@ -37,12 +37,12 @@ pub(super) use self::queue::Owner;
 
 /// The maximum number of results that wait to be written.
 const MOST_DONE: usize = 64;
-/// The maximum time that results wait for others while documents are being taken apart. They wait
-/// because each batch is a transaction.
+/// The maximum time that results are gathered while documents are being taken apart. Each batch is
+/// a transaction, so a batch should have several results.
 const GATHER: Duration = Duration::from_secs(1);
-/// The maximum number of files with one content that are tried.
+/// The maximum number of files with one content that are tried, and of names of each.
 const MOST_FILES: usize = 16;
-/// Bytes of a piece that is hashed.
+/// The number of bytes that are hashed at a time.
 const PIECE: usize = 1 << 20;
 
 /// The outcome for a content that was to be taken apart.
@@ -58,9 +58,9 @@ pub(super) struct TakenApart {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Apart(DigestedParts),
-    /// The content has no format that is taken apart, under its present names.
+    /// The content cannot be taken apart under its present names.
     Plain,
-    /// The file was replaced, or changed meanwhile.
+    /// The file was replaced or has changed.
     Changed,
     /// No file has the content any more, or it was taken apart already.
     Over,
@@ -81,7 +81,7 @@ pub(super) struct DocumentBatch {
 struct Candidate {
     path: PathBuf,
     stat: FileStat,
-    /// True if its `stat` alone does not determine its content.
+    /// True if the digest must be compared as well as the `stat`.
     is_unsettled: bool,
 }
 
@@ -90,7 +90,7 @@ struct Candidate {
 struct Work {
     state: Mutex<WorkState>,
     changed: Condvar,
-    /// Signals that something is finished.
+    /// The channel that signals a finished content.
     bell: Sender<()>,
 }
 
@@ -98,7 +98,7 @@ struct Work {
 struct WorkState {
     queue: Queue,
     ended: bool,
-    /// The arrival of the first waiting result.
+    /// The time when the first result arrived that was not taken yet.
     first_done: Option<Instant>,
 }
 
@@ -128,7 +128,7 @@ impl WaitingDocuments {
     }
 }
 
-/// The tools with which a thread takes contents apart.
+/// All that a thread needs to take contents apart.
 #[derive(Clone, Debug)]
 struct Takers {
     index: Weak<Index>,
@@ -138,7 +138,8 @@ struct Takers {
     done: Sender<TakenApart>,
 }
 
-/// The contents to take apart, and the threads that do it; started with the first one.
+/// The contents to take apart, and the threads that do it. The threads start with the first
+/// content.
 #[derive(Debug)]
 pub(super) struct Documents {
     takers: Option<Takers>,
@@ -159,7 +160,7 @@ impl Documents {
         let most = part_reader
             .as_ref()
             .map_or(1, |reader| reader.most_at_once());
-        // Two readers are kept in reserve: one for owners without any, and one for questions.
+        // Two readers are kept in reserve: one for owners that have none, and one for questions.
         let readers = threads.min(most.saturating_sub(2)).max(1);
         let (bell, ringing) = bounded(1);
         let (results, done) = bounded(MOST_DONE);
@@ -189,7 +190,7 @@ impl Documents {
         }
     }
 
-    /// Queues a content of this file and owner to be taken apart.
+    /// Queues a content to be taken apart. The file is one that has it.
     pub(super) fn add(
         &mut self,
         content: ContentId,
@@ -218,7 +219,7 @@ impl Documents {
                 .spawn(move || takers.run());
             match started {
                 Ok(_) => self.is_started = true,
-                // Fewer threads are slower, not wrong.
+                // Fewer threads are slower, but sufficient.
                 Err(_) if self.is_started => break,
                 Err(error) => return Err(error),
             }
@@ -236,12 +237,12 @@ impl Documents {
         self.work.state.lock().queue.len()
     }
 
-    /// Returns a mark: later contents have a greater one.
+    /// Returns the number of contents that were added so far, as a mark for [`Self::is_past`].
     pub(super) fn mark(&self) -> u64 {
         self.work.state.lock().queue.arrivals()
     }
 
-    /// Returns whether every content that was added before the mark is in the index.
+    /// Returns whether the outcomes of all contents up to the mark are in the index.
     pub(super) fn is_past(&self, mark: u64) -> bool {
         let oldest = self.work.state.lock().queue.oldest();
         oldest.is_none_or(|oldest| oldest > mark)
@@ -252,12 +253,13 @@ impl Documents {
         WaitingDocuments(Arc::clone(&self.work))
     }
 
-    /// Returns a channel that signals when something is finished.
+    /// Returns a channel that signals a finished content.
     pub(super) fn bell(&self) -> Receiver<()> {
         self.bell.clone()
     }
 
-    /// Returns when results must be written, if any: at once if nothing else is under way.
+    /// Returns when the waiting results must be written, if there are any. If nothing else is under
+    /// way, they must be written at once.
     pub(super) fn due(&self) -> Option<Instant> {
         let state = self.work.state.lock();
         let first = state.first_done?;
@@ -282,15 +284,15 @@ impl Documents {
         self.work.state.lock().queue.settle(content);
     }
 
-    /// Drops the contents that wait.
+    /// Drops the contents that wait for a reader.
     pub(super) fn clear(&self) {
         self.work.state.lock().queue.clear();
     }
 }
 
 impl Drop for Documents {
-    /// The threads end by themselves and are not joined: a reader may take a minute, and it ends
-    /// with its thread.
+    /// Makes the threads end by themselves. They are not joined, because taking a document apart
+    /// may take a minute.
     fn drop(&mut self) {
         self.work.state.lock().ended = true;
         self.work.changed.notify_all();
@@ -314,9 +316,10 @@ impl Takers {
             state.queue.over(waiting.owner);
             state.first_done.get_or_insert_with(Instant::now);
             drop(state);
-            // The free place may be for another thread's owner.
+            // The free reader may now be available to an owner whose content waits for another
+            // thread.
             self.work.changed.notify_one();
-            // The channel may be full already; then the signal is pending.
+            // If the channel is full, a signal is pending already.
             self.work.bell.try_send(()).ok();
             if !is_heard {
                 return;
@@ -341,7 +344,8 @@ impl Takers {
     fn take_apart(&self, waiting: Waiting, digester: &mut Digester) -> TakenApart {
         let found = self.index.upgrade().map(|index| found(&index, waiting));
         let mut taken = TakenApart::over(waiting);
-        // The writer of the index meets the failure with its next question.
+        // A failure of the index is not reported here: the writer of the index will encounter it as
+        // well.
         let Some(Ok(Some((digest, candidates)))) = found else {
             return taken;
         };
@@ -405,8 +409,8 @@ impl TakenApart {
     }
 }
 
-/// Returns the files that have the content now, the one that brought it first. `None`: it need not
-/// be taken apart any more.
+/// Returns the files that have the content now; the file that brought the content comes first.
+/// `None` if the content need not be taken apart any more.
 fn found(
     index: &Index,
     waiting: Waiting,
@@ -435,8 +439,8 @@ fn found(
     Ok((!candidates.is_empty()).then_some((row.digest, candidates)))
 }
 
-/// Opens the file, if it is still as the index has it. A path above may lead elsewhere by now, to
-/// another file.
+/// Opens the file, if it is still as the index has it. The check is necessary because the path may
+/// lead to another file by now.
 fn open_as_known(candidate: &Candidate) -> Option<OwnedFd> {
     let folder = candidate.path.parent().unwrap_or(Path::new("/"));
     let anchor = Anchor::open(folder).ok()?;
@@ -449,7 +453,7 @@ fn is_as_known(file: &OwnedFd, candidate: &Candidate) -> bool {
     now.is_ok_and(|now| now == candidate.stat)
 }
 
-/// Returns the digest of an open file; `None`: it cannot be read.
+/// Returns the digest of an open file; `None` if it cannot be read.
 fn digest_of(file: &OwnedFd) -> Option<ContentDigest> {
     let mut hasher = ContentHasher::new();
     let mut piece = vec![0; PIECE];

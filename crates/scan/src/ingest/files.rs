@@ -26,12 +26,12 @@ struct Sighting<'a> {
     row: FileStat,
     cause: Cause,
     read_now: bool,
-    /// True if its directory is being compared with everything below.
+    /// True if its directory is being compared, with everything below.
     all_below: bool,
 }
 
 impl Run<'_> {
-    /// Compares a regular file. `listed` is as in `entry`.
+    /// Compares a regular file. See [`Self::entry`] for `listed`.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn file(
         &mut self,
@@ -46,8 +46,8 @@ impl Run<'_> {
         self.report.progress.files += 1;
         self.bytes_seen += stat.size;
         let fs = match listed {
-            // Overlayfs shows files of several devices in one directory, where inode numbers may
-            // collide.
+            // A file of another device than its directory is opened: overlayfs shows files of
+            // several devices in one directory, where inode numbers may collide.
             Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
             _ => {
                 let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
@@ -94,7 +94,7 @@ impl Run<'_> {
             may_wait && age(row.ctime, std::time::SystemTime::now()) < window
         });
         let is_unseen = match (verdict, known.state.content()) {
-            // Whatever the file's state is, its content must be taken apart.
+            // An unchanged file is read, too, if its content must be taken apart.
             (Verdict::Settled | Verdict::Settling, Some(content)) => {
                 self.is_unseen(seen.place, content)?
             }
@@ -119,7 +119,8 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Records a file whose bytes are indexed, but with another stat.
+    /// Records the new stat of a file whose bytes are indexed. A file that cannot be opened any
+    /// more becomes unreadable.
     fn touched(&mut self, seen: &Sighting<'_>, known: &FileRow) -> Result<(), IngestError> {
         let Sighting { path, row, .. } = seen;
         match may_be_read(seen.place, path) {
@@ -139,8 +140,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records a file that the index does not have under this name; `there` is the indexed entry,
-    /// if any. The file is new, or was moved here.
+    /// Compares a file that the index does not have under this name. It is new, or was moved here.
+    /// `there` is the indexed file of this name, if there is one.
     fn other_file(
         &mut self,
         seen: &Sighting<'_>,
@@ -167,7 +168,8 @@ impl Run<'_> {
         }
         let is_linked = self.is_linked(seen, &moved)?;
         let content = moved.state.content();
-        // The file keeps its row even if others take its names while it is being read.
+        // With this link, the file keeps its row even if others take its names while it is being
+        // read.
         if is_linked || content.is_some() && has_same_bytes(&moved, row) {
             self.batch.link(Link {
                 path: path.to_path_buf(),
@@ -191,12 +193,12 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Returns whether the index has the file under another name, so that it need not be read.
+    /// Returns whether the index has the file under another name, so that a link suffices.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
-        // Each name of an unreadable file would need its own round, and there are only a few
-        // rounds.
+        // An unreadable file is linked, too. Otherwise each of its names would need a round of its
+        // own, and there are only a few rounds.
         let unreadable = matches!(moved.state, FileState::Unreadable(_))
             && has_same_bytes(moved, row)
             && same_change
@@ -237,8 +239,8 @@ impl Run<'_> {
         }
     }
 
-    /// Removes the lost names of a file before its inode gets other bytes under another name. The
-    /// inode may have been reused for another file.
+    /// Removes the names that a file has lost, before its inode gets other bytes under another
+    /// name. The inode number may now belong to another file.
     fn names_gone(&mut self, file: &FileRow) -> Result<(), IngestError> {
         for path in self.snapshot.paths(file.id)? {
             let is_gone = self.place(&path)?.is_some_and(|place| {
@@ -252,9 +254,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns whether reported events on a name explain the change of its inode. That requires
-    /// that all its names are known, including `new` names that have just been found. Only then
-    /// would every other change have been reported as well.
+    /// Returns whether a reported event explains the change of an inode. That requires that all
+    /// names of the file are known, including `new` names that have just been found. Only then
+    /// would each write to the file have been reported.
     fn is_explained(
         &self,
         known: &FileRow,
@@ -297,8 +299,8 @@ impl Run<'_> {
         Ok(is_unseen && !self.documents.has(content))
     }
 
-    /// Returns whether a file can be taken apart only because of its new name. Editors create a
-    /// document under a temporary name and then rename it.
+    /// Returns whether only the new name of a file makes it possible to take the file apart.
+    /// Editors create a document under a temporary name and then rename it.
     fn is_another_kind(
         &self,
         place: &Place,
@@ -321,8 +323,8 @@ impl Run<'_> {
         Ok(row.is_some_and(|row| row.look == Look::Plain))
     }
 
-    /// If the path is an active ignore file, schedules another comparison of its subtree. Does
-    /// nothing if that comparison is already running.
+    /// If the path is an ignore file that applies, schedules another comparison of everything in
+    /// its directory. Not necessary if everything there is being compared already.
     pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
         let name = path.file_name();
         if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))

@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     /// Removes indexed entries below directories that may not be listed. An event may have reported
-    /// a name before that was known.
+    /// such a name before the failure was known.
     pub(super) fn empty_denied(&mut self) -> Result<(), IngestError> {
         for dir in std::mem::take(&mut self.denied) {
             for (name, _) in self.snapshot.list(&dir)? {
@@ -132,7 +132,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores the reason why a name is not checked. Its entry is removed with the others.
+    /// Stores the reason why a name is not checked. If the index has an entry there, it is replaced
+    /// when the round ends.
     pub(super) fn leave(
         &mut self,
         path: &Path,
@@ -150,8 +151,8 @@ impl Run<'_> {
         }
     }
 
-    /// Like [`Self::leave`], for a name from an event. If its directory is not indexed, the name
-    /// will be found when that is listed.
+    /// Like [`Self::leave`], for a name from an event. A name in a directory that is not indexed is
+    /// left alone, because listing the directory will find it.
     pub(super) fn leave_named(&mut self, path: &Path, gap: Gap) -> Result<(), IngestError> {
         let known = self.snapshot.entry(path)?;
         let above = match path.parent() {

@@ -2,19 +2,20 @@
 //! It also looks up the indexed names of that directory.
 //!
 //! After most restarts nothing has changed. Then half of a walk is spent on names and `stat`s from
-//! the kernel. Nearly all of the rest looks the same names up in the index; comparing them takes
-//! little.
+//! the kernel. Nearly all of the rest is spent on looking up the same names in the index; comparing
+//! takes little.
 //!
-//! 1. **The order is that of the walk.** The requests form a stack, from which the walk takes the
-//!    finished listings. Directories that the thread has not begun are listed by the walk itself.
+//! 1. **The order is that of the walk.** The requests form a stack, and the walk takes the listing
+//!    of the directory that it visits next. Directories that the thread has not begun are listed by
+//!    the walk itself.
 //! 2. **A listing may be slightly outdated.** It is used only if all later changes in its directory
 //!    are reported by other means: see [`Listing`](super::report::Listing). The indexed names are
 //!    used only if nothing was committed since.
-//! 3. **Only hints.** If listing fails here, the walk will fail at the same directory and reports
-//!    that. Directories on other file systems are left to the walk.
-//! 4. **Bounded.** The thread pauses at [`MOST_HELD`] or more names, until half of them are left.
-//!    Waking it for each directory would cost as much as listing it. An open directory counts as
-//!    [`OPEN`] names.
+//! 3. **Only hints.** If listing fails here, the walk fails at the same directory and reports the
+//!    failure. Directories on other file systems are left to the walk.
+//! 4. **Bounded.** The thread pauses when it holds [`MOST_HELD`] names, until half of them are
+//!    taken. Waking it for each directory would cost as much as listing it. An open directory
+//!    counts as [`OPEN`] names.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,10 +29,10 @@ use resemble_index::{Entry, FileRow, ReadError, Snapshot};
 
 use crate::walk::{Anchor, Found, OpenDir};
 
-/// Names in listings that are not taken yet.
+/// The number of names in finished listings at which the thread pauses.
 const MOST_HELD: usize = 8_192;
 
-/// Names that count for an open directory, since descriptors are scarcer than bytes.
+/// An open directory counts as this many names, because descriptors are scarcer than memory.
 const OPEN: usize = 16;
 
 /// A directory to list.
@@ -41,9 +42,9 @@ pub(super) struct Upcoming {
     pub(super) path: PathBuf,
     /// Names to leave out.
     pub(super) skip: Vec<OsString>,
-    /// `st_dev` of the directory it is in.
+    /// `st_dev` of the directory that contains it.
     pub(super) device_above: u64,
-    /// The current index; `None` for a directory that it does not know.
+    /// The current state of the index; `None` for a directory that is not indexed.
     pub(super) snapshot: Option<Snapshot>,
 }
 
@@ -82,12 +83,12 @@ pub(super) fn known_names(snapshot: &Snapshot, dir: &Path) -> Result<KnownNames,
 pub(super) struct Listed {
     pub(super) dir: OpenDir,
     pub(super) found: Vec<Found>,
-    /// Its indexed names, and the commit that they are from.
+    /// The indexed names of the directory, and the commit that they are from.
     known: Option<(u64, KnownNames)>,
 }
 
 impl Listed {
-    /// Lists a directory. `None`: the walk will report the failure.
+    /// Lists a directory. `None` if that fails, which the walk will report.
     pub(super) fn new(wanted: &Upcoming) -> Option<Self> {
         let dir = wanted.anchor.dir(&wanted.path).ok()?;
         if dir.stat.dev != wanted.device_above {
@@ -118,7 +119,7 @@ impl Listed {
 struct ListerState {
     /// The directories to list. The last one is visited next.
     wanted: Vec<Upcoming>,
-    /// The directory that is just being listed.
+    /// The directory that is being listed now.
     current: Option<PathBuf>,
     ready: HashMap<PathBuf, Listed>,
     /// The number of names in finished listings.
@@ -137,7 +138,7 @@ struct Shared {
     ended: Condvar,
 }
 
-/// The thread, started with the first request.
+/// The listing thread, which starts with the first request.
 #[derive(Debug, Default)]
 pub(super) struct Lister {
     shared: Arc<Shared>,
@@ -145,7 +146,7 @@ pub(super) struct Lister {
 }
 
 impl Lister {
-    /// Puts directories on top of the stack. They are visited in this order, before all earlier
+    /// Puts directories on top of the stack. They are visited in this order, and before all earlier
     /// requests.
     pub(super) fn want(&mut self, dirs: impl DoubleEndedIterator<Item = Upcoming>) {
         if self.thread.is_none() {
@@ -153,14 +154,15 @@ impl Lister {
             let thread = std::thread::Builder::new().name("lister".into());
             self.thread = thread.spawn(move || shared.list_all()).ok();
         }
-        // Without a thread nothing would list them.
+        // Without a thread nobody would list them.
         if self.thread.is_some() {
             self.shared.state.lock().wanted.extend(dirs.rev());
             self.shared.more.notify_one();
         }
     }
 
-    /// Takes the listing of the directory that is visited now, if it was begun.
+    /// Takes the listing of the directory that is visited now. `None` if the thread has not begun
+    /// it.
     pub(super) fn take(&self, path: &Path) -> Option<Listed> {
         self.thread.as_ref()?;
         let mut state = self.shared.state.lock();
@@ -238,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for a listing that the thread made.
+    /// Waits until the thread has listed a directory.
     fn made(lister: &Lister, path: &Path) -> Option<Listed> {
         loop {
             let state = lister.shared.state.lock();
@@ -282,7 +284,7 @@ mod tests {
         }
         assert_eq!(lister.shared.state.lock().held, 0);
 
-        // On another file system, missing, not a directory.
+        // None of these is listed: a directory on another file system, a missing one, a file.
         let file = folders[0].join("1");
         let none = [&folders[0], &root.join("none"), &file];
         let devices = [device + 1, device, device];

@@ -28,8 +28,9 @@ impl Run<'_> {
         }
     }
 
-    /// Files need no rename: their inode is known, and the new name is a link. A directory that was
-    /// really moved keeps its rows, and is then compared like any other.
+    /// Reconciles a reported rename. A file needs no rename: its inode is known, and the new name
+    /// is a link. A directory that really moved is renamed in the index and then compared like any
+    /// other.
     fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
         let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
             Ok(match run.place(path)? {
@@ -50,8 +51,8 @@ impl Run<'_> {
             // Files below it may still be under way.
             self.drain()?;
             self.commit()?;
-            // Events before the rename may have added a directory at the new path to the index.
-            // Then the names below are compared one by one and become links.
+            // If events before the rename have already added a directory at the new path, nothing
+            // is renamed. The names below are then compared one by one and become links.
             let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
                 Ok(matches!(self.snapshot.entry(path)?, Some(Entry::Dir(_))))
             };
@@ -72,8 +73,8 @@ impl Run<'_> {
         } else {
             Cause::Named
         };
-        // Both ends are compared fully: either may now be another directory than in the index,
-        // although names in it are equal.
+        // After a move both ends are compared fully: each may be another directory now, even if
+        // names in it are equal.
         let cause = if moved_dir { Cause::Unknown } else { cause };
         self.path(to, Scope::Subtree, cause, false)?;
         self.path(from, Scope::Subtree, Cause::Unknown, false)
@@ -115,8 +116,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether a root is not mounted: it is an empty directory, and on another file system
-    /// than its files were. It is called once, before anything below the root is checked.
+    /// Returns whether a root is not mounted: it is an empty directory, on another file system than
+    /// its indexed files. Must be called before anything below the root is checked.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);
@@ -241,7 +242,7 @@ impl Run<'_> {
         self.make_progress()
     }
 
-    /// Records the directories that the index gets only because of an entry below: see
+    /// Records the topmost directory that enters the index only because of an entry below: see
     /// [`Self::implied`].
     fn imply_above(&mut self, path: &Path) -> Result<(), IngestError> {
         let Some(root) = self.area.root_of(path) else {
@@ -261,8 +262,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the rules of the directories above a path within its root; `None` if one of these is
-/// ignored. Their errors are reported where they are listed.
+/// Returns the rules of the directories above a path, from its root on. `None` if one of the
+/// directories is ignored. Errors in the rules are reported when the directories are listed.
 #[allow(clippy::option_option)]
 fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
     let below = path.strip_prefix(&place.root.path).ok()?;

@@ -1,11 +1,11 @@
 //! The reading threads.
 //!
-//! The reconciling thread passes on jobs and takes results. It never waits for a job to be taken,
-//! because it bounds the number and bytes of files under way. So there is always space for results,
-//! and the two sides cannot wait for each other.
+//! The reconciling thread gives jobs to the readers and takes results. It bounds the number and
+//! bytes of files under way, so both channels can be unbounded. Neither side ever waits for the
+//! other one to receive something.
 //!
-//! A small file that is alone, as after most changes, is read by the thread that waits for it.
-//! Waking another thread, and being woken by it, takes longer than digesting the file.
+//! If a small file is the only one, as after most changes, it is read by the thread that waits for
+//! the result. Waking another thread, and being woken by it, takes longer than digesting the file.
 //!
 //! A thread that panics on a file (which is a fault of this program, not of the file) must not end
 //! the reconcile. The panic is caught, the file is recorded as unreadable, and the next file gets a
@@ -44,11 +44,12 @@ pub(super) struct Job {
     pub(super) fs: FsId,
     /// Its `stat` when it was seen.
     pub(super) seen: Stat,
-    /// The indexed size of the file, if it is indexed.
+    /// The size of the file in the index, if its content is indexed.
     pub(super) known_size: Option<ByteLen>,
-    /// The indexed file that had its name before.
+    /// The device and inode of the indexed file that had its name before.
     pub(super) replaces: Option<(u64, u64)>,
-    /// True if the index has this file as unsettled with the same `stat`: a second reading.
+    /// True if the index has this file as unsettled with the same `stat`, so that this is its
+    /// second reading.
     pub(super) second_look: bool,
     /// True if the file is to be taken apart, if possible.
     pub(super) with_parts: bool,
@@ -62,11 +63,12 @@ pub(super) struct Job {
 #[derive(Debug)]
 struct Given {
     job: Job,
-    /// The number of earlier jobs.
+    /// The number of jobs that were given before it.
     number: u64,
-    /// True if the scan is so large that it would fill the page cache.
+    /// True if reading the file should leave the page cache as it was, because the scan is so
+    /// large.
     spares_cache: bool,
-    /// The prefetched part of the file; `None`: it is not prefetched.
+    /// Set if the file is to be prefetched.
     fetched: Option<Arc<Fetched>>,
 }
 
@@ -75,11 +77,11 @@ struct Given {
 pub(super) struct Done {
     pub(super) job: Job,
     pub(super) result: Result<FileRead, ReadFailure>,
-    /// The time that it took.
+    /// The time that reading took.
     pub(super) took: Duration,
 }
 
-/// The known contents that all readers share.
+/// The contents that the index has or that are being read, shared by all readers.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     snapshot: Mutex<Option<Snapshot>>,
@@ -96,7 +98,7 @@ impl Known {
         self.snapshot.lock().clone()
     }
 
-    /// Removes contents that are in the index now, or will not be.
+    /// Removes contents from those under way: they are in the index now, or will not be.
     pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
         let mut in_flight = self.in_flight.lock();
         digests.for_each(|digest| {
@@ -123,8 +125,8 @@ impl Contents for Known {
         }
     }
 
-    // If the index fails here, the next question of the reconciling thread fails as well, and it
-    // can report that.
+    // A failure of the index counts as an unknown content. The next question of the reconciling
+    // thread fails as well and reports it.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -139,11 +141,12 @@ impl Contents for Known {
 /// The maximum number of files under way.
 const MOST_JOBS: usize = 8192;
 
-/// The maximum number of bytes under way, unless it is one file.
+/// The number of bytes under way from which on no further file is given. A single file may be
+/// larger.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Largest file that the waiting thread reads itself. A larger one is read by the pool, so that the
-/// waiting thread can report progress and be stopped.
+/// The size of the largest file that the waiting thread reads itself. During a longer reading it
+/// could neither report progress nor be stopped.
 const SMALL: u64 = 64 << 10;
 
 /// Data that all reading threads share, and the execution of jobs.
@@ -153,13 +156,13 @@ struct Readers {
     stop: StopFlag,
     known: Arc<Known>,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// The states of large files, kept while the threads live.
+    /// The states of large files, which are kept as long as the pool.
     known_files: Arc<KnownFiles>,
     /// Paused readings of large files.
     paused: Arc<PausedReadings>,
 }
 
-/// The threads, started with the first job for them.
+/// The reading threads, which start when the first job needs them.
 #[derive(Debug)]
 pub(super) struct Pool {
     readers: Readers,
@@ -167,16 +170,16 @@ pub(super) struct Pool {
     ahead: Ahead,
     pub(super) lister: Lister,
     running: Option<Running>,
-    /// The only file under way, if it is small. It is read when its result is waited for.
+    /// A small file that is the only one under way. It is read when its result is waited for.
     alone: Option<Given>,
-    /// True if something else was done since the file was given.
+    /// True if the caller has polled since this file was given.
     is_overdue: bool,
-    /// The reader of that file.
+    /// The reader of such a file.
     reader: Option<Reader>,
     given: u64,
     jobs: usize,
     bytes: u64,
-    /// Bytes that this run may still read before the page cache is spared.
+    /// The number of bytes that this run may still bring into the page cache.
     cacheable: u64,
 }
 
@@ -230,7 +233,7 @@ impl Pool {
         self.cacheable = cache_share();
     }
 
-    /// Returns the number of threads, once they are started.
+    /// Returns the number of threads that the pool starts.
     pub(super) const fn threads(&self) -> usize {
         self.threads
     }
@@ -250,7 +253,7 @@ impl Pool {
         self.readers.stop.set();
     }
 
-    /// Returns the number of the next job. Everything with a lesser number was found earlier.
+    /// Returns the number of the next job. All earlier jobs and changes have lesser numbers.
     pub(super) const fn given(&self) -> u64 {
         self.given
     }
@@ -260,7 +263,7 @@ impl Pool {
         self.jobs
     }
 
-    /// Returns the bytes of these files.
+    /// Returns the bytes of the files under way.
     pub(super) const fn bytes_under_way(&self) -> u64 {
         self.bytes
     }
@@ -281,7 +284,7 @@ impl Pool {
         self.bytes += job.seen.size;
         let spares_cache = job.seen.size > self.cacheable;
         self.cacheable = self.cacheable.saturating_sub(job.seen.size);
-        // If there are no more files than threads, no file waits to be read.
+        // A file that gets a thread at once needs no prefetching.
         let fetched = if self.jobs > self.threads {
             self.ahead.file(number, (&job.anchor, &job.path))
         } else {
@@ -311,7 +314,7 @@ impl Pool {
     }
 
     fn send(&self, given: Given) -> std::io::Result<()> {
-        // The threads hold the other end of the channel while this one is held.
+        // While `running` exists, the threads hold the other end of the channel.
         let running = self.running.as_ref();
         if running.is_some_and(|running| running.jobs.send(given).is_ok()) {
             Ok(())
@@ -325,12 +328,12 @@ impl Pool {
         &mut self.ahead
     }
 
-    /// Returns a result that is ready. A caller that polls does something else meanwhile, so a file
-    /// that is alone is then passed to the threads.
+    /// Returns a result that is ready. A caller that polls does something else meanwhile. So at the
+    /// second poll a file that is alone is given to the threads.
     pub(super) fn take_ready(&mut self) -> Option<Done> {
         let is_overdue = std::mem::replace(&mut self.is_overdue, self.alone.is_some());
         if is_overdue && self.start().is_ok() {
-            // Without threads, it is read when its result is waited for.
+            // If no thread can be started, the file is read when its result is waited for.
             let sent = self.alone.take().map(|given| self.send(given));
             debug_assert!(!matches!(sent, Some(Err(_))), "the threads live");
         }
@@ -338,8 +341,8 @@ impl Pool {
         Some(self.taken(done))
     }
 
-    /// Waits for a result, at most this long. Returns `None` also if nothing is under way. A small
-    /// file that is alone is read here.
+    /// Waits for a result, at most this long. `None` if there is no result in this time, or no file
+    /// under way. If a small file is alone, it is read here.
     pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
         if self.jobs == 0 {
             return None;
@@ -378,11 +381,11 @@ impl Drop for Pool {
             return;
         };
         drop(jobs);
-        // Jobs that are not begun are dropped by draining the queue. A reading under way ends with
-        // its file or with the stop flag.
+        // Without a receiver of results, each thread ends after its current file, and the other
+        // jobs are dropped. The stop flag ends a long reading.
         drop(done);
         for thread in threads {
-            // Panics were caught where they happened.
+            // A panic while reading was caught in the thread.
             thread.join().ok();
         }
     }
@@ -409,7 +412,7 @@ impl Running {
                 });
             match started {
                 Ok(thread) => threads.push(thread),
-                // Fewer threads are slower, not wrong.
+                // Fewer threads are slower, but sufficient.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -429,7 +432,7 @@ impl Readers {
         reader.with_paused(Arc::clone(&self.paused))
     }
 
-    /// Executes a job.
+    /// Reads the file of a job.
     fn read(&self, reader: &mut Reader, given: Given, cache: &Cache) -> Done {
         let Given {
             job,
@@ -464,7 +467,8 @@ impl Readers {
     }
 }
 
-/// Retries after a short wait if the system temporarily lacks a resource.
+/// Reads the file of a job. If the system temporarily lacks a resource, waits and tries again, for
+/// a few seconds.
 fn read_patiently(
     reader: &mut Reader,
     job: &Job,
@@ -505,8 +509,8 @@ mod tests {
     use super::*;
     use crate::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
-    /// Creates files and folders (whose names end with a slash), and scans them. Returns whether
-    /// that needed threads.
+    /// Creates files, and folders if the name ends with a slash, and scans them. Returns whether
+    /// that started threads.
     fn needs_threads(there: &[(&str, u64)]) -> bool {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
@@ -544,7 +548,7 @@ mod tests {
         assert!(needs_threads(&[("a", 1), ("b", 1)]));
     }
 
-    /// While a tree is walked, nothing waits for the file.
+    /// A walk over two folders polls, so the file is given to the threads.
     #[test]
     fn a_file_that_was_alone_for_long_goes_to_the_threads() {
         assert!(needs_threads(&[("a", 1), ("d/", 0), ("e/", 0)]));

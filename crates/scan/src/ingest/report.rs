@@ -15,8 +15,8 @@ use super::target::Target;
 /// The answer of an observer about a directory that is about to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// List it. An earlier listing also counts if it began after [`Observer::found_directories`]
-    /// returned true.
+    /// List it. A listing that was made early also counts, if [`Observer::found_directories`]
+    /// returned true before it began.
     Go,
     /// List it now: events may have been missed since it was found.
     Anew,
@@ -33,15 +33,15 @@ pub struct Committed {
     pub file: FileId,
     /// Its content, if it could be read.
     pub content: Option<ContentId>,
-    /// The content that the path had before. For a new name it is the content of the file under its
-    /// other names. Equal to `content` if nothing relevant changed.
+    /// The content that the path had before. For a new name it is the content that the file has
+    /// under its other names. Equal to `content` if nothing relevant changed.
     pub was: Option<ContentId>,
 }
 
 /// Receives the events of a reconcile, on the thread that reconciles.
 pub trait Observer {
-    /// Called before a directory is listed. An observer that wants its events adds the watch here.
-    /// So no change between the listing and the first event is lost.
+    /// Called before a directory is listed. An observer that wants the directory's events adds the
+    /// watch here, so that no change after the listing is missed.
     fn before_listing(&mut self, dir: &Path) -> Listing {
         let _ = dir;
         Listing::Go
@@ -96,7 +96,7 @@ pub struct Progress {
     pub entries: u64,
     /// Regular files among them.
     pub files: u64,
-    /// Files read (each attempt that got to the end counts once).
+    /// Files read; an attempt that did not get to the end does not count.
     pub files_read: u64,
     /// Bytes read from files; holes do not count.
     pub bytes_read: u64,
@@ -110,7 +110,7 @@ pub struct Progress {
     pub all: Option<Amount>,
 }
 
-/// A number of files and of bytes. The bytes are either their sizes or what must be read of them.
+/// A number of files, and their bytes: either their sizes or the bytes that must be read of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Files.
@@ -153,7 +153,7 @@ pub struct Report {
     /// left unchanged.
     pub unavailable: Vec<PathBuf>,
     /// Paths that were found, but were gone when they were to be read or listed: the first
-    /// [`Report::MOST_ERRORS`]. By now something may be there again.
+    /// [`Report::MOST_ERRORS`]. Something may be there again by now.
     pub vanished: Vec<PathBuf>,
     /// Roots whose directory was replaced during the reconcile. They must be reconciled again.
     pub replaced: Vec<PathBuf>,
@@ -164,15 +164,16 @@ pub struct Report {
     /// Large files that were not read to their ends yet. The next reconcile that names them
     /// continues.
     pub unfinished: Vec<PathBuf>,
-    /// When to check files again that were read too soon after their last change. A directory
-    /// stands for many such files. [`super::Scope::Entry`] is enough.
+    /// The times when files must be checked again, because they were read too soon after their last
+    /// change. If a directory has many such files, it is named instead of them.
+    /// [`super::Scope::Entry`] is enough.
     pub recheck: BTreeMap<PathBuf, SystemTime>,
     /// The reconcile was stopped early; its finished work is in the index.
     pub stopped: bool,
 }
 
 impl Report {
-    /// Errors kept with their paths. Further ones are only counted.
+    /// The maximum number of errors that are kept with their paths; all are counted.
     pub const MOST_ERRORS: usize = 1000;
 
     pub(crate) fn vanished(&mut self, path: &Path) {

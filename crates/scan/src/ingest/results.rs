@@ -94,8 +94,8 @@ impl Run<'_> {
                 self.report.progress.files_read += 1;
                 self.report.progress.bytes_read += read.bytes;
                 if let Some(errno) = read.scarce {
-                    // The content is known. A failure to extract its parts is not stored as a
-                    // result.
+                    // The content is known. That its parts could not be extracted now is reported,
+                    // not stored.
                     self.report.error(&job.path, errno);
                 }
                 if !self.written_to.is_empty()
@@ -119,7 +119,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that a file cannot be read, unless the index already has that.
+    /// Records that a file cannot be read, unless that is recorded already.
     pub(super) fn unreadable(
         &mut self,
         number: u64,
@@ -195,7 +195,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the result of looking into the file, if it is new.
+    /// Returns the result of taking the file apart as a change, if there is a new result.
     fn look_of(
         &self,
         path: &Path,
@@ -217,7 +217,7 @@ impl Run<'_> {
         }))
     }
 
-    /// Records a file whose content another one brought.
+    /// Records a file that was found to have a content that another file has just added.
     pub(super) fn brought(
         &mut self,
         job: Job,
@@ -233,8 +233,8 @@ impl Run<'_> {
         self.settle(job, &read, ContentRef::Known(content))
     }
 
-    /// Returns whether a file is settled: rule 5 of [`crate::read`]. Others are noted for a
-    /// recheck.
+    /// Returns whether a file is settled: rule 5 of [`crate::read`]. Schedules another check of an
+    /// unsettled file, or reports a moving one.
     fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
         if read.moving {
             self.report.moving.push(path.to_owned());
@@ -246,8 +246,8 @@ impl Run<'_> {
             self.recheck(path, read.stat.ctime);
             return false;
         }
-        // A time in the future proves nothing and may stay there for years, so two readings must be
-        // enough.
+        // A change time in the future proves nothing and may stay for years, so a second reading
+        // must be enough.
         if age >= window || (second_look && age < -window) {
             return true;
         }
@@ -255,8 +255,8 @@ impl Run<'_> {
         false
     }
 
-    /// Schedules another check of a file when its window is over. For many files in a directory,
-    /// the directory is scheduled.
+    /// Schedules another check of a file for the time when its window is over. If a directory has
+    /// many such files, schedules the directory instead.
     pub(super) fn recheck(&mut self, path: &Path, ctime: Timestamp) {
         let window = self.options.settle_window;
         let now = SystemTime::now();

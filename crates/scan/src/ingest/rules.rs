@@ -7,7 +7,7 @@
 //!
 //! Ignore files are written by others, so they are opened like any other ([`crate::read`]): never
 //! through a link, regular files only. A file longer than [`LONGEST`] has no rules, since the
-//! truncated line could be another rule. Both are reported as soft errors.
+//! truncated line could be another rule. Links and longer files are reported as soft errors.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::walk::{Anchor, Kind};
 /// The names of ignore files.
 pub(super) const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// Largest ignore file in bytes; a larger one has no rules.
+/// The size in bytes of the largest ignore file; a larger one has no rules.
 const LONGEST: usize = 1 << 20;
 
 /// The rules that apply in a directory: its own and those of the directories above.
@@ -36,8 +36,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Returns the rules in `dir`, given those above it. `refused` receives each ignore file that
-    /// is refused because of its type or size.
+    /// Returns the rules in `dir`, given those of the directories above. `refused` receives each
+    /// ignore file that is not used because it is a link or too long.
     pub(super) fn enter(
         anchor: &Anchor,
         dir: &Path,
@@ -61,7 +61,7 @@ impl Rules {
         }))
     }
 
-    /// Returns whether an entry is ignored, if its directory is not.
+    /// Returns whether an entry is ignored, provided that its directory is not.
     pub(super) fn ignore(this: Option<&Arc<Self>>, path: &Path, is_dir: bool) -> bool {
         if path.file_name() == Some(OsStr::new(".git")) {
             return true;
@@ -89,19 +89,19 @@ impl Excluded {
         }
         let mut builder = GitignoreBuilder::new(&root.path);
         for pattern in &root.exclude {
-            // The patterns of users are checked before they get here.
+            // The patterns of users were checked before; an invalid one is skipped.
             builder.add_line(None, pattern).ok();
         }
         Self(builder.build().ok())
     }
 
-    /// Returns whether an entry is left out, if its directory is not.
+    /// Returns whether an entry is left out, provided that its directory is not.
     pub(super) fn has(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| patterns.matched(path, is_dir).is_ignore();
         self.0.as_ref().is_some_and(matched)
     }
 
-    /// Returns whether a path below the root, or a directory above it, is left out.
+    /// Returns whether a path below the root is left out, or a directory above it.
     pub(super) fn holds(&self, path: &Path, is_dir: bool) -> bool {
         let matched = |patterns: &Gitignore| {
             let matched = patterns.matched_path_or_any_parents(path, is_dir);
@@ -117,8 +117,8 @@ pub fn gitignore_of(dir: &Path) -> Option<Gitignore> {
     load(&anchor, dir, OsStr::new(NAMES[0])).ok().flatten()
 }
 
-/// Returns the rules of an ignore file, if it exists and can be read; `Err`: it is a link, or too
-/// long.
+/// Returns the rules of an ignore file; `None` if it does not exist or cannot be opened. A link and
+/// a file that is too long are errors.
 fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, Errno> {
     let path = dir.join(name);
     let file = match open_regular(anchor, &path) {
@@ -127,7 +127,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
             let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
             return if is_link { Err(Errno::LOOP) } else { Ok(None) };
         }
-        // A file that may not be read is reported like any other file.
+        // An ignore file that cannot be opened is reported when it is compared like any file.
         Err(_) => return Ok(None),
     };
     let text = read_prefix(&file, LONGEST + 1)?;
@@ -136,7 +136,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
     }
     let mut builder = GitignoreBuilder::new(dir);
     for line in String::from_utf8_lossy(&text).lines() {
-        // A line that is not a glob is no rule, as for git.
+        // As in git, a line that is not a glob is no rule.
         builder.add_line(None, line).ok();
     }
     Ok(builder.build().ok())

@@ -21,35 +21,35 @@ use crate::ingest::rules::Excluded;
 use crate::read::FileRead;
 use crate::walk::{Anchor, means_absent, means_denied};
 
-/// Rounds in which files that changed during the reconcile are checked again.
+/// The maximum number of rounds. Each but the first checks names again that changed meanwhile.
 const ROUNDS: u32 = 4;
 
-/// Longest delay before a batch is applied.
+/// The longest delay before a batch is applied.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Shortest interval between two reports of progress.
+/// The shortest interval between two reports of progress.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The number of new postings from which on merging them at the end pays off.
+/// With more new postings than this in a reconcile, segments are merged only at its end.
 const BULK: u64 = 200_000;
 
-/// Fewer new postings than this do not justify a durable transaction. Their source, a megabyte of
-/// text, is digested again in milliseconds. If the machine loses power within the minute, the rest
-/// of an edited large file must be read again, too.
+/// Fewer new postings than this do not justify a durable transaction. The text of these, a
+/// megabyte, is digested again in milliseconds. But if the machine loses power within the minute,
+/// an edited large file must be read again as a whole.
 const FEW: u64 = 10_000;
 
 /// The reason why a name is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// The name was not there. It is checked once more before it is removed.
+    /// The name does not exist. That is checked once more before the removal.
     Vanished,
-    /// The entry is there, but left out or below a directory that may not be read.
+    /// The name exists, but is left out or is below a directory that may not be read.
     LeftOut,
-    /// The entry is there, but was not checked. The reason is stored in its place.
+    /// The name exists, but was not checked. The reason is stored in its place.
     Gap(Gap),
 }
 
-/// Data that the files of a place share.
+/// The parts of a root that all its files share.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) root: Arc<RootOptions>,
@@ -57,7 +57,7 @@ pub(super) struct Place {
     pub(super) excluded: Arc<Excluded>,
 }
 
-/// State that outlives a reconcile.
+/// The state that is kept between reconciles.
 pub(super) type State<'a> = (
     &'a mut Pool,
     &'a mut Documents,
@@ -75,7 +75,7 @@ pub(super) struct Run<'a> {
     pub(super) assumed: &'a mut Assumed,
     pub(super) costs: &'a mut Costs,
     pub(super) snapshot: Snapshot,
-    /// The index before the changes that have not been reported to the observer yet.
+    /// The index as of the last report to the observer.
     before: Snapshot,
     pub(super) area: Area,
     pub(super) batch: Batch,
@@ -84,32 +84,31 @@ pub(super) struct Run<'a> {
     removals: BTreeMap<PathBuf, Why>,
     /// Paths to check in the next round.
     again: BTreeSet<PathBuf>,
-    /// Files that lost a name, or whose number of names changed. They may have been written to
-    /// under one name without a report for the others.
+    /// Files that lost a name, or whose number of names changed. Their names are checked again,
+    /// because a write under one name is not reported for the others.
     pub(super) look_at_names: BTreeSet<FileId>,
-    /// Files that were written to, by the names in the index. Their times are not trusted, under
-    /// any name.
+    /// Files that events say were written to. Their times are not trusted, under any name.
     pub(super) written_to: HashSet<FileId>,
-    /// The same as `again`, with everything below.
+    /// Paths to check in the next round with everything below.
     again_below: BTreeSet<PathBuf>,
-    /// Files that targets named themselves in this round; a listing need not check them again.
+    /// Files that are targets themselves in this round; a listing need not check them again.
     pub(super) named: HashSet<PathBuf>,
-    /// Inodes with several names that are being read.
+    /// Device and inode of files with several names that are being read.
     pub(super) being_read: HashSet<(u64, u64)>,
-    /// Inodes with several names that could not be read. Their other names are not tried.
+    /// Files with several names that could not be read. Their other names are not tried.
     pub(super) unreadable: HashSet<(FsId, u64)>,
-    /// Files whose content another file is just adding.
+    /// Files whose content another file is adding to the index.
     pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
-    /// Directories that are new to the index.
+    /// Directories that this reconcile has added to the index.
     new_dirs: Vec<PathBuf>,
-    /// The same since the last commit. They are listed with everything below.
+    /// Directories that are new since the last commit. They are listed with everything below.
     pub(super) entered: HashSet<PathBuf>,
-    /// Directories that the index gets only because of something far below. A listing would take
-    /// them for known, and would never find their other entries.
+    /// Directories that the index has only because of an entry below them. A later listing would
+    /// take them for known and not enter them, so their other entries would be missing.
     pub(super) implied: BTreeSet<PathBuf>,
     /// Directories that may not be listed. Reports about names below them are ignored.
     pub(super) denied: BTreeSet<PathBuf>,
-    /// Number of postings written.
+    /// The number of new postings that were written.
     postings: u64,
     pub(super) last_commit: Instant,
     pub(super) last_progress: Instant,
@@ -163,7 +162,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
         let result = self.rounds(targets);
-        // No snapshot outlives the reconcile, and no read continues after it, even after a failure.
+        // Even after a failure, no snapshot and no reading must outlive the reconcile.
         if result.is_err() || self.report.stopped {
             self.pool.stop();
         }
@@ -193,7 +192,8 @@ impl<'a> Run<'a> {
     }
 
     fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
-        // Targets that are single entries come first: a listing above them then leaves them alone.
+        // Single entries come before subtrees, so that a listing of a folder above need not check
+        // them again.
         let mut ordered: Vec<&Target> = targets.iter().collect();
         ordered.sort_by_key(|target| target.is_subtree());
         for target in targets {
@@ -254,21 +254,21 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds a change that belongs to no job.
+    /// Adds a change that is not the result of a job.
     pub(super) fn push(&mut self, change: Change) {
         self.batch.push(self.pool.given(), change);
     }
 
-    /// Marks a name of the index for removal. Directories are reported at once. Later, the removal
-    /// could hit the watch that the same directory already has under its new name.
+    /// Marks an indexed name for removal at the end of the round. A directory is reported to the
+    /// observer at once: later it may already have a watch under its new name.
     pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
         let Some(known) = self.snapshot.entry(path)? else {
             return Ok(());
         };
         if matches!(known, Entry::Dir(_)) {
             self.observer.directory_gone(path);
-            // After a rename, new directories may be this one. They are listed once more, with new
-            // watches.
+            // If the directory was renamed, it is one of the new ones. These are listed once more,
+            // with new watches.
             self.again.extend(self.new_dirs.drain(..));
         }
         if let Entry::File(file) = known {
@@ -285,12 +285,12 @@ impl<'a> Run<'a> {
         self.new_dirs.push(dir);
     }
 
-    /// Checks a path once more at the end.
+    /// Checks a path once more in the next round.
     pub(super) fn look_again(&mut self, path: PathBuf) {
         self.again.insert(path);
     }
 
-    /// Checks everything below a path once more.
+    /// Checks everything below a path once more in the next round.
     pub(super) fn look_again_below(&mut self, path: PathBuf) {
         self.again_below.insert(path);
     }
@@ -307,14 +307,15 @@ impl<'a> Run<'a> {
         loop {
             self.drain()?;
             self.commit()?;
-            // A content that another file brought may have to be taken apart because of this file's
-            // name.
+            // The commit handles files that waited for the content of another file. So look again
+            // whether a file is under way.
             if self.pool.under_way() == 0 {
                 break;
             }
         }
         self.finish_documents()?;
-        // The files that should have added these contents moved, or the reconcile was stopped.
+        // Nobody has added these contents: the files that should have were changing, or the
+        // reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
@@ -328,7 +329,7 @@ impl<'a> Run<'a> {
         self.commit()?;
         self.empty_denied()?;
         self.again_below.append(&mut self.implied);
-        // Only now are the names that were found in this round known as well.
+        // Only after the commit does the index have the names that were found in this round.
         for file in std::mem::take(&mut self.look_at_names) {
             self.again.extend(self.snapshot.paths(file)?);
         }
@@ -350,7 +351,7 @@ impl<'a> Run<'a> {
             let Some(place) = self.place(&path)? else {
                 continue;
             };
-            // An anchor that is no longer the root says nothing about it.
+            // A replaced root says nothing about what was removed below it.
             if replaced.contains(&place.root.path) {
                 continue;
             }
@@ -388,7 +389,7 @@ impl<'a> Run<'a> {
         }
         let mut taken = self.batch.take();
         self.report.changes += taken.changes.len() as u64;
-        // Only an index that stays can report when a change arrived.
+        // Only a daemon's index can say when a content was first seen.
         if self.options.index_use == IndexUse::Stays {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let time = now.unwrap_or_default().as_secs().cast_signed();

@@ -1,9 +1,9 @@
 //! Finds files that were written to under names that nobody observed.
 //!
-//! A hard link may appear, be written through and vanish before it is observed. That happens, for
-//! example, in a folder that was not watched yet. Then no event identifies the file. The change is
-//! found by comparing the known inodes with their present state. That takes some microseconds per
-//! name, so it is bounded: in a large index only files with several known names are compared.
+//! A hard link may appear, be written through and vanish before it is observed, for example in a
+//! folder that was not watched yet. Then no event names the file. The change is found by comparing
+//! the indexed inodes with their present state. That takes some microseconds per name, so it is
+//! bounded: in a large index only files with several known names are compared.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -20,7 +20,7 @@ use crate::walk::{Anchor, Stat};
 const MOST: usize = 20_000;
 
 impl Ingest {
-    /// Returns the known names of files whose inodes differ from their known state.
+    /// Returns the indexed names of files whose inodes have changed since they were indexed.
     pub fn changed_unheard(&self) -> Result<Vec<Target>, IngestError> {
         let snapshot = self.index.snapshot()?;
         let mut files = Vec::new();
@@ -53,8 +53,8 @@ impl Ingest {
         Ok(targets)
     }
 
-    /// Returns a name that the index has of the file with this inode number and that still leads to
-    /// it. The file must be on the file system of an existing directory.
+    /// Returns an indexed name of the file with this inode number that still leads to the file. The
+    /// file must be on the file system of the existing directory `dir`.
     pub fn name_of(&self, dir: &Path, ino: u64) -> Option<PathBuf> {
         let anchor = Anchor::open(dir).ok()?;
         let dev = anchor.stat().dev;

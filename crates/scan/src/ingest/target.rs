@@ -18,8 +18,8 @@ pub enum Scope {
     Subtree,
 }
 
-/// The reason why a path may have changed. `stat` decides what is true; the cause only decides how
-/// much `stat` is trusted.
+/// The reason why a path may have changed. The `stat` of the path decides whether it did; the cause
+/// only decides how much an equal `stat` is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Anything may have happened: a scan, a created name, an event with few details. A file with
@@ -29,8 +29,8 @@ pub enum Cause {
     /// through `mmap` may not have changed it.
     Modified,
     /// The name appeared, and an event reported that: it was created, linked or moved here. That
-    /// explains why a known inode changed. So with equal size and modification time nothing is
-    /// read.
+    /// explains why a known inode changed. So nothing is read if size and modification time are
+    /// equal.
     Named,
     /// Only attributes changed. If size and modification time are equal, nothing is read.
     AttributesOnly,
@@ -52,8 +52,8 @@ pub enum Target {
         /// [`IngestOptions::settle_window`].
         read_now: bool,
     },
-    /// A rename that was reported as such. Both paths are checked. If it is no rename (any more),
-    /// it counts as two changed paths. A renamed directory is listed again, with everything below.
+    /// A rename that an event reported. Both paths are checked. If it is no rename (any more), both
+    /// count as changed paths. A renamed directory is listed again, with everything below.
     Renamed {
         /// Old path.
         from: PathBuf,
@@ -102,16 +102,16 @@ impl Target {
 pub struct RootOptions {
     /// Its absolute path, without symbolic links. A directory or (for the command line) a file.
     pub path: PathBuf,
-    /// Honour `.gitignore` and `.ignore` files within the root, and skip `.git`.
+    /// True to honour `.gitignore` and `.ignore` files within the root, and to skip `.git`.
     pub ignore: bool,
     /// True to leave out other file systems mounted below.
     pub one_file_system: bool,
-    /// Take documents and archives apart, if [`IngestOptions::part_reader`] is set.
+    /// True to take documents and archives apart, if [`IngestOptions::part_reader`] is set.
     pub text: bool,
     /// Names that are left out with everything below: patterns as in ignore files, relative to the
     /// root. An invalid pattern leaves nothing out.
     pub exclude: Vec<String>,
-    /// Size above which a file is known by its name alone.
+    /// Files larger than this are not read; only their names are in the index.
     pub max_size: Option<ByteLen>,
 }
 
@@ -129,7 +129,7 @@ impl RootOptions {
     }
 }
 
-/// The time when documents are taken apart, and the owners that take turns.
+/// The time when documents are taken apart, and who takes turns in that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentTurns {
     /// A reconcile ends when all are taken apart. The topmost folders of roots take turns.
@@ -166,8 +166,8 @@ pub struct IngestOptions {
     pub exclude: Vec<PathBuf>,
     /// The roots; if two hold a path, the longer one applies.
     pub roots: Vec<RootOptions>,
-    /// The time in which a file is unsettled after a change of its inode. It is read once more
-    /// afterwards: see [`crate::read`].
+    /// The time after a change of its inode during which a file is unsettled. After that it is read
+    /// once more: see [`crate::read`].
     pub settle_window: Duration,
     /// True to read unsettled files again at every check, not only after the window. For callers
     /// without events (the command line).

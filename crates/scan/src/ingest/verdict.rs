@@ -10,14 +10,14 @@ pub(super) enum Verdict {
     /// The file is unchanged, and is checked again after its settle window.
     Settling,
     /// The inode changed, but neither its size nor its modification time. The file need not be read
-    /// if reported events explain that.
+    /// if reported events explain the change.
     Touched,
     /// The file must be read.
     Changed,
 }
 
-/// Decides by the present stat of a file. `may_wait` is called if the file is not settled. It
-/// returns whether reading can wait until the end of its window.
+/// Compares the present stat of a file with the indexed one. `may_wait` is called for an unchanged
+/// unsettled file: it returns whether the second reading can wait for the end of the window.
 pub(super) fn decide(
     known: &FileRow,
     now: &FileStat,
@@ -39,7 +39,7 @@ pub(super) fn decide(
         _ if written_to => Verdict::Changed,
         FileState::Settled(_) => Verdict::Settled,
         FileState::Unsettled(_) if may_wait() => Verdict::Settling,
-        // The reason why the file was not read may no longer hold.
+        // An unreadable or skipped file is read, because the reason may no longer hold.
         FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {
             Verdict::Changed
         }
@@ -51,7 +51,8 @@ pub(super) fn is_same_file(known: &FileRow, now: &FileStat) -> bool {
     known.stat.fs == now.fs && known.stat.ino == now.ino
 }
 
-/// Returns whether the size and the modification time are equal, too. The latter can be reset.
+/// Returns whether the inode, the size and the modification time are those of the indexed file. A
+/// program can reset the modification time.
 pub(super) fn has_same_bytes(known: &FileRow, now: &FileStat) -> bool {
     is_same_file(known, now) && known.stat.size == now.size && known.stat.mtime == now.mtime
 }

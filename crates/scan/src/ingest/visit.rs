@@ -25,23 +25,23 @@ pub(super) struct Visit {
     pub(super) depth: usize,
     /// True to enter known directories below, too.
     pub(super) below: bool,
-    /// The directory of the index at this path.
+    /// The indexed directory at this path, if there is one.
     pub(super) known: Option<DirId>,
     /// `st_dev` of the directory above; `None` at the start of the walk.
     pub(super) device_above: Option<u64>,
     /// The rules of the directories above, if there are any.
     pub(super) rules: Option<Arc<Rules>>,
-    /// The cause for the files in it.
+    /// The cause with which the files in it are checked.
     pub(super) cause: Cause,
     pub(super) read_now: bool,
 }
 
-/// Entries between two checks of the results.
+/// The number of entries after which finished files are handled.
 pub(super) const OFTEN: usize = 64;
 
 impl Run<'_> {
-    /// Walks depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than
-    /// a thread's stack.
+    /// Walks a tree depth first, in raw-byte order. The stack is on the heap, because a tree may be
+    /// deeper than a thread's stack.
     pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
         let result = self.walk_below(place, start);
         self.pool.lister.forget();
@@ -49,8 +49,8 @@ impl Run<'_> {
     }
 
     fn walk_below(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
-        // Only a bind mount may show a directory inside itself. The chain from the root to the
-        // visited directory detects that.
+        // Only a bind mount can show a directory inside itself. It is detected by the identities of
+        // all directories from the root to the visited one.
         let mut chain = chain_above(place, &start.path);
         let base = chain.len();
         let mut stack = vec![start];
@@ -140,7 +140,8 @@ impl Run<'_> {
         self.compare(place, &visit, &dir, found, known, stack)
     }
 
-    /// Opens a directory. If descriptors run out, it drops what was opened ahead and retries.
+    /// Opens a directory. If descriptors run out, drops the listings that were made ahead and
+    /// retries.
     fn open(&self, place: &Place, dir: &Path) -> rustix::io::Result<OpenDir> {
         place.anchor.dir(dir).or_else(|errno| {
             if matches!(errno, Errno::MFILE | Errno::NFILE) {
@@ -151,7 +152,8 @@ impl Run<'_> {
         })
     }
 
-    /// Compares both lists, which are sorted by raw bytes.
+    /// Compares the names found in a directory with the indexed ones. Both lists are sorted by raw
+    /// bytes.
     fn compare(
         &mut self,
         place: &Place,
@@ -179,7 +181,7 @@ impl Run<'_> {
             !found.is_gone()
         });
         self.leave_out(place, visit, &known, &left_out)?;
-        // Vanished names come first: see `remove`.
+        // Vanished names are handled first: see `remove`.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             let is_found = found.binary_search_by(|found| found.name.cmp(name));
             let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
@@ -261,7 +263,7 @@ impl Run<'_> {
     ) -> Result<(), IngestError> {
         self.report.error(path, errno.raw_os_error());
         let known = known.map(|known| known.entry);
-        // A transient failure does not change the known state.
+        // A transient failure does not change an indexed entry.
         if means_denied(errno) || matches!(known, None | Some(Entry::Gap(_))) {
             let gap = Gap::Failed(errno.raw_os_error());
             self.leave(path, known.as_ref(), gap)?;
@@ -269,7 +271,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Requests the listing of the directories that are visited next, while others are compared.
+    /// Requests the listings of the directories below, which are visited next.
     fn look_ahead(&mut self, place: &Place, dir: &OpenDir, below: &[(Visit, Stat)]) {
         let (pool, area, snapshot) = (&mut self.pool, &self.area, &self.snapshot);
         let upcoming = |visit: &Visit| Upcoming {
@@ -280,7 +282,7 @@ impl Run<'_> {
             snapshot: visit.known.map(|_| snapshot.clone()),
         };
         for (visit, _) in below {
-            // Prefetched entries are not compared.
+            // Prefetching only reads names from the disk and compares none, so it needs no index.
             let fetched = || Upcoming {
                 snapshot: None,
                 ..upcoming(visit)
@@ -293,15 +295,15 @@ impl Run<'_> {
                 .map(|(visit, stat)| (visit.path.as_path(), *stat))
                 .collect();
             if self.observer.found_directories(&dirs) {
-                // The first directory is visited at once.
+                // The walk visits the first directory at once, so that one is not listed ahead.
                 let next = below.iter().skip(1).map(|(visit, _)| upcoming(visit));
                 pool.lister.want(next);
             }
         }
     }
 
-    /// Compares an entry that is not a directory. `listed` is the open directory that contains it,
-    /// and whether that is compared with everything below.
+    /// Compares an entry that is not a directory. If its directory is being listed, `listed` has
+    /// that open directory, and whether everything below it is compared, too.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn entry(
         &mut self,
@@ -374,7 +376,7 @@ fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
 
 /// Returns why the mount at a directory is not entered; `None` if it is entered.
 fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
-    // A root is always entered, on any file system: the user named it.
+    // A root is always entered, whatever its file system is: the user named it.
     if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
         return None;
     }
@@ -386,8 +388,8 @@ fn kept_out(place: &Place, visit: &Visit, dir: &OpenDir) -> Option<Why> {
         .then_some(Why::Gap(Gap::LeftOut(LeftOutRule::OneFileSystem)))
 }
 
-/// Splits the entries of a directory into those to compare and those left out on purpose. Vanished
-/// names are not left out.
+/// Splits the entries of a directory into those to compare and those left out on purpose. A
+/// vanished name that a rule leaves out is in neither list.
 fn sorted_out(
     place: &Place,
     visit: &Visit,

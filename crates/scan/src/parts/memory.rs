@@ -10,8 +10,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::MOST_WORKERS;
 
-/// A limit below the configured one is a multiple of this. So it does not change if a machine
-/// reports a few pages more or less after a restart.
+/// If the limit must be less than the configured one, it is a multiple of this. So it stays the
+/// same if a machine reports a few pages more or less after a restart.
 const STEP: u64 = 128 << 20;
 
 /// Returns the bytes that all workers may use together.
@@ -23,7 +23,7 @@ pub(super) fn for_workers() -> u64 {
     half(group.map_or(machine, |group| group.min(machine)))
 }
 
-/// Returns the memory of one worker, at most `one`, and the number of workers at the same time.
+/// Returns the memory of one worker, at most `one`, and how many workers may run at the same time.
 pub(super) fn shared(all: u64, one: u64) -> (u64, usize) {
     let one = one.clamp(1, all.max(1));
     let most = usize::try_from(all / one).unwrap_or(usize::MAX);
@@ -34,8 +34,8 @@ fn half(bytes: u64) -> u64 {
     (bytes / 2 / STEP * STEP).max(STEP)
 }
 
-/// Returns the least limit of the control group that `groups` (`/proc/self/cgroup`) names, and of
-/// its parents.
+/// Returns the least memory limit of a control group and its parents. `groups`
+/// (`/proc/self/cgroup`) names the group.
 fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mut folder: PathBuf = root.join(group);

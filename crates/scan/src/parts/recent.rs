@@ -1,9 +1,10 @@
 //! The parts that were extracted from files a short while ago.
 //!
 //! A book in PDF takes half a second to extract. Every page that was made from it lists the book
-//! among its rows. So the extracted parts are kept for the next question and replayed, unless they
-//! are too large. They are valid for one state of a file, identified by its `stat`. A file that
-//! changed just now may change again within the same timestamp, so nothing is kept for it.
+//! among its rows, so each question about a page needs the text of the book. So the extracted parts
+//! are kept for the next question and replayed, unless they are too large. They are valid for one
+//! state of a file, identified by its `stat`. A file that changed just now may change again within
+//! the same timestamp, so nothing is kept for it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const ROOM: usize = 32 << 20;
 /// The maximum number of bytes kept per file.
 const MOST_OF_ONE: usize = 8 << 20;
 
-/// Longest tick of a file system's clock.
+/// The longest tick of a file system's clock.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A reader that caches the parts it read a short while ago.
@@ -33,7 +34,7 @@ pub struct RecentParts {
 }
 
 impl RecentParts {
-    /// Wraps `reader`, which is asked for everything that is not cached.
+    /// Wraps `reader`, which extracts all parts that are not cached.
     pub fn new(reader: Arc<dyn PartReader>) -> Self {
         Self {
             reader,
@@ -71,7 +72,7 @@ impl PartReader for RecentParts {
             told: Some(RecordedParts::default()),
         };
         let skipped = self.reader.read_parts(name, head, file, &mut recorder)?;
-        // A failure of the moment may not recur, so it is not cached.
+        // A failure that may not recur is not cached.
         let is_final = !skipped.iter().any(|(_, why)| why.is_of_the_moment());
         if let Some(mut told) = recorder.told.filter(|_| is_final) {
             told.skipped.clone_from(&skipped);
@@ -94,7 +95,7 @@ impl PartReader for RecentParts {
     }
 }
 
-/// The key of a file's state: its `stat`, and its name, which also determines its format.
+/// A state of a file, by its `stat`. It includes the name, because that also determines the format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileState {
     inode: (u64, u64),
@@ -104,7 +105,7 @@ struct FileState {
 }
 
 impl FileState {
-    /// Returns the state, or `None` if the file may still change within its timestamp.
+    /// Returns the state of a file; `None` if the file may still change within the same timestamp.
     fn of(file: BorrowedFd<'_>, name: &[u8]) -> Option<Self> {
         let stat = rustix::fs::fstat(file.as_fd()).ok()?;
         let changed = (stat.st_ctime, stat.st_ctime_nsec as i64);
@@ -118,7 +119,7 @@ impl FileState {
     }
 }
 
-/// Returns whether every later change has a newer timestamp.
+/// Returns whether a change after `now` would have a newer timestamp.
 fn is_settled(changed: (i64, i64), now: Duration) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(changed.0), u32::try_from(changed.1)) else {
         return false;
@@ -172,7 +173,7 @@ impl RecordedParts {
     }
 }
 
-/// Passes calls on to another sink. Records them until they exceed the bound.
+/// Passes calls on to another sink, and records them until the record is too large.
 struct Recorder<'s> {
     sink: &'s mut dyn Sink,
     told: Option<RecordedParts>,
@@ -354,7 +355,7 @@ mod tests {
             assert_eq!(asked(&recent, &inner, path).1, 1);
         }
         assert!(recent.kept.lock().bytes() <= ROOM);
-        // The last one is still stored, the first one is not.
+        // The last file is still cached, the first one is not.
         assert_eq!(asked(&recent, &inner, &paths[11]).1, 0);
         assert_eq!(asked(&recent, &inner, &paths[0]).1, 1);
     }

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// Bytes in which large files are read. A piece should stay in the near cache until it is digested.
+/// The number of bytes of a large file that are read at a time. A piece should stay in the near
+/// cache until it is digested.
 pub(super) const PIECE: usize = 256 << 10;
 
 /// Reads at a position, at most as much as the buffer holds. Returns 0 at the end of the file.
@@ -50,7 +51,8 @@ pub(crate) fn is_cached(file: &OwnedFd) -> Option<bool> {
     }
 }
 
-/// Fills the buffer from `at` on. Returns the number of bytes, fewer only at the end of the file.
+/// Fills the buffer from `at` on. Returns the number of bytes, which is less only at the end of the
+/// file.
 pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -62,8 +64,8 @@ pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::
     Ok(filled)
 }
 
-/// Returns at most `most` bytes of a file from `at` on, in a reused buffer; fewer only at the end
-/// of the file.
+/// Returns `most` bytes of a file from `at` on, or fewer at the end of the file. They are in the
+/// reused buffer.
 pub fn fill<'b>(
     file: &OwnedFd,
     buffer: &'b mut Vec<u8>,
@@ -91,8 +93,8 @@ pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the next range of data at or after `at`, within `size`. If the file system cannot
-/// answer, everything is data.
+/// Returns the next range of data at or after `at`, within `size`. If the file system does not know
+/// its holes, everything is data.
 pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start.clamp(at, size),
@@ -101,6 +103,6 @@ pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
         Err(_) => return at..size,
     };
     let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-    // A shrinking file may return an end before the start: then the rest is read.
+    // While a file shrinks, the end may be before the start. Then the rest counts as data.
     start..if end > start { end.min(size) } else { size }
 }

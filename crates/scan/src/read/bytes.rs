@@ -8,7 +8,7 @@ use super::pieces::Piece;
 use super::{InPieces, ReadFailure, open_regular};
 use crate::walk::Anchor;
 
-/// Passes on the bytes of files, one file after the other, through one buffer.
+/// Reads files one after the other through one buffer, and passes on their bytes.
 #[derive(Debug)]
 pub struct Bytes(InPieces);
 
@@ -21,7 +21,7 @@ impl Default for Bytes {
 /// A piece of a file.
 #[derive(Debug)]
 pub enum Next<'a> {
-    /// These bytes.
+    /// Bytes of data.
     Bytes(&'a [u8]),
     /// A hole of this many zeros.
     Zeros(u64),
@@ -39,9 +39,9 @@ impl Bytes {
         })
     }
 
-    /// Reads the file at a path below the anchor, and gives its bytes to `take`. Nothing beyond its
-    /// size at the time of opening is read. Returns the number of bytes. Concurrent changes are not
-    /// hidden; the caller can detect them by the digest.
+    /// Reads the file at a path below the anchor, and passes its bytes to `take`. No more is read
+    /// than its size at the time of opening. Returns the number of bytes. A change meanwhile is not
+    /// detected here; the caller can detect it by the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

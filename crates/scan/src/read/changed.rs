@@ -4,9 +4,9 @@
 //! assumed unchanged, or hashed if they may not be assumed.
 //!
 //! **Otherwise it is compared.** Each stretch is read and hashed. A stretch with the same blocks
-//! keeps its result. A changed one is read once more, from the page cache, and digested. This goes
-//! on until a stretch ends as it ended before. So a block written to an image of a gigabyte costs
-//! one BLAKE3 pass and the digest of eight megabytes.
+//! keeps its result. A stretch that differs is read once more, from the page cache, and digested.
+//! So are those after it, until one ends in the same state as before. So a block written to an
+//! image of a gigabyte costs one BLAKE3 pass and the digest of eight megabytes.
 //!
 //! Inserted or removed bytes shift the rest of the file. If the file ends as before, the rest is
 //! compared at its shifted position, from the first differing stretch on. It is hashed twice in one
@@ -14,8 +14,9 @@
 //! shifted. If bytes were inserted or removed in several places, everything between these is
 //! digested.
 //!
-//! The digested bytes must be the hashed ones: the digest names the content, and chunks of other
-//! bytes under its name would stay. A file that is written to between both readings is read anew.
+//! The bytes that are digested must be those that were hashed: the digest names the content, and
+//! chunks of other bytes would be stored under its name. A file that is written to between both
+//! readings is read anew.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,13 +32,13 @@ use super::{Pass, Passed, ReadFailure, Reader};
 use crate::walk::Stat;
 
 impl Reader {
-    /// Returns the state of a file, or of the former file of its name, if the index has its
-    /// content.
+    /// Returns the stored state of a file, or of the file that it replaces, if the index has the
+    /// content of that state.
     pub(super) fn known(&self, stat: &Stat, contents: &dyn Contents) -> Option<Arc<KnownFile>> {
         self.read_before(stat, |known| contents.part(&known.content).is_some())
     }
 
-    /// Returns the state of a file, or of the former file of its name, if it is `wanted`.
+    /// Returns the stored state of a file, or of the file that it replaces, if `is_wanted`.
     pub(super) fn read_before(
         &self,
         stat: &Stat,
@@ -49,8 +50,8 @@ impl Reader {
         known.find(|known| is_wanted(known))
     }
 
-    /// Reads a file that was read before, if its earlier state helps. Bytes that were read in vain
-    /// are added to `bytes`.
+    /// Reads a file with the help of its earlier state. `None` if that does not help; then the
+    /// number of bytes read in vain is added to `bytes`.
     pub(super) fn changed(
         &mut self,
         file: &OwnedFd,
@@ -60,7 +61,7 @@ impl Reader {
         bytes: &mut u64,
     ) -> Result<Option<Passed>, ReadFailure> {
         if known.is_of(stat) && known.goes_on(file, stat)? {
-            // A grown file is not worth a pause.
+            // Only the new bytes of a grown file are read, which is not worth a pause.
             let until = self.pieces.until.take();
             let grown = self.grown(file, stat, known, contents, bytes);
             self.pieces.until = until;
@@ -79,8 +80,8 @@ impl Reader {
         }
     }
 
-    /// Reads a file that has grown from its old end, if the part before is unchanged. Bytes that
-    /// were read in vain are added to `bytes`.
+    /// Reads a grown file from its old end, if the part before is unchanged. `None` if it is not;
+    /// then the number of bytes read in vain is added to `bytes`.
     fn grown(
         &mut self,
         file: &OwnedFd,
@@ -112,7 +113,7 @@ impl Reader {
         }))
     }
 
-    /// Continues to read a file after some of its stretches. `known` is its earlier state.
+    /// Reads a file by stretches, or continues to do so. `known` is its earlier state.
     pub(super) fn edited(
         &mut self,
         file: &OwnedFd,
@@ -191,6 +192,6 @@ impl Reader {
 enum Stretched {
     Whole(u64),
     Paused(u64),
-    /// The file is being written to: the hashed bytes are not the digested ones.
+    /// The file is being written to: the digested bytes differ from the hashed ones.
     Moved(u64),
 }

@@ -3,7 +3,7 @@
 use resemble_core::{ComposedDigest, ContentDigest, ContentId, Digest, EditedDigest};
 use resemble_index::Look;
 
-/// The state of a digest before its content is chunked.
+/// The result of looking up a digest, before the content is chunked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The index has it.
@@ -19,7 +19,8 @@ pub trait Contents {
     /// Returns whether this content is known.
     fn look_up(&self, digest: &ContentDigest) -> Lookup;
 
-    /// Returns the content of a part, if it is known. The query claims nothing.
+    /// Returns the content of a part, if it is known. Unlike [`Self::look_up`], this does not claim
+    /// the digest.
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         let _ = digest;
         None
@@ -42,16 +43,16 @@ impl Contents for NoContents {
     }
 }
 
-/// The content of a file.
+/// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A content of the index.
     Known(ContentId),
-    /// An equal file is on its way into the index.
+    /// A content that an equal file is just adding to the index.
     InFlight(ContentDigest),
     /// A new content.
     New(Box<Digest>),
-    /// A new content that equals an indexed one for the most part.
+    /// A new content that is mostly equal to an indexed one.
     Edited(Box<EditedDigest>),
 }
 
@@ -65,7 +66,7 @@ impl From<ComposedDigest> for Content {
 }
 
 impl Content {
-    /// Takes the digest out of a new content, which is then in flight.
+    /// Takes the content out. A new content leaves its digest behind, as one in flight.
     pub(crate) fn take(&mut self) -> Self {
         let left = match &*self {
             Self::New(digest) => Self::InFlight(digest.content),

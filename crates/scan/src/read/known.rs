@@ -2,14 +2,14 @@
 //!
 //! A log of a gigabyte to which a line is appended is not read again. An image in which a block was
 //! written is not digested again. When a large file is read, the state of the digester at its end
-//! is kept ([`Checkpoint`]). So is the result for each of its stretches ([`Stretches`]).
+//! is kept ([`Checkpoint`]), and the result for each of its stretches ([`Stretches`]).
 //!
 //! 1. **If the file has grown** and continues where it ended, only the new bytes are read. The
 //!    bytes before the old end are *assumed*, because a `stat` cannot show that they did not
 //!    change. The first and the last bytes are compared, which distinguishes a rewritten file from
 //!    a grown one. A file that passes this test is *unsettled*: it is read and hashed when it was
 //!    quiet for [`SETTLE_WINDOW`](super::SETTLE_WINDOW), or at once if a user asks for certainty.
-//!    Certainty costs only hashing: the bytes before the old end are one digest.
+//!    That costs only hashing: the digest of the bytes before the old end is known.
 //! 2. **Any other change** is found by reading and hashing the file, stretch by stretch. A stretch
 //!    with the same blocks keeps its result; the others are read again and digested
 //!    ([`changed`](super::changed)). A file that was renamed over another one, as editors save, is
@@ -28,26 +28,27 @@ use resemble_core::{ByteLen, Checkpoint, ContentDigest, PostedFingerprints, Stre
 use super::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
-/// Smaller files are read whole, which takes less time than the disk needs to find their bytes.
+/// Smaller files are read whole: that takes less time than the disk needs to find their bytes.
 pub(crate) const LARGE: ByteLen = ByteLen(4 << 20);
 
-/// Smaller files keep no stretches: digesting this much takes about 40 ms.
+/// No stretches are kept of smaller files: digesting this much takes about 40 ms.
 pub(super) const IN_STRETCHES: u64 = 16 << 20;
 
 /// A file that has grown by more than this factor is digested anew.
 pub(super) const MOST_GROWTH: u64 = 2;
 
-/// Bytes at both ends that are compared before the rest is assumed.
+/// The number of bytes that are compared at either end before the rest is assumed.
 const EDGE: usize = 4 << 10;
 
-/// Bytes of memory for the states of all files.
+/// The memory for the states of all files, in bytes.
 const MOST: usize = 32 << 20;
 
-/// Bytes of memory for the stretches of a file. A larger file keeps none, such as a text of two
-/// gigabytes that repeats itself. A gigabyte of such a text has 7 MB of stretches.
+/// The maximum memory for the stretches of one file, in bytes. If they take more, none are kept.
+/// That happens to a text of two gigabytes that repeats itself: a gigabyte of it has 7 MB of
+/// stretches.
 const MOST_OF_FILE: usize = MOST / 2;
 
-/// The large files that were read last, by device and inode. All readers share it.
+/// The states of the large files that were read last, by device and inode, shared by all readers.
 #[derive(Debug)]
 pub(crate) struct KnownFiles(Mutex<Recent<(u64, u64), Arc<KnownFile>>>);
 
@@ -58,7 +59,7 @@ impl Default for KnownFiles {
 }
 
 impl KnownFiles {
-    /// Returns whether a file of this size has grown since it was read.
+    /// Returns whether a file of this size is larger than when it was last read.
     pub(crate) fn is_behind(&self, file: (u64, u64), size: u64) -> bool {
         let known = self.0.lock().get(&file);
         known.is_some_and(|known| known.size() < size)
@@ -90,7 +91,7 @@ pub(super) struct KnownFile {
     pub(super) content: ContentDigest,
     /// The state of the digester at its end.
     pub(super) checkpoint: Checkpoint,
-    /// The fingerprints that its next content is compared with.
+    /// The fingerprints with which those of its next content are compared.
     pub(super) posted: PostedFingerprints,
     /// The stretches that the content consists of, or begins with.
     pub(super) stretches: Option<Arc<Stretches>>,
@@ -103,19 +104,19 @@ impl KnownFile {
         self.checkpoint.position()
     }
 
-    /// Returns whether this is the state of the file, and not of one that it was replaced with.
+    /// Returns whether this is the state of the file itself, and not of a file that it replaces.
     pub(super) fn is_of(&self, stat: &Stat) -> bool {
         self.file == (stat.dev, stat.ino)
     }
 
-    /// Returns whether the file continues where the content ended, judged by its first and last
-    /// bytes.
+    /// Returns whether the file begins with the content and goes on, judged by the first and the
+    /// last bytes of the content.
     pub(super) fn goes_on(&self, file: &OwnedFd, stat: &Stat) -> Result<bool, ReadFailure> {
         Ok(self.size() < stat.size && edges(file, self.size())? == Some(self.edges))
     }
 
-    /// Returns by how many bytes the end of the file has moved, if its last bytes are the same.
-    /// This many bytes were inserted before them, or removed.
+    /// Returns by how many bytes the end of the file has moved. If its last bytes are not the same,
+    /// returns 0. This many bytes were inserted before them, or removed.
     pub(super) fn shift(&self, file: &OwnedFd, stat: &Stat) -> Result<i64, ReadFailure> {
         let moved = stat.size.cast_signed() - self.size().cast_signed();
         let last = edges(file, stat.size)?.map(|edges| edges.last);
@@ -127,14 +128,14 @@ impl KnownFile {
     }
 }
 
-/// The digests of the first and the last bytes before an end.
+/// The digests of the first and of the last bytes of a file or of its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edges {
     first: ContentDigest,
     last: ContentDigest,
 }
 
-/// Returns the edges of a file that ends at `size`; `None` if it is shorter.
+/// Returns the edges of the first `size` bytes of a file; `None` if the file is shorter.
 pub(super) fn edges(file: &OwnedFd, size: u64) -> Result<Option<Edges>, ReadFailure> {
     let edge = |from| {
         let mut bytes = [0; EDGE];

@@ -23,7 +23,7 @@ pub(crate) enum When {
 impl Reader {
     /// Reads like [`Self::read`]. If the content has not been taken apart yet, takes it apart.
     ///
-    /// Only a file that is not changing is taken apart: others will be read again.
+    /// A file that is changing is not taken apart, because it will be read again.
     pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
@@ -36,8 +36,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// Like [`Self::read_with_parts`]. With [`When::Later`], a content that needs a process for
-    /// this is only marked as [due](FileRead::due).
+    /// Like [`Self::read_with_parts`]. With [`When::Later`], a content that only a process can take
+    /// apart is just marked as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,
@@ -57,8 +57,8 @@ impl Reader {
         loop {
             let mut read = self.read_from(&file, stat, known_size, contents)?;
             match (&read.content, earlier.take()) {
-                // Only the times changed. So the content is in flight because the previous attempt
-                // of this reading claimed it.
+                // The bytes are the same, only the times changed. The content is in flight because
+                // the previous attempt here claimed it.
                 (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                     read.due = was.due;
@@ -86,7 +86,8 @@ impl Reader {
         }
     }
 
-    /// Takes a file apart that was just read. Returns whether the file was read once more for that.
+    /// Takes apart a file that was just read. Returns whether the file was read again after its
+    /// `stat`, which must then be compared once more.
     fn look(
         &mut self,
         file: &OwnedFd,
@@ -107,7 +108,7 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) | Content::Edited(_) => Look::Unseen,
-            // The file that adds this content is taken apart, and not this one.
+            // The file that adds this content is taken apart instead of this one.
             Content::InFlight(_) => return Ok(whole.is_none()),
         };
         read.look = match (read.applies, look) {

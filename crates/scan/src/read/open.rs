@@ -10,12 +10,13 @@ use rustix::io::Errno;
 use super::ReadFailure;
 use crate::walk::{Anchor, Kind, OpenDir, Stat};
 
-/// Opens a regular file below the anchor for reading; the stat is that of the open file.
+/// Opens a regular file below the anchor for reading. Returns the `stat` of the open file, too.
 pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| anchor.open_at(path, flags))
 }
 
-/// Like [`open_regular`], for a name of an open directory, with one look-up at any depth.
+/// Like [`open_regular`], for a name in an open directory. That takes one look-up, however deep the
+/// directory is.
 pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| dir.open_at(name, flags))
 }
@@ -23,7 +24,7 @@ pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), R
 fn open_checked(
     open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
 ) -> Result<(OwnedFd, Stat), ReadFailure> {
-    // If the handle is stale, the name is looked up once more.
+    // After a stale handle the name is looked up once more.
     let handle = match open_at(OFlags::PATH) {
         Err(Errno::STALE) => open_at(OFlags::PATH),
         other => other,
@@ -49,7 +50,7 @@ fn open_checked(
             }
             Ok((file, now))
         }
-        // The handle's own inode.
+        // This opened the inode of the handle itself.
         other => Ok((other?, stat)),
     }
 }

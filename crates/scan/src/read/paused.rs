@@ -16,21 +16,21 @@ use super::ReadFailure;
 use super::known::{Edges, edges};
 use crate::walk::Stat;
 
-/// The maximum number of stored readings. A further one replaces the oldest.
+/// The maximum number of stored readings. One more replaces the oldest.
 const MOST: usize = 8;
 
-/// A reading that is not resumed within this time is dropped: its file may be gone.
+/// A reading that is not resumed within this time is dropped, because its file may be gone.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The state of an interrupted reading.
 #[derive(Debug)]
 pub(super) struct Paused {
-    /// The `stat` of the file when its reading began, and the time of that.
+    /// The `stat` of the file when its reading began; `at` is the time of that.
     pub(super) stat: Stat,
     pub(super) at: SystemTime,
-    /// Bytes read.
+    /// The number of bytes that were read.
     pub(super) bytes: u64,
-    /// The state after these bytes.
+    /// The state of the reading after these bytes.
     pub(super) state: Halfway,
     edges: Option<Edges>,
     since: Instant,
@@ -39,11 +39,11 @@ pub(super) struct Paused {
 /// The state after the first bytes of a file.
 #[derive(Debug)]
 pub(super) enum Halfway {
-    /// Only the digest was requested so far, of this many bytes.
+    /// This many bytes were hashed, to compute only the digest at first.
     Hashed(Box<ContentHasher>, u64),
-    /// The file is chunked.
+    /// The file is digested.
     Digested(Box<Digester>),
-    /// The file is compared with its earlier content, and chunked where it differs.
+    /// The file is compared with its earlier content, and digested where it differs.
     Edited(Box<Digester>),
 }
 
@@ -86,7 +86,7 @@ impl PausedReadings {
         Ok(())
     }
 
-    /// Takes the stored reading of a file, if it can continue.
+    /// Takes out the stored reading of a file, if the reading can continue.
     pub(super) fn take(&self, file: &OwnedFd, now: &Stat) -> Result<Option<Paused>, ReadFailure> {
         let paused = {
             let mut all = self.0.lock();

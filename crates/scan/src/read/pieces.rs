@@ -15,12 +15,12 @@ use crate::walk::Stat;
 #[derive(Debug)]
 pub(super) struct InPieces {
     pub(super) buffer: Vec<u8>,
-    /// If the buffer has a whole file, its number of bytes.
+    /// The size of the file, if the buffer holds all of it.
     pub(super) whole: Option<usize>,
     pub(super) stop: StopFlag,
-    /// The time of the next pause.
+    /// The time at which the reading pauses.
     pub(super) until: Option<Instant>,
-    /// True if read pages stay in the page cache only if they were there before.
+    /// True if pages that are read leave the page cache, unless they were there before.
     pub(super) spares_cache: bool,
 }
 
@@ -33,12 +33,12 @@ impl InPieces {
         }
     }
 
-    /// Reads up to `size` bytes and one more into the buffer; returns the number of bytes.
+    /// Reads up to `size + 1` bytes into the buffer; returns the number of bytes.
     pub(super) fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
         let read = self.way_to_read();
         let mut filled = 0;
-        // If a reading ended at `size` although the buffer has space for one more byte, it was at
+        // Ends at `size` without another read: a read that left space for one more byte has reached
         // the end of the file.
         while filled != size + 1 && (filled != size || size == 0) {
             let room = &mut self.buffer[filled..=size];
@@ -51,7 +51,7 @@ impl InPieces {
         Ok(filled)
     }
 
-    /// Like [`Self::stream`], for a receiver of data and of counts of zeros.
+    /// Like [`Self::stream`], but passes the pieces to a receiver of bytes and of numbers of zeros.
     pub(super) fn stream_into(
         &mut self,
         file: &OwnedFd,
@@ -65,7 +65,8 @@ impl InPieces {
         })
     }
 
-    /// Passes on the bytes of a range within `stat.size`, holes as counts.
+    /// Passes on the bytes of a range within `stat.size`: data in pieces, each hole as a number of
+    /// zeros.
     pub(super) fn stream(
         &mut self,
         file: &OwnedFd,
@@ -118,7 +119,7 @@ impl InPieces {
                 return Err(ReadFailure::Stopped);
             }
         }
-        // A hole at the end may have been filled or truncated; the next `stat` shows that.
+        // If a hole at the end was filled or truncated meanwhile, the next `stat` shows that.
         Ok(Streamed {
             bytes,
             other_size: false,
@@ -171,9 +172,9 @@ impl TakesPieces for Digester {
 
 /// The result of streaming.
 pub(super) struct Streamed {
-    /// Bytes of data.
+    /// The number of bytes of data.
     pub(super) bytes: u64,
-    /// True if the file ended too soon.
+    /// True if the file ended before the range did.
     pub(super) other_size: bool,
     /// The position in the file, if it is time for a pause.
     pub(super) paused_at: Option<u64>,

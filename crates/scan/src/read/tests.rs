@@ -1,5 +1,5 @@
-//! Plays hostile files with [`Contents`]. It is called between the reading and the second `stat`.
-//! So its changes are always made exactly while a file is read.
+//! Tests with hostile files. They change in [`Contents::look_up`], which is called between the
+//! reading and the second `stat`, so always while the file is being read.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ fn digest_of(read: &FileRead) -> &Digest {
     }
 }
 
-/// Runs a change each time it is called.
+/// Makes a change each time it is called.
 struct Meddler<F: Fn(u32)> {
     asked: Cell<u32>,
     act: F,
@@ -153,7 +153,7 @@ fn a_file_that_never_stands_still_is_given_up_as_moving() {
     let read = reader().read(&anchor, &path, None, &meddler).expect("read");
     assert!(read.moving);
     assert_eq!(meddler.asked.get(), ATTEMPTS);
-    // The reported content is that before the last change.
+    // The content is the one before the last change.
     assert_eq!(read.stat.size, 4000 + 500 * u64::from(ATTEMPTS - 1));
     assert_eq!(digest_of(&read).size.0, read.stat.size);
 }
@@ -178,7 +178,7 @@ fn a_file_cut_to_nothing_each_time_ends() {
 
 #[test]
 fn no_more_is_read_than_the_file_said_it_had() {
-    // The file has the size 0, but its content never ends. None of it may count.
+    // Although the file has the size 0, its content never ends. None of the content may count.
     let process = PathBuf::from(format!("/proc/{}", std::process::id()));
     let anchor = Anchor::open(&process).expect("proc");
     let path = process.join("status");
@@ -199,7 +199,7 @@ fn a_known_content_costs_one_pass_and_no_chunks() {
             .expect("read");
         assert_eq!(read.content, Content::Known(ContentId(7)));
         assert_eq!(read.bytes, size);
-        // The size differs from the known one. The file must be digested, also in one pass.
+        // Without a known size the file is digested, in one pass as well.
         let read = reader()
             .read(&anchor, &path, None, &NoContents)
             .expect("read");
@@ -215,7 +215,7 @@ fn a_content_in_flight_is_left_to_who_brings_it_unless_that_is_ourselves() {
             if self.0.replace(true) {
                 return Lookup::InFlight;
             }
-            // The times change and the bytes stay: the second attempt finds its own claim.
+            // Only the times change, so the second attempt finds the claim of the first.
             let file = File::options().write(true).open(&self.1).expect("open");
             file.set_modified(SystemTime::UNIX_EPOCH).expect("dated");
             Lookup::New
@@ -252,7 +252,7 @@ fn looking_leaves_no_trace_in_the_access_time() {
     let (dir, anchor) = here();
     let path = dir.path().join("file");
     fs::write(&path, b"x").expect("written");
-    // The access time is older than the modification, so any ordinary read would update it.
+    // The access time is older than the modification, so an ordinary read would update it.
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let times = fs::FileTimes::new().set_accessed(old);
     let file = File::options().write(true).open(&path).expect("open");
@@ -296,7 +296,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
                     _ => fs::create_dir(&spare).expect("a folder"),
                 }
                 if fs::rename(&spare, &name).is_err() {
-                    // A directory replaces no file and is replaced by none.
+                    // A directory cannot replace a file, nor a file a directory.
                     fs::remove_file(&name)
                         .or_else(|_| fs::remove_dir(&name))
                         .ok();
@@ -327,7 +327,7 @@ fn swaps_between_looking_and_opening_lead_nowhere() {
     assert!(read > 0);
 }
 
-/// Reads a file in turns of one piece each; `between` is called before each further turn.
+/// Reads a file in turns of one piece each. Calls `between` after each turn but the last.
 fn in_turns(
     anchor: &Anchor,
     path: &Path,
@@ -336,7 +336,7 @@ fn in_turns(
 ) -> (usize, FileRead) {
     let paused = Arc::<PausedReadings>::default();
     for turn in 1.. {
-        // Uses another reader each time: paused readings are shared.
+        // Each turn has another reader, because paused readings are shared.
         let mut reader = reader().with_paused(Arc::clone(&paused));
         reader.pause_at(Some(Instant::now()));
         match reader.read(anchor, path, known_size, &NoContents) {
@@ -360,7 +360,7 @@ fn a_file_that_is_read_in_turns_is_read_once() {
     let (turns, read) = in_turns(&anchor, &path, None, |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!((turns, read.bytes, read.moving), (pieces, size, false));
-    // At first only the digest is computed, because the size is the known one.
+    // The size is the known one, so the first pass computes only the digest.
     let (turns, read) = in_turns(&anchor, &path, Some(ByteLen(size)), |_| ());
     assert_eq!(*digest_of(&read), whole);
     assert_eq!(
@@ -386,7 +386,7 @@ fn what_changes_between_two_turns_is_moving_or_begun_anew() {
         (turns, read.moving, read.stat.size),
         (pieces, true, 5 << 20)
     );
-    // The inode has another content, or the file is shorter than the part that was read.
+    // The inode gets another content, or becomes shorter than the part that was read.
     let other = noise(2, 5 << 20);
     for new in [&other[..], &other[..2 << 20]] {
         fs::write(&path, &bytes).expect("written");
@@ -411,7 +411,7 @@ fn cached(path: &Path) -> Option<u64> {
     bytes.trim().parse().ok()
 }
 
-/// Skipped if the file system does not support it.
+/// Skipped if the file system cannot read past the page cache.
 #[test]
 fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     const SIZE: usize = 3 << 20;
@@ -429,7 +429,7 @@ fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
         return resemble_testutil::skipped("there is no fincore");
     };
     if !has_it || kept > 0 {
-        // This kernel and file system do not support it.
+        // This kernel or file system cannot read past the page cache.
         eprintln!("*** SKIPPED, NOT TESTED: no RWF_DONTCACHE here, or all is kept ***");
         return;
     }
@@ -445,7 +445,7 @@ fn a_scan_of_very_much_leaves_the_page_cache_as_it_was() {
     reader.spare_cache(true);
     read(&mut reader);
     assert_eq!(cached(&path), Some(0));
-    // Pages that were cached before stay.
+    // Pages that were in the cache before stay there.
     reader.spare_cache(false);
     read(&mut reader);
     assert_eq!(cached(&path), Some(SIZE as u64));

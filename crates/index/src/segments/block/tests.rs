@@ -100,7 +100,7 @@ fn changed_blocks_are_read_or_refused() {
         };
         let mut all = Vec::new();
         let is_taken = block.decode(&mut all).is_ok();
-        // A block is a page at most, and a posting a bit or more.
+        // A block takes at most a page, and a posting at least one bit.
         assert!(all.len() <= 8 * bytes.len().max(BLOCK));
         for &(key, _) in all.iter().take(3) {
             let _found = block.find(key, &mut Vec::new());
@@ -112,7 +112,8 @@ fn changed_blocks_are_read_or_refused() {
 
 #[test]
 fn random_postings_cost_what_theory_says() {
-    // 80,000 contents, 6 million fingerprints of 38 bits: log2(2^38 / 6e6) + 2 + 17 bits.
+    // With 80,000 contents and 6 million fingerprints of 38 bits, a posting takes log2(2^38 / 6e6)
+    // + 2 + 17 bits.
     let mut key = 0;
     let mut random = Random::new(1);
     let mut next = || random.draw() >> 33;

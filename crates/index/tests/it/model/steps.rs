@@ -14,7 +14,7 @@ pub(super) enum State {
 pub(super) enum Content {
     Known(u64),
     New(u64),
-    /// The first content, which begins like the second.
+    /// The first content, given as an edit of the second.
     Grown(u64, u64),
 }
 

@@ -17,7 +17,7 @@ pub(in crate::ingest) struct Owner(pub(in crate::ingest) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) content: ContentId,
-    /// The file that brought it.
+    /// The file that brought the content.
     pub(super) file: FileId,
     pub(super) owner: Owner,
 }
@@ -27,18 +27,19 @@ pub(super) struct Waiting {
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// The turn in which it last got a reader, or in which it first appeared.
+    /// The turn in which the owner last got a reader, or else that in which the owner first
+    /// appeared.
     last: u64,
 }
 
-/// The contents that wait for a reader or are read.
+/// The contents that wait for a reader or are being read.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The number of readers that one owner may have, if no other needs one.
+    /// The maximum number of readers of one owner. One more reader is for other owners.
     readers: usize,
     owners: BTreeMap<Owner, Share>,
     running: usize,
-    /// The contents whose parts are not in the index, with the numbers of their arrival.
+    /// The contents whose parts are not in the index, each with its arrival number.
     known: HashMap<ContentId, u64>,
     order: BTreeSet<u64>,
     arrivals: u64,
@@ -46,7 +47,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Creates a queue for this many readers, and one more for an owner without one.
+    /// Creates a queue for this many readers, and for one more that is reserved for owners without
+    /// a reader.
     pub(super) fn new(readers: usize) -> Self {
         Self {
             readers,
@@ -67,7 +69,8 @@ impl Queue {
         self.arrivals += 1;
         self.known.insert(waiting.content, self.arrivals);
         self.order.insert(self.arrivals);
-        // The owner gets a new turn, so one that keeps adding single documents is not always first.
+        // A new owner begins with the current turn. So one that keeps adding single documents is
+        // not always first.
         let last = self.turns;
         let share = self.owners.entry(waiting.owner).or_insert(Share {
             waiting: VecDeque::new(),
@@ -95,7 +98,7 @@ impl Queue {
         Some(next)
     }
 
-    /// Frees a reader of this owner.
+    /// Releases a reader of this owner.
     pub(super) fn over(&mut self, owner: Owner) {
         self.running = self.running.saturating_sub(1);
         if let Some(share) = self.owners.get_mut(&owner) {
@@ -144,12 +147,12 @@ impl Queue {
         self.owners.is_empty()
     }
 
-    /// Returns the number of added contents.
+    /// Returns the number of contents that were added so far.
     pub(super) const fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// Returns the arrival of the oldest content that is not in the index.
+    /// Returns the arrival number of the oldest content whose parts are not in the index.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.order.first().copied()
     }
@@ -167,8 +170,8 @@ mod tests {
         }
     }
 
-    /// Returns a queue in which owner 1 has a hundred contents from 100 on. It has as many in
-    /// progress as allowed.
+    /// Returns a queue in which owner 1 has a hundred contents from 100 on, and as many readers as
+    /// allowed.
     fn crowded(readers: usize) -> Queue {
         let mut queue = Queue::new(readers);
         (100..200).for_each(|content| queue.add(waiting(1, content)));
@@ -211,8 +214,7 @@ mod tests {
         assert!(taken[1].abs_diff(taken[2]) <= 4, "{taken:?}");
     }
 
-    /// With one reader two owners take turns. An owner that adds single documents is not always
-    /// before the other.
+    /// With one reader, two owners take turns, even if one of them keeps adding single documents.
     #[test]
     fn who_comes_again_and_again_waits_his_turn() {
         let mut queue = Queue::new(1);
@@ -220,7 +222,6 @@ mod tests {
         let mut owners = Vec::new();
         for content in 0..10 {
             queue.add(waiting(2, content));
-            // The reserved reader is taken, too.
             let next = queue.next().expect("one of them");
             owners.push(next.owner.0);
             queue.over(next.owner);

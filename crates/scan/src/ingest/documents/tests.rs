@@ -21,8 +21,8 @@ use crate::parts::{Formats, Limits, PartReader};
 /// Longer than any expected wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Takes files called `*.doc` apart: their text is their bytes in capitals. `slow*` has to wait,
-/// `hostile*` exceeds the time limit.
+/// Takes files called `*.doc` apart: their text is their bytes in capitals. A file `slow*` waits
+/// for permission, a file `hostile*` exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
     version: u32,
@@ -198,7 +198,7 @@ fn bytes_are_in_the_index_while_documents_are_taken_apart() {
     let waiting = scene.ingest.waiting_documents();
     let content = scene.content("slow.doc").expect("a content").id;
     assert!(waiting.has(content) && !scene.ingest.is_past(mark));
-    // Other files are processed, and a check of the document reads nothing.
+    // Meanwhile other files are processed, and a check of the document reads nothing.
     scene.write("b.txt", "b");
     scene.scan();
     assert_eq!(scene.look("b.txt"), Look::Plain);
@@ -359,7 +359,7 @@ fn a_user_with_slow_documents_holds_up_no_other_user_in_the_same_folder() {
     scene.finish();
 }
 
-/// The parts are those of the indexed content, even if the file changes meanwhile.
+/// The parts are those of the new content, because a document that changes is read again.
 #[test]
 fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let mut scene = Scene::new(&["slow.doc", "same.txt"]);
@@ -374,7 +374,7 @@ fn a_document_that_changes_while_it_is_taken_apart_is_read_again() {
     let upper = "what is written in another time and nowhere else".to_uppercase();
     let expected = resemble_core::hash::content::digest(upper.as_bytes());
     assert_eq!(scene.text("slow.doc"), expected);
-    // If a file is removed, that is no error. If it loses its suffix, it is plain.
+    // A removed file is no error. A file that loses its suffix is plain.
     scene.write("slow-gone.doc", "a third time");
     scene.write("b.doc", "b");
     scene.scan();
