@@ -20,7 +20,7 @@ use resemble_core::similarity::{
 };
 use resemble_core::{ContentKind, Digest, Params, Score, Signature};
 
-/// The maximum number of examined pairs of a corpus that are not in the truth.
+/// The maximum number of examined pairs of a corpus beyond those in `truth.tsv`.
 const OTHERS: usize = 20_000;
 
 struct File {
@@ -47,7 +47,7 @@ struct Errors {
     below: usize,
     above: usize,
     width: f64,
-    /// Counts the pairs whose true share is between nothing and all.
+    /// Counts the pairs whose true share is neither 0 nor 1.
     inner: usize,
     inner_held: usize,
 }

@@ -5,8 +5,9 @@
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
 //! ```
 //!
-//! CORPUS has `truth.tsv` (file, file, kind, …, `long_ab`, `long_ba`: the shares in common runs of
-//! at least 64 bytes) and its files in `files`. TREE is any folder, for time and space.
+//! CORPUS has files in `files` and their pairs in `truth.tsv`: file, file, kind, …, `long_ab`,
+//! `long_ba` (the shares in common runs of at least 64 bytes). TREE is any folder; its chunks show
+//! what a chunk size costs in time and space.
 
 #![allow(clippy::print_stdout)]
 
@@ -21,8 +22,8 @@ use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, shared_chunk_bytes};
 use resemble_core::{Digest, Digester, Params};
 
-/// The approximate bytes of a chunk in an index: a hash and a length in the list, a packed key and
-/// content in the postings.
+/// The approximate number of bytes that a chunk takes in an index: a hash and a length in the list
+/// of chunks, a packed key and a content in the postings.
 const BYTES_OF_CHUNK: f64 = 16.0 + 2.0 + 5.0;
 
 /// The maximum number of bytes of the tree that are read.
@@ -96,8 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the related pairs whose bytes have something in common. Kinds of change that affect
-/// every line are left out: they are for the comparison of words.
+/// Returns the pairs that have a run of at least 64 bytes in common and are not copies.
 fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     let table = std::fs::read_to_string(corpus.join("truth.tsv"))?;
     let mut pairs = Vec::new();

@@ -129,7 +129,7 @@ fn edits(data: &[u8], random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
 #[derive(Default)]
 struct Errors {
     count: usize,
-    /// Sum and sum of absolute values, by kind of estimate.
+    /// The sum of the errors and the sum of their absolute values, for each kind of estimate.
     sums: [(f64, f64); 4],
 }
 
@@ -149,7 +149,7 @@ fn main() {
     let most: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(100);
     let params = Params::default();
     let mut paths = folder::files(Path::new(&top)).expect("a readable folder");
-    // A misspelt path must not look like a result.
+    // A folder without files is a misspelt path, not a result.
     assert!(!paths.is_empty(), "no files under {top}");
     let mut random = Random::new(1);
     for i in (1..paths.len()).rev() {

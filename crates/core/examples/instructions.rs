@@ -41,8 +41,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two states of a tree of 96 texts and 24 binaries. A third was edited, a quarter was
-/// moved, and each state has some files of its own.
+/// Writes two states of a tree of 96 texts and 24 binaries. Between them a third of the files is
+/// edited and a quarter is moved. Each state also has some files of its own.
 fn write_trees(folder: &Path) -> io::Result<()> {
     for state in ["one", "two"] {
         let is_two = state == "two";

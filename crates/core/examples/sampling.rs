@@ -47,7 +47,7 @@ fn main() -> std::io::Result<()> {
     let top = args.next().unwrap_or_else(|| ".".into());
     let out = args.next();
     let paths = folder::files(&top).expect("a readable folder");
-    // A misspelt path must not look like a result.
+    // A folder without files is a misspelt path, not a result.
     assert!(!paths.is_empty(), "no files under {}", top.display());
     println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
     for least_level in [4, 5, 6] {

@@ -103,8 +103,8 @@ pub struct Chunker {
     params: ChunkParams,
 }
 
-/// The state of a chunker, independent of its position. Two chunkers with equal states cut equal
-/// following bytes alike.
+/// The state of a chunker, independent of its position. Two chunkers with equal states cut the same
+/// next bytes in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkerStanding {
     last_bytes: Box<[u8]>,
@@ -117,7 +117,7 @@ pub(crate) struct ChunkerStanding {
 impl Chunker {
     /// Makes a chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
-        // A chunker needs no samples, so the level allows as few as possible.
+        // A chunker needs no samples, and the highest level has the fewest of them.
         Self::with(Scanner::new(params.backup_divisor, 63), params)
     }
 
@@ -283,7 +283,7 @@ impl Chunker {
         let (hole, end) = (self.position(), self.position() + count);
         self.scan_some_zeros(count.min(Params::WINDOW as u64), sink, sample);
         while self.position() < end && (self.start() < hole || self.picker.has_backup()) {
-            // The current chunk ends within this many bytes, or the hole does.
+            // The number of zeros until Tmax cuts the current chunk.
             let most = self.start() + u64::from(self.params.max) - self.position();
             self.scan_some_zeros(most.min(end - self.position()), sink, sample);
         }
@@ -304,8 +304,8 @@ impl Chunker {
         }
     }
 
-    /// Takes zeros for at most a few chunks. If their window is a match, they are processed one by
-    /// one.
+    /// Takes zeros that span at most a few chunks. If a window of zeros is a match, they are
+    /// processed one by one.
     fn scan_some_zeros(
         &mut self,
         count: u64,

@@ -38,7 +38,7 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 /// The maximum number of program headers that are examined.
 const MOST_SEGMENTS: usize = 64;
 
-/// The bytes that a decision needs after the first.
+/// The number of bytes after the first that a decision about an instruction needs.
 const AHEAD: usize = 8;
 
 /// Samples the windows of executables.
@@ -70,7 +70,7 @@ struct CallFilter {
     held: Vec<u8>,
     /// The number of held bytes that belong to a distance.
     zero: usize,
-    /// The byte before them.
+    /// The byte before the first held byte.
     before: u8,
     out: Vec<u8>,
 }
@@ -97,12 +97,13 @@ impl CodeSampler {
         self.state = CodeState::Beginning;
     }
 
-    /// Returns whether this is known to be an executable; this sampler then has its samples.
+    /// Returns whether the content is known to be an executable. Its samples are then those of this
+    /// sampler.
     pub(crate) const fn is_code(&self) -> bool {
         matches!(self.state, CodeState::Code(_))
     }
 
-    /// Returns whether this is known not to be an executable.
+    /// Returns whether the content is known not to be an executable.
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self.state, CodeState::Other)
     }
@@ -115,7 +116,7 @@ impl CodeSampler {
         }
         let mut bytes = bytes;
         if matches!(self.state, CodeState::Beginning) {
-            // Checked before anything is copied: most files need no more than this.
+            // The magic number is checked before anything is copied. Most files fail here.
             let rest = MAGIC.get(self.head.len()..).unwrap_or_default();
             if !bytes.iter().zip(rest).all(|(byte, magic)| byte == magic) {
                 self.state = CodeState::Other;
@@ -132,7 +133,7 @@ impl CodeSampler {
         self.take(bytes, sample);
     }
 
-    /// Takes this many zeros.
+    /// Takes `count` zeros.
     pub(crate) fn update_zeros(&mut self, count: u64, sample: &mut impl FnMut(Fingerprint)) {
         if matches!(self.state, CodeState::Other) {
             return;
@@ -161,7 +162,8 @@ impl CodeSampler {
         }
     }
 
-    /// Decides by the complete beginning whether this is code, and takes it.
+    /// Decides by the complete beginning whether the content is code, and filters the beginning if
+    /// it is.
     fn begin(&mut self, sample: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
         self.state = segments(&head).map_or(CodeState::Other, |(machine, code)| {
@@ -181,7 +183,7 @@ impl CodeSampler {
 
     fn take(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
         if let CodeState::Code(filter) = &mut self.state {
-            // In pieces, so that memory does not grow with the input.
+            // The bytes are filtered in pieces, so that memory does not grow with the input.
             for piece in bytes.chunks(1 << 16) {
                 filter.update(piece);
                 scan(&mut self.scanner, &mut filter.out, sample);
@@ -213,7 +215,7 @@ impl CallFilter {
         self.held.clear();
     }
 
-    /// Passes the first held bytes on; at least `AHEAD` more must be held.
+    /// Passes on the first `count` held bytes; at least `AHEAD` more must be held.
     fn pass(&mut self, count: usize) {
         for at in 0..count {
             let byte = self.held[at];
@@ -255,7 +257,8 @@ impl CallFilter {
     }
 }
 
-/// Counts the bytes after the first that are a distance.
+/// Returns how many bytes after the first one belong to a distance: 4, or 0 if there is no
+/// distance.
 ///
 /// The byte before a distance decides. It is an opcode, the second byte of one, or the byte of the
 /// operands (mod = 0, r/m = 5: relative to the instruction pointer).
@@ -271,8 +274,8 @@ fn x86(before: u8, bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the one byte that is left of an instruction without its distance; `None` if it has no
-/// distance.
+/// Returns the first of the four bytes that replace an instruction with a distance; the others are
+/// zero. `None` if the instruction has no distance.
 const fn arm64(word: u32) -> Option<u8> {
     let uppermost = (word >> 24) as u8;
     match word >> 26 {
@@ -285,7 +288,7 @@ const fn arm64(word: u32) -> Option<u8> {
 }
 
 /// Returns the processor and the ranges of the code in an ELF file with this beginning; `None` if
-/// the processor is not known.
+/// the processor is not known, or if there is no code.
 fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const LITTLE: u8 = 1;
     const WIDE: u8 = 2;
@@ -370,8 +373,8 @@ mod tests {
         all
     }
 
-    /// Instructions with a call in every ten bytes or so, of functions that have other addresses in
-    /// another build.
+    /// Makes instructions with a call in every nine bytes. `moved` is added to the addresses of all
+    /// functions, as in another build.
     fn build(moved: u32) -> Vec<u8> {
         let mut random = Random::new(1);
         let mut code = Vec::new();
@@ -395,7 +398,7 @@ mod tests {
         assert!(of_a.len() > 500, "{}", of_a.len());
         let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
         assert!(shared * 10 > of_a.len() * 9, "{shared} of {}", of_a.len());
-        // Their plain windows share only the header.
+        // The unfiltered windows of both builds have only the header in common.
         let params = Params::default();
         let plain = |file: &[u8]| {
             let mut all = Vec::new();
@@ -413,7 +416,7 @@ mod tests {
     fn what_is_no_program_has_no_samples_here() {
         assert!(samples(&[&[7; 9000]]).is_empty());
         assert!(samples(&[b"\x7fEL"]).is_empty());
-        // Cut short, an unknown machine, a table outside the file.
+        // A file cut short, a file of an unknown machine, and one whose table is outside of it.
         let file = program(62, &build(0));
         assert!(samples(&[&file[..60]]).is_empty());
         assert!(samples(&[&program(8, &build(0))]).is_empty());

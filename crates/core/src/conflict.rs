@@ -29,7 +29,7 @@ pub enum SyncProgram {
 }
 
 impl SyncProgram {
-    /// Returns its name.
+    /// Returns the name of the program.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syncthing => "Syncthing",

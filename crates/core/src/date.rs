@@ -33,7 +33,7 @@ pub struct DocumentDate {
     pub source: DateSource,
 }
 
-/// The property of a document that states its date. The numbers are the stored ones.
+/// The property of a document that states its date. The index stores these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum DateSource {
@@ -51,7 +51,8 @@ pub enum DateSource {
     PdfCreated = 5,
     /// The XMP packet of a PDF without a date in its dictionary: last change.
     XmpModified = 6,
-    /// The XMP packet of such a PDF: creation, if there is no last change.
+    /// The XMP packet of a PDF without a date in its dictionary: creation, if there is no last
+    /// change.
     XmpCreated = 7,
     /// The header of a mail.
     MailDate = 8,
@@ -67,17 +68,17 @@ pub enum DateSource {
     TermsModified = 13,
     /// The head of a web page, last change: schema.org microdata.
     SchemaModified = 14,
-    /// The head of a web page, last change: the name that the HTTP header has.
+    /// The head of a web page, last change: the name of the HTTP header, `last-modified`.
     PageModified = 15,
     /// The head of a web page without a last change, publication: the Open Graph protocol.
     ArticlePublished = 16,
-    /// The head of such a web page, publication: Dublin Core terms.
+    /// The head of a web page without a last change, publication: Dublin Core terms.
     TermsCreated = 17,
-    /// The head of such a web page, publication: Dublin Core elements.
+    /// The head of a web page without a last change, publication: Dublin Core elements.
     ElementsDate = 18,
-    /// The head of such a web page, publication: schema.org microdata.
+    /// The head of a web page without a last change, publication: schema.org microdata.
     SchemaPublished = 19,
-    /// The head of such a web page, publication: without a vocabulary.
+    /// The head of a web page without a last change, publication: `date`, a name of no vocabulary.
     PageDate = 20,
 }
 

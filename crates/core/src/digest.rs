@@ -40,9 +40,9 @@ impl ChunkRun {
     }
 
     /// Returns whether a chunk like this can be evidence that two files are related. It cannot if
-    /// all its bytes are equal, because padding and holes would relate everything. Nor can it below
-    /// the 64 bytes that make a run. A chunk that is no evidence has no posting, nominates no file
-    /// and never counts as shared.
+    /// all its bytes are equal, because padding and holes would relate everything. A chunk of fewer
+    /// than 64 bytes is no evidence either, because it is no run. A chunk that is no evidence has
+    /// no posting, nominates no file and never counts as shared.
     #[inline]
     pub const fn is_evidence(&self) -> bool {
         !self.constant && self.len as usize >= Params::WINDOW
@@ -92,7 +92,7 @@ impl ChunkList {
     /// chunks.
     ///
     /// Runs at their old positions are compared first, so that edits in place cost one pass. Only
-    /// the others are looked up by their hash.
+    /// the runs that differ there are looked up by their hash.
     pub fn bytes_unlike(&self, other: &Self) -> Vec<Range<u64>> {
         let mut others = other.positions().peekable();
         let mut moved = HashSet::new();
@@ -152,8 +152,8 @@ impl ChunkList {
     }
 }
 
-/// The kind of a content. Text or not, as the contract defines it: no NUL in the first 8 KiB. Among
-/// texts it distinguishes those that are measured in words.
+/// The kind of a content. A content is text if its first 8 KiB have no NUL. Texts with enough words
+/// are distinguished from those with few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentKind {
     /// No bytes at all.
@@ -174,12 +174,12 @@ pub struct Digest {
     pub content: ContentDigest,
     /// Its size.
     pub size: ByteLen,
-    /// Text, binary or empty.
+    /// Text, data, binary or empty.
     pub kind: ContentKind,
     /// Its chunks.
     pub chunks: ChunkList,
-    /// Its sampled fingerprints. A text that was just read has as many as have posting lists
-    /// ([`Params::posted`]); the index stores fewer of them as its signature ([`Digest::kept`]).
+    /// Its sampled fingerprints. A text that was just read has all that get posting lists
+    /// ([`Params::posted`]). The index stores fewer of them as its signature ([`Digest::kept`]).
     pub signature: Signature,
     /// Extra fingerprints that have posting lists. They only find the content; nothing is estimated
     /// from them. Data and texts that are mostly markup have the shingles of all words, tags
@@ -190,10 +190,10 @@ pub struct Digest {
     pub words: Option<WordsDigest>,
 }
 
-/// Runs of a chunk list, and the runs that replace them.
+/// An edit of a chunk list: some runs, and the runs that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEdit {
-    /// The replaced runs of the old list. Numbers after its end are ignored.
+    /// The replaced runs of the old list, by number. Numbers beyond its end are ignored.
     pub runs: Range<u64>,
     /// The runs that replace them.
     pub by: ChunkList,
@@ -250,7 +250,8 @@ impl Digest {
         Digester::new(params).digest(bytes)
     }
 
-    /// Sets the chunks that `base` becomes by these edits; `false` if their length is not its size.
+    /// Sets the chunks to those of `base` after these edits. Returns `false` if the length of all
+    /// chunks is not the size of the content.
     pub fn complete(&mut self, base: &ChunkList, edits: Vec<ChunkEdit>) -> bool {
         let all = base.0.len();
         let in_list = |run: u64| usize::try_from(run).unwrap_or(all).min(all);
@@ -328,9 +329,8 @@ impl ContentKind {
     /// The bytes at the start that distinguish text from binary.
     pub const LOOKED_AT: usize = 8 << 10;
 
-    /// Returns the kind of a content that starts with these bytes, the first [`Self::LOOKED_AT`] or
-    /// all there are. Never returns [`Self::Data`], which needs words to be distinguished from
-    /// text.
+    /// Returns the kind of a content by its first [`Self::LOOKED_AT`] bytes, or by all if it is
+    /// shorter. Never returns [`Self::Data`], which needs words to be distinguished from text.
     pub fn of(head: &[u8]) -> Self {
         let head = &head[..head.len().min(Self::LOOKED_AT)];
         if head.is_empty() {

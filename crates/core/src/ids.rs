@@ -75,8 +75,8 @@ pub struct DirId(pub u32);
 pub struct ChunkHash(pub [u8; 16]);
 
 impl ChunkHash {
-    /// The first 40 bits, big-endian: the key of the chunk in posting lists. Two chunks with one
-    /// key are distinguished by the full hash in the contents' chunk lists.
+    /// Returns the first 40 bits, big-endian: the key of the chunk in posting lists. Two chunks
+    /// with one key are distinguished by the full hash in the contents' chunk lists.
     pub fn posting_key(self) -> u64 {
         let b = self.0;
         u64::from_be_bytes([0, 0, 0, b[0], b[1], b[2], b[3], b[4]])
@@ -131,8 +131,8 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// A share between 0 and 1: a containment or a resemblance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(
-    /// The bits of the fraction plus one. They have the order of the fractions. So an optional
-    /// score takes no more memory than a score, of which there are millions.
+    /// The bits of the fraction, plus one. They have the order of the fractions and are never zero.
+    /// So an optional score, of which there are millions, takes no more memory than a score.
     NonZeroU64,
 );
 
@@ -161,12 +161,12 @@ impl Score {
 
     /// Returns whole percents, rounded down; at most 99 unless `identical`.
     ///
-    /// The contract keeps 100 % for identical files: a file wholly inside another shows 99.
+    /// Only identical files have 100 %. A file that is wholly inside another one has 99 %.
     pub fn percent(self, identical: bool) -> u8 {
         if identical {
             return 100;
         }
-        // 0.29 * 100.0 is 28.999…; adding a little keeps a fraction that prints as 0.290000 at 29.
+        // 0.29 * 100.0 is 28.999…; the small addition makes this 29.
         ((self.get() * 100.0 + 1e-7).floor() as u8).min(99)
     }
 }

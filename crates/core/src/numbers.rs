@@ -106,7 +106,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the bytes of the number at the beginning.
+/// Returns the length in bytes of the number at the beginning.
 fn number(text: &[u8]) -> usize {
     let digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
     let mut length = 0;
@@ -118,7 +118,7 @@ fn number(text: &[u8]) -> usize {
     length
 }
 
-/// Returns the bytes of the word at the beginning, 0 if there is no word.
+/// Returns the length in bytes of the word at the beginning, 0 if there is no word.
 fn word(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length) {
@@ -139,7 +139,7 @@ fn word(text: &[u8]) -> usize {
     length
 }
 
-/// Returns the character at the beginning and its bytes; `None`: not UTF-8.
+/// Returns the character at the beginning and its length in bytes; `None` if it is not UTF-8.
 fn character(text: &[u8]) -> Option<(char, usize)> {
     let head = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(head) {

@@ -20,7 +20,7 @@ pub struct Params {
     pub chunk: ChunkParams,
     /// Sampling of window fingerprints, for contents that are not text.
     pub sampling: SamplingParams,
-    /// Sampling of the word shingles of texts: the signature, which is stored for each.
+    /// Sampling of the word shingles of texts: the signature, which is stored for each text.
     pub shingles: SamplingParams,
     /// Sampling of the word shingles of texts that have posting lists, which find texts. At least
     /// as dense as the signature.
@@ -97,8 +97,9 @@ pub struct SamplingParams {
     pub cap: u32,
 }
 
-/// The continuation bytes for one more sample in [`SamplingParams::of_text`]. In Russian 46 bytes
-/// of 100 continue a letter, and 111 bytes have one sample at level 3.
+/// A text may have one more sample for this many bytes that continue a letter
+/// ([`SamplingParams::of_text`]). In Russian 46 bytes of 100 continue a letter, and 111 bytes have
+/// one sample at level 3.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {
@@ -123,11 +124,11 @@ impl SamplingParams {
         }
     }
 
-    /// Returns the rule for a text with this many bytes that continue a UTF-8 character.
+    /// Returns the rule for a text with `continued` bytes that continue a UTF-8 character.
     ///
     /// A letter beyond ASCII has two bytes or more, so a passage of 500 bytes has half as many
     /// words. A text of such letters may keep more of its samples at the least level: one for each
-    /// `CONTINUED` (40) of these bytes. For its size, that costs no more than an ASCII text does.
+    /// `CONTINUED` (40) of these bytes. For its size, it then costs no more than an ASCII text.
     #[must_use]
     pub const fn of_text(self, continued: u64) -> Self {
         let few = continued / CONTINUED;
@@ -180,7 +181,8 @@ impl Default for Params {
 impl Params {
     /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
     pub const WINDOW: usize = rolling::WINDOW;
-    /// Words in a shingle: w of Broder 1997, section 2 (10 there, on the web; any w will do).
+    /// Words in a shingle: w of Broder 1997, section 2. The paper uses 10 for web pages, and allows
+    /// any w.
     pub const SHINGLE: usize = shingles::SHINGLE;
 
     /// Returns a scanner for the cut points and the samples of the least level.
@@ -190,8 +192,8 @@ impl Params {
 }
 
 /// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-128-128.s5-l3-64-96.p3-1408-131072.v9`.
-/// It is stable, and differs whenever any byte of a digest could differ. `v9` names the words, the
-/// hash tables and the file formats of the pieces.
+/// It is stable, and differs whenever any byte of a digest could differ. `v9` is the version of all
+/// else that a digest depends on, such as words and hash tables.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

@@ -95,12 +95,12 @@ impl Signature {
         }
         let mut level = level.max(params.least_level);
         let above = |level: u8| of_level[usize::from(level)..].iter().sum::<usize>();
-        // This ends: no fingerprint has a level above 35.
+        // The loop ends, because no fingerprint has a level above 35.
         while above(level) > params.most(level) {
             level += 1;
         }
-        // The exact length, because the sample is stored. A single allocation suffices; threads
-        // contend for the allocator.
+        // The capacity is exact, because the sample is stored. There is only one allocation,
+        // because threads contend for the allocator.
         let mut kept = Vec::with_capacity(above(level));
         let is_kept = |fingerprint: &&Fingerprint| fingerprint.level() >= level;
         kept.extend(fingerprints.iter().filter(is_kept));
@@ -130,7 +130,7 @@ pub struct Sampler {
     pushed: u64,
 }
 
-/// Counts the fingerprints that are looked up together.
+/// The number of fingerprints that are looked up together.
 const TOGETHER: usize = 32;
 
 impl Sampler {
@@ -215,7 +215,7 @@ impl Sampler {
     }
 
     /// Inserts the fingerprints that wait. A large set is not in the near caches. So the slots of
-    /// all are loaded at once, before they are inserted one by one.
+    /// all these fingerprints are loaded together, before they are inserted one by one.
     pub(crate) fn keep_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         black_box(self.seen.glance(&waiting));
@@ -242,7 +242,7 @@ impl Sampler {
     /// Raises the level until at most the allowed number of fingerprints is left.
     #[cold]
     fn thin(&mut self) {
-        // This ends: no fingerprint has a level above 35, so at 36 nothing is left.
+        // The loop ends: no fingerprint has a level above 35, so at 36 nothing is left.
         while self.order.len() > self.params.most(self.level) {
             self.level += 1;
             let level = self.level;
@@ -378,9 +378,9 @@ impl Seen {
     fn retain_level(&mut self, level: u8) {
         let is_kept = |slot: u32| Fingerprint(u64::from(slot)).level() >= level;
         self.has_free &= is_kept(Self::FREE);
-        // Half of the slots are free, and no probe sequence crosses a free slot. So, starting
-        // after one, each fingerprint can be removed and inserted again. It is placed at its old
-        // slot or an earlier one, never at one that is still to be visited.
+        // Half of the slots are free, and no probe sequence crosses a free slot. So each
+        // fingerprint can be removed and inserted again, beginning behind a free slot. It is placed
+        // at its old slot or an earlier one, never at one that is still to be visited.
         let free = self.slots.iter().position(|&slot| slot == Self::FREE);
         let first = free.map_or(0, |free| free + 1);
         for at in (first..self.slots.len()).chain(0..first) {
@@ -456,8 +456,7 @@ mod tests {
     }
 
     fn fingerprints(max: usize) -> impl Strategy<Value = Vec<Fingerprint>> {
-        // Few bits make repetitions and high levels common.
-        // A zero is among them.
+        // Few bits make repetitions and high levels common. The value zero occurs, too.
         let one = (0..33u32, any::<u64>())
             .prop_map(|(zeros, bits)| Fingerprint((bits & 0x3ff) << 22 >> zeros));
         proptest::collection::vec(one, 0..max)
@@ -528,7 +527,7 @@ mod tests {
                 .map(|_| Fingerprint(random.draw() >> 32))
                 .collect();
             all[50_000] = Fingerprint(0);
-            // Some occur twice, near and far.
+            // Some fingerprints occur twice, at small and at large distances.
             for _ in 0..20_000 {
                 let (from, to) = (random.below(all.len()), random.below(all.len()));
                 all[to] = all[from];

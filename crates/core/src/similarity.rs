@@ -41,8 +41,9 @@ pub use text::{
 /// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b: the share of a's words in runs of at least five that b has, too. Or
-    /// of a's bytes in runs of at least 64 ([`Unit`]). `None`: too small to judge.
+    /// Containment of a in b: the share of a's words in runs of at least five that b has, too. For
+    /// other contents it is the share of a's bytes in runs of at least 64 ([`Unit`]). `None` if a
+    /// file is too small to judge.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
@@ -50,7 +51,7 @@ pub struct Measures {
     /// either file has.
     pub resemblance: Option<Score>,
     /// Bytes of the smaller file in the runs that the containments count. For an estimate it is a
-    /// proven lower bound: bytes of common chunks, each the smaller number of times it occurs.
+    /// proven lower bound: the bytes of common chunks, each as often as both files have it.
     pub shared_bytes: ByteLen,
 }
 
@@ -214,7 +215,7 @@ pub enum Relation {
     Contains,
     /// a is contained in b: `a_in_b` at least 70 %.
     Contained,
-    /// At least 25 % of the smaller file.
+    /// A containment of at least 25 %, and none of 70 %.
     Shares,
 }
 
@@ -243,11 +244,11 @@ impl Relation {
     pub const MOSTLY: f64 = 0.7;
     /// The containment from which on a pair counts as sharing.
     pub const PARTLY: f64 = 0.25;
-    /// The shared bytes that any relation but identity needs by default.
+    /// The minimum of shared bytes for any relation but identity, by default.
     pub const MIN_SHARED: ByteLen = ByteLen(256);
 
-    /// Returns the word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`,
-    /// `shares`.
+    /// Returns the name that answers have for it: `identical`, `same-text`, `near`, `contains`,
+    /// `contained`, `shares`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Identical => "identical",
@@ -299,7 +300,7 @@ pub const fn too_small(size: ByteLen) -> bool {
     size.0 < LEAST_JUDGED.0
 }
 
-/// Bytes of the window of a fingerprint.
+/// The length in bytes of a window that has a fingerprint.
 const WINDOW: f64 = Params::WINDOW as f64;
 
 #[cfg(test)]

@@ -95,11 +95,11 @@ fn estimated(a: &[u8], b: &[u8]) -> (Estimated, Measures) {
     )
 }
 
-/// Added to odd seeds: pairs from these were not used to choose any constant.
+/// Added to odd seeds. Pairs of these seeds were not used to choose any constant.
 const HELD_OUT: u64 = 1_000_000;
 
-/// The intervals contain the truth in at least 19 cases of 20. For no kind is it fewer than 18.6.
-/// If the edits of a kind are not the worst case, nearly all contain it.
+/// The intervals are made to contain the truth in 19 cases of 20. Those of every kind contain it in
+/// at least 18.6. If the edits of a kind are not the worst case, nearly all contain it.
 #[test]
 fn intervals_hold_the_truth_of_every_kind() {
     for (kind, make, most) in KINDS {
@@ -160,8 +160,7 @@ fn a_text_that_repeats_itself() {
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// Texts share one paragraph of ten and repeat others. The repeated paragraphs are shared no more
-/// than the rest.
+/// Texts share one paragraph of ten and repeat others. The repeated paragraphs are not shared.
 #[test]
 fn what_strangers_say_again_is_not_shared() {
     let mut random = Random::new(11);
@@ -176,7 +175,7 @@ fn what_strangers_say_again_is_not_shared() {
         let (found, exact) = estimated(&a, &b);
         errors.add(&found, &exact);
     }
-    // The bias is .06; it would be .10 if two fifths of the repetitions counted as shared.
+    // The bias is 0.06; it would be 0.10 if two fifths of the repetitions counted as shared.
     let (bias, mean) = (errors.bias(), errors.mean());
     assert!(bias <= 0.07 && mean <= 0.08, "{bias} {mean}");
 }
@@ -197,7 +196,7 @@ fn where_all_samples_are_shared_all_may_be() {
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }
 
-/// A drawing and a copy of it within prose, which is a text. They have no comparable samples, and
+/// A drawing, and prose with a part of it, which is a text. They have no comparable samples, and
 /// the estimate reports that.
 #[test]
 fn a_drawing_and_a_text_that_holds_it() {

@@ -7,8 +7,8 @@
 /// own leading zeros continue the count: see [`Fingerprint::level`].
 ///
 /// A fingerprint has only 32 bits, because every bit takes a hundredth of the postings. In a kernel
-/// tree with ten million fingerprints, one in fifty equals another one by accident. A pair
-/// nominated by accident is proven to share nothing, or has no second fingerprint in common.
+/// tree with ten million fingerprints, one in fifty equals another one by accident. A pair that is
+/// nominated by accident either has no second common fingerprint, or is proven to share nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u64);
 
@@ -18,7 +18,7 @@ impl Fingerprint {
     /// The least level any fingerprint has: 1 window in 2^3.
     pub const BASE_LEVEL: u8 = 3;
 
-    /// The fingerprint of a window with this rolling hash, or `None` if its level is below
+    /// Returns the fingerprint of a window with this rolling hash, or `None` if its level is below
     /// [`Self::BASE_LEVEL`].
     #[inline]
     pub const fn of_hash(hash: u64) -> Option<Self> {
@@ -28,9 +28,9 @@ impl Fingerprint {
         Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
     }
 
-    /// Returns the number of leading zero bits of the hash, as far as the 32 bits show it. A file
-    /// at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one window in 2^k.
-    /// This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of files at
+    /// Returns the number of leading zero bits of the hash, counted in the bits that are kept. A
+    /// file at sampling level `k` keeps the fingerprints of level ≥ `k`, which are one window in
+    /// 2^k. This is the `Mod_n` of Broder 1997, section 3, with n = 2^k. So samples of files at
     /// different levels nest.
     #[inline]
     pub const fn level(self) -> u8 {

@@ -1,18 +1,18 @@
 //! Finds the letters of words among 64 bytes: one bit each.
 //!
-//! Words are six bytes long. A byte-by-byte loop spends its time on a branch at each end of a word.
-//! A mask of 64 bytes shows where all words of the block begin and end.
+//! Words have some six bytes, and a byte-by-byte loop spends its time on a branch at each end of a
+//! word. A mask of 64 bytes shows where all words of the block begin and end.
 #![allow(unsafe_code)]
 
-/// Bytes that are classified together.
+/// The number of bytes that are classified together.
 pub const BLOCK: usize = 64;
 
-/// A bit for each byte of a block, the first the lowest.
+/// One bit for each byte of a block; the lowest bit is the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// Letters, digits and `_`.
     pub words: u64,
-    /// Beyond ASCII.
+    /// Bytes beyond ASCII.
     pub wide: u64,
 }
 
@@ -62,7 +62,7 @@ fn classify_sse2(block: &[u8; BLOCK]) -> Classes {
     Classes { words, wide }
 }
 
-/// The definition.
+/// Classifies a block by the definition, byte by byte.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn by_table(block: &[u8; BLOCK]) -> Classes {
     let (mut words, mut wide) = (0, 0);

@@ -8,8 +8,8 @@
 //! * `lanes` distributes the messages to lanes; a finished lane takes the next message.
 //! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by some blocks; `kernel` has
 //!   the steps and `constants` the numbers that they share.
-//! * `portable` is the crate `md-5`. It is the fallback, hashes two or three messages, and is the
-//!   reference in tests.
+//! * `portable` is the crate `md-5`. It is the fallback, hashes up to two or three messages, and is
+//!   the reference in tests.
 //!
 //! Speed for a thousand chunks of TTTD's lengths on one core of a Zen 5 server
 //! (`benches/benches/hash.rs`), MB/s: portable 680, AVX2 4000, AVX-512 11300.

@@ -15,7 +15,7 @@ impl Random {
         splitmix(self.0)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.draw() % n as u64) as usize
     }

@@ -113,7 +113,7 @@ struct Criteria {
     sample_limit: u64,
     /// Inverse of the odd part of D' modulo 2^64; its low half is the inverse modulo 2^32.
     inverse: u64,
-    /// D' is its odd part shifted left by this.
+    /// The number of times that 2 divides D': D' is its odd part, shifted left by this.
     shift: u32,
     /// The greatest quotient: ⌊(2^64-1)/D'⌋.
     quotient_limit: u64,
@@ -204,7 +204,7 @@ pub enum RollingPlatform {
 }
 
 impl RollingPlatform {
-    /// Returns the fastest that this processor has.
+    /// Returns the fastest platform of this processor.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(platform) = Self::vbmi().or_else(Self::avx2) {
@@ -238,7 +238,8 @@ impl RollingPlatform {
     }
 
     /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. The rest of
-    /// `hashes` is undefined afterwards. (VBMI has a kernel that does both at once.)
+    /// `hashes` is undefined afterwards. (VBMI has another kernel that makes the hashes and tests
+    /// them at once.)
     #[inline]
     fn hashes(self, bytes: &[u8], hashes: &mut [u64]) {
         assert!(
@@ -360,7 +361,7 @@ impl Clone for Scanner {
             position: self.position,
             carry: self.carry,
             carried: self.carried,
-            // Nothing in it outlives a scan.
+            // The scratch memory has nothing that is needed after a scan.
             scratch: Scratch::new(),
         }
     }
@@ -377,8 +378,8 @@ impl fmt::Debug for Scanner {
 }
 
 impl Scanner {
-    /// Makes a scanner at the start of a file. It reports the cut points of `params` and the
-    /// samples of its least level.
+    /// Makes a scanner at the start of a file for D' (and D = 2·D'). It reports the samples of
+    /// `level`, at least [`Fingerprint::BASE_LEVEL`].
     ///
     /// # Panics
     ///
@@ -432,7 +433,7 @@ impl Scanner {
         &self.carry[..self.carried]
     }
 
-    /// Starts again within a file, after these last bytes.
+    /// Continues within a file, after these last bytes.
     pub fn go_on(&mut self, position: u64, last_bytes: &[u8]) {
         self.reset();
         self.position = position;

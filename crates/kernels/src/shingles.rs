@@ -42,12 +42,12 @@ const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Multiplier of a shingle, odd.
 pub const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bit that is set in every ASCII letter. Capitals become small letters, digits stay, and `_`
-/// is distinct from all.
+/// The bit, in each of eight bytes, by which small letters differ from capitals. It is set in every
+/// ASCII letter, so capitals become small letters. Digits stay, and `_` is distinct from all.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// A shingle may be sampled if its hash is below this: its first
-/// [`crate::ids::Fingerprint::BASE_LEVEL`] bits are zero.
+/// [`crate::fingerprint::Fingerprint::BASE_LEVEL`] bits are zero.
 const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u32);
 
 /// Hashes up to 16 more letters of a word. The hash is strong, so shingles need little more mixing.
@@ -58,8 +58,8 @@ pub const fn fold(before: u64, sixteen: u128) -> u64 {
     WordEnd::new(before, sixteen).hash()
 }
 
-/// The input of the hash of a word: its last up to 16 letters, in one case, and the hash of all
-/// before.
+/// The input of the hash of a word, in one case: its last letters, 16 at most, and the hash of all
+/// letters before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordEnd {
     low: u64,
@@ -76,8 +76,8 @@ impl WordEnd {
         }
     }
 
-    /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined
-    /// because loops seldom call it, and would lose registers to it (4 % of a text).
+    /// Makes the end of a word of any number of ASCII letters, at least one. It is not inlined:
+    /// loops seldom call it, and would lose registers to it (4 % of the time of a text).
     #[inline(never)]
     pub fn of(letters: &[u8]) -> Self {
         match letters.first_chunk() {
@@ -121,8 +121,8 @@ impl WordEnd {
     }
 }
 
-/// Converts ASCII letters to one case. Letters and `_` have the bit above that of small letters;
-/// the zeros after them stay zeros.
+/// Converts ASCII letters to one case. In letters and `_` the next higher bit is set. In digits,
+/// and in the zeros after the letters, it is not.
 #[inline]
 pub const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
@@ -134,16 +134,16 @@ pub const fn hash(shingle: u64) -> u64 {
     (shingle ^ shingle >> 32).wrapping_mul(OF_SHINGLE)
 }
 
-/// The state that each word changes.
+/// The last words of a text, and the sums over all its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShingleChain {
     /// Words so far.
     pub words: u64,
-    /// The last of them, the oldest first.
+    /// The hashes of the last words, the oldest first.
     last: [u64; SHINGLE],
-    /// The last words joined.
+    /// The last [`SHINGLE`] words, joined.
     pub shingle: u64,
-    /// All words joined, twice.
+    /// All words, joined by two multipliers.
     pub all: [u64; 2],
 }
 
@@ -199,7 +199,7 @@ const fn power(of: u64, exponent: u64) -> u64 {
 #[derive(Debug)]
 pub struct Runs {
     begins: u64,
-    /// The zeros after them.
+    /// The first zero after each run.
     ends: u64,
 }
 

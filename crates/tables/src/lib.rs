@@ -95,8 +95,8 @@ pub enum TablesError {
     },
 }
 
-/// Returns the name of a content in all tables: the first eight bytes of its digest, or of a digest
-/// of that with a salt other than 0.
+/// Returns the name of a content in all tables: the first eight bytes of its digest. With a salt
+/// other than 0, they are those of a digest of the salt and the content's digest.
 ///
 /// The number is signed, because Spark has no unsigned ones.
 pub fn cid(content: &ContentDigest, salt: u64) -> i64 {

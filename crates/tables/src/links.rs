@@ -24,7 +24,7 @@ const PAIRS: &str = "link";
 const REST: &str = "rest";
 const MEASURED: &str = "measured";
 
-/// Rows that are read at once.
+/// The number of rows that are read at once.
 const BATCH: usize = 8192;
 
 /// A folder of links that is complete.
@@ -156,7 +156,8 @@ impl LinkTables {
         })
     }
 
-    /// Returns the limit of contents beyond which pieces were left out.
+    /// Returns the limit on the contents that have a piece. Pieces that more contents have were
+    /// left out.
     pub const fn degree(&self) -> u64 {
         self.run.degree
     }
@@ -166,12 +167,14 @@ impl LinkTables {
         cid(content, self.run.salt.cast_unsigned())
     }
 
-    /// Returns the pairs that may be links: two names, the samples and the chunks that both have.
+    /// Returns the pairs that may be links: two names, and the numbers of samples and of chunks
+    /// that both have.
     pub fn pairs(&self) -> LinkRows<'_, 4> {
         LinkRows::of(&self.pairs, ["a", "b", "fingerprints", "chunks"])
     }
 
-    /// Returns for each name the samples and the chunks that all its other pairs have in common.
+    /// Returns for each name two sums over its pairs that are not in [`Self::pairs`]: the common
+    /// samples and the common chunks.
     pub fn rest(&self) -> LinkRows<'_, 3> {
         LinkRows::of(&self.rest, ["cid", "fingerprints", "chunks"])
     }
@@ -214,7 +217,8 @@ fn record_of(folder: &Path, stage: &str) -> PathBuf {
     folder.join(format!("_stages/{stage}.json"))
 }
 
-/// Returns the files of a stage; fails unless exactly the recorded files exist, unchanged.
+/// Returns the files of a stage. Fails unless exactly the recorded files exist, with the recorded
+/// lengths.
 fn files(folder: &Path, stage: &'static str) -> Result<Vec<PathBuf>, LinkTablesError> {
     let torn = || LinkTablesError::Torn {
         folder: folder.to_owned(),
@@ -253,7 +257,7 @@ pub struct LinkRows<'a, const COLUMNS: usize> {
     names: [&'static str; COLUMNS],
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<OpenTable<'a>>,
-    /// The columns of some rows; `at` is the next one.
+    /// The columns of some rows; `at` is the next of these rows.
     columns: [Vec<i64>; COLUMNS],
     at: usize,
     has_failed: bool,
@@ -265,7 +269,7 @@ struct OpenTable<'a> {
     reader: SerializedFileReader<File>,
     /// The next row group.
     group: usize,
-    /// The columns of the row group before, and how many rows of it are not read.
+    /// The columns of the current row group, and how many of its rows are not read yet.
     columns: Vec<ColumnReaderImpl<Int64Type>>,
     rows: usize,
 }

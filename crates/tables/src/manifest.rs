@@ -26,7 +26,7 @@ pub(crate) struct Manifest<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct TableSum {
     pub(crate) name: &'static str,
-    /// Below the folder of all tables.
+    /// The path below the folder of all tables.
     pub(crate) file: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
@@ -34,7 +34,7 @@ pub(crate) struct TableSum {
     pub(crate) sha256: String,
 }
 
-/// Writes two digits for each byte.
+/// Returns two hexadecimal digits for each byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
@@ -77,7 +77,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// Removes the manifest of older tables, which are about to be removed.
+    /// Removes the manifest of older tables, which are about to be replaced.
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), TablesError> {
         let place = self.place(folder);
         match fs::remove_file(&place) {

@@ -32,8 +32,8 @@ impl Order {
         }
     }
 
-    /// Adds the next content with the range of its record's body; returns `false` if that is too
-    /// long.
+    /// Adds the next content with the range of its record's body. Returns `false` if the body is
+    /// too long.
     pub(crate) fn push(&mut self, content: &PackedContent, body: &Range<u64>) -> bool {
         let cid = cid(content.digest(), self.salt);
         self.contents.push((cid, content.size()));

@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     IntOrNull,
     /// Bytes with nothing in common with those of the row before.
     Bytes,
-    /// Such bytes, or null.
+    /// Like [`Self::Bytes`], or null.
     BytesOrNull,
     /// Bytes that often have a common prefix with those of the row before.
     Path,
@@ -73,7 +73,7 @@ struct Column {
     kind: Kind,
     ints: Vec<i64>,
     bytes: Vec<ByteArray>,
-    /// For a column that may be null: 1 for each row with a value.
+    /// 1 for each row with a value, 0 for each null. Empty for a column that is never null.
     levels: Vec<i16>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Table {
     /// The path while it is written; `None` once it is in its place.
     unfinished: Option<PathBuf>,
     place: PathBuf,
-    /// The final path, below the folder of all tables.
+    /// The final path, relative to the folder of all tables.
     file: String,
 }
 

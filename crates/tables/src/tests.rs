@@ -141,7 +141,7 @@ fn assert_posted(folder: &Path, content: &[u8]) {
             ((of("kind"), of("key")), of("times"))
         })
         .collect();
-    // The order must be equal, too.
+    // The rows must be in this order, too.
     assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
 }
 

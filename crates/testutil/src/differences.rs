@@ -39,7 +39,7 @@ impl Differences {
         }
     }
 
-    /// Returns whether both are equal.
+    /// Returns whether both dumps are equal.
     pub fn is_empty(&self) -> bool {
         self.lost.is_empty() && self.stale.is_empty() && self.ghosts.is_empty()
     }

@@ -14,7 +14,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Creates an empty one for a program: `env!("CARGO_BIN_EXE_…")`.
+    /// Creates an empty environment for a program: `env!("CARGO_BIN_EXE_…")`.
     pub fn of(program: &'static str) -> Self {
         let tree = TempTree::with_folders(&["home", "run", "work"]);
         Self { tree, program }

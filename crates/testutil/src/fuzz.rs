@@ -8,8 +8,8 @@
 //! itself. Accepted bytes become samples, so that changes add up. This toolchain offers no compiler
 //! instrumentation, so none is used. The changes are those of the usual fuzzers.
 //!
-//! * `RESEMBLE_FUZZ=1000000` runs this many instead of the default number, for CI.
-//! * `RESEMBLE_FUZZ_SEED=2` runs others. The bytes of a panic are printed as a Rust literal.
+//! * `RESEMBLE_FUZZ=1000000` runs this many inputs instead of the default number, for CI.
+//! * `RESEMBLE_FUZZ_SEED=2` runs other inputs. The bytes of a panic are printed as a Rust literal.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const MOST_SAMPLES: usize = 2_000;
 /// The longest input in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// The longest time of a run with such short inputs. A run that takes longer hangs.
+/// The maximum time of a run. Inputs are short, so a run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Values near typical bounds.
@@ -123,7 +123,7 @@ fn changed(samples: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Returns a position in some bytes, and a mostly small length.
+/// Returns a range of some bytes, mostly a short one.
 fn stretch(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let start = random.below(bytes.len());
     let most = [4, 16, 64, 4096][random.below(4)];

@@ -1,4 +1,4 @@
-//! Tests of the tests and pages, and their run time.
+//! Checks of the tests and the pages, and tests that run in a process of their own.
 
 use std::fmt::Debug;
 use std::fs;
@@ -16,7 +16,7 @@ pub fn asked_for<T: FromStr<Err: Debug>>(variable: &str) -> Option<T> {
     Some(asked.parse().expect(variable))
 }
 
-/// Checks that `main.rs` names every file and folder beside it: others would never run.
+/// Checks that `main.rs` names every file and folder beside it. Tests in other files never run.
 #[track_caller]
 pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     let main = fs::read_to_string(folder.as_ref().join("main.rs")).expect("main.rs");
@@ -28,7 +28,8 @@ pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
     }
 }
 
-/// Checks that a page of `docs/` equals this text; `UPDATE_REFERENCE` writes it.
+/// Checks that a page of `docs/` equals this text. If `UPDATE_REFERENCE` is set, writes the page
+/// first.
 #[track_caller]
 pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
     let path = path.as_ref();
@@ -98,7 +99,7 @@ fn run_inner(mut command: Command, name: &str) {
             let has_run = done.status.success() && told.contains("1 passed");
             let trouble = String::from_utf8_lossy(&done.stderr);
             assert!(has_run, "{name} failed inside: {told}{trouble}");
-            // The figures that it printed, and the skipped tests.
+            // Standard error has the figures that the test printed, and the skipped tests.
             eprint!("{trouble}");
         }
         Err(e) => skipped(format_args!("cannot run {name} in another process: {e}")),

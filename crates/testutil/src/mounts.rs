@@ -17,7 +17,7 @@ use crate::{PATIENCE, TempTree, is_installed, skipped};
 pub struct Mounted(pub PathBuf);
 
 impl Mounted {
-    /// Returns a path in it.
+    /// Returns a path in the mounted file system.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
@@ -33,7 +33,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Usually the test has done it.
+        // The test may have unmounted it already.
         let _gone = rustix::mount::unmount(&self.0, UnmountFlags::DETACH);
     }
 }
@@ -68,15 +68,15 @@ pub fn fill(path: &Path) {
 /// A mounted file system that does not answer until it is dropped.
 #[derive(Debug)]
 pub struct Hung {
-    // Dropped first, so that waiting requests fail.
+    // The device is dropped first, so that waiting requests fail.
     _device: File,
     /// Its mount point.
     pub mounted: Mounted,
 }
 
 impl Hung {
-    /// Waits until a thread of this process waits for it. The process must have no other such file
-    /// system.
+    /// Waits until a thread of this process waits for this file system. The process must have no
+    /// other such file system.
     pub fn wait_until_asked(&self) {
         let began = Instant::now();
         let waits = || {

@@ -11,7 +11,7 @@ pub fn docx(text: &str) -> Vec<u8> {
     docx_with(text, None)
 }
 
-/// Returns the same with a stated modification time: `2024-03-05T10:22:33Z`.
+/// Like [`docx`], with a stated modification time: `2024-03-05T10:22:33Z`.
 pub fn dated_docx(text: &str, modified: &str) -> Vec<u8> {
     docx_with(text, Some(modified))
 }
@@ -70,7 +70,7 @@ fn styles() -> Vec<u8> {
     names.collect::<Vec<_>>().concat().into_bytes()
 }
 
-/// Returns the same in the format of another program.
+/// Returns a document with this text in OpenDocument format, with the same styles and font in each.
 pub fn odt(text: &str) -> Vec<u8> {
     let paragraphs = text
         .lines()
@@ -91,7 +91,7 @@ pub fn odt(text: &str) -> Vec<u8> {
     ])
 }
 
-/// Returns a page of a program that puts the same font into each.
+/// Returns a PDF of one page with this text. The program puts the same font into each.
 pub fn pdf(text: &str) -> Vec<u8> {
     let mut shown = String::from("BT /F1 10 Tf 12 TL 40 800 Td\n");
     for line in text.lines() {

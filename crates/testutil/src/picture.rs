@@ -10,8 +10,8 @@ pub const TAKEN: (u16, u16) = (0x9003, 0x9011);
 /// The tags for the time of digitization, and its zone.
 pub const DIGITIZED: (u16, u16) = (0x9004, 0x9012);
 
-/// Returns a TIFF with only these texts, whose directories follow this many bytes. Tags from 0x9000
-/// on are in the directory of Exif.
+/// Returns a TIFF that has only these texts. Its directories follow `before` bytes. Tags from
+/// 0x9000 on are in the directory of Exif.
 pub fn tiff(texts: &[ExifText<'_>], before: usize) -> Vec<u8> {
     let (of_exif, of_file): (Vec<_>, Vec<_>) = texts.iter().partition(|(tag, _)| *tag >= 0x9000);
     let at = 8 + before;
@@ -84,7 +84,7 @@ pub fn png(exif: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Returns a HEIC whose metadata follows this many bytes of a picture.
+/// Returns a HEIC whose metadata follows `before` bytes of a picture.
 pub fn heic(exif: &[u8], before: usize) -> Vec<u8> {
     let of = |kind: &[u8], body: &[u8]| {
         [&(body.len() as u32 + 8).to_be_bytes()[..], kind, body].concat()

@@ -24,7 +24,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `n`; 0 if that is 0.
+    /// Returns a number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.draw() % n.max(1) as u64) as usize
     }

@@ -16,7 +16,8 @@ pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitS
     // Usually there is nothing to remove.
     drop(fs::remove_file(address));
     let notify = UnixDatagram::bind(address).expect("a notification socket");
-    // A program that has ended sends nothing, so the wait ends now and then to check for that.
+    // A program that has ended sends nothing. So the wait is interrupted regularly to check for
+    // that.
     notify
         .set_read_timeout(Some(Duration::from_millis(50)))
         .expect("a timeout");

@@ -62,7 +62,7 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// Returns a fresh one with an empty `tree`.
+    /// Makes a sandbox with an empty `tree`.
     pub fn new() -> Self {
         let folders = ["home", "run", "state", "cache", "tree"];
         Self {
@@ -95,7 +95,7 @@ impl Sandbox {
         self.dir.write(self.tree(name), bytes);
     }
 
-    /// Returns a command of ours in the sandbox's environment.
+    /// Returns a command for one of our programs in the sandbox's environment.
     pub fn program(&self, name: &str) -> Command {
         self.foreign(programs().join(name))
     }
@@ -225,7 +225,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// Compares the live index with that of a fresh scan.
+    /// Waits for every earlier change, and compares the live index with that of a fresh scan.
     #[track_caller]
     pub fn compared(&self) -> Result<(), Differences> {
         self.sync();
@@ -239,10 +239,10 @@ impl Daemon<'_> {
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Limits its descriptors to this number, or restores the limit that it started with.
+    /// Limits the daemon's descriptors to this number, or restores the limit that it started with.
     pub fn limit_descriptors(&self, most: Option<u64>) {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-        // A child has the limits of its parent.
+        // The daemon started with the limits of this process.
         let ours = getrlimit(Resource::Nofile);
         let limit = Rlimit {
             current: most.or(ours.current),
@@ -251,7 +251,7 @@ impl Daemon<'_> {
         prlimit(Some(self.pid()), Resource::Nofile, limit).expect("a limit of a child");
     }
 
-    /// Returns the number of its open descriptors.
+    /// Returns the number of the daemon's open descriptors.
     pub fn descriptors(&self) -> u64 {
         let open = format!("/proc/{}/fd", self.child.id());
         fs::read_dir(open).expect("the daemon runs").count() as u64
@@ -262,7 +262,7 @@ impl Daemon<'_> {
         self.sandbox.resemble(["status", "--format", "json"]).json()
     }
 
-    /// Returns its process id.
+    /// Returns the daemon's process id.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }

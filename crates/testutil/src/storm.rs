@@ -96,7 +96,7 @@ impl Storm {
                 folder => fs::remove_dir_all(folder),
             },
             15 | 20..=23 => {
-                // Linked, written through any name, renamed and removed.
+                // Hard links: names are linked, written through, renamed and removed.
                 let name = |storm: &mut Self| {
                     let (folder, n) = (storm.folder(), storm.random.below(6));
                     folder.join(format!("h{n}"))
@@ -126,7 +126,8 @@ impl Storm {
                 fs::rename(new, path)
             }
             19 => {
-                // A log so large that it is read from its old end, with changes before that.
+                // A log is so large that it is read from its old end on. Some changes are before
+                // that end.
                 let path = self.folder().join("log");
                 if !path.exists() {
                     return fs::write(path, noise(self.random.draw(), LOG));

@@ -21,10 +21,10 @@ use crate::random::Random;
 /// Number of folders in which names are swapped.
 const PLACES: usize = 6;
 
-/// The names in each of them, and their first types.
+/// The names in each of these folders. They name the types that are there at first.
 const NAMES: [&str; 7] = ["file", "folder", "link", "way-up", "way", "pipe", "device"];
 
-/// Swaps between two checks of the programs' progress.
+/// The number of swaps between two checks of the programs' progress.
 const ROUND: usize = 2_000;
 
 /// The minimum number of accesses by every program.
@@ -125,7 +125,7 @@ impl Swaps {
     }
 
     /// Swaps at least this many names while each of `looks` runs repeatedly, since a race needs
-    /// both sides. Returns the number of swaps, and how often each ran.
+    /// both sides. Returns the number of swaps, and how often each of `looks` ran.
     pub fn blow_while(&self, times: usize, looks: &[&(dyn Fn() + Sync)]) -> (usize, Vec<usize>) {
         let done: Vec<_> = looks.iter().map(|_| AtomicUsize::new(0)).collect();
         let over = AtomicBool::new(false);
@@ -142,7 +142,7 @@ impl Swaps {
                 });
             }
             let few = |done: &AtomicUsize| done.load(Ordering::Relaxed) < LOOKS;
-            // A program that failed stops.
+            // The time is limited, because a program that failed runs no more.
             while swapped < times || (done.iter().any(few) && began.elapsed() < PATIENCE) {
                 self.blow(swapped as u64, ROUND);
                 swapped += ROUND;
@@ -180,8 +180,8 @@ impl Swaps {
         }
     }
 
-    /// Returns the names that were opened since the last call although nothing may open them. A
-    /// name is empty if a watched object itself was opened.
+    /// Returns the opens of watched objects since the last call, although nothing may open them. An
+    /// event has no name if the watched object itself was opened.
     pub fn opened(&self) -> Vec<String> {
         let mut buffer = [MaybeUninit::uninit(); 1 << 14];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);

@@ -21,7 +21,7 @@ impl Default for TempTree {
 }
 
 impl TempTree {
-    /// Creates an empty one.
+    /// Creates an empty folder.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("resemble-test-")
@@ -31,7 +31,7 @@ impl TempTree {
         Self { root, _dir: dir }
     }
 
-    /// Creates one with these folders in it.
+    /// Creates a folder with these folders in it.
     pub fn with_folders(names: &[&str]) -> Self {
         let tree = Self::new();
         for name in names {
@@ -45,7 +45,7 @@ impl TempTree {
         &self.root
     }
 
-    /// Returns a path in it, whether it exists or not.
+    /// Returns a path in the folder, whether it exists or not.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.root.join(name)
     }

@@ -1,7 +1,7 @@
 //! TTTD by its definition, for tests: slow, and too simple to be wrong.
 //!
-//! It shares only the definition of the window's hash with the fast path, and computes it anew at
-//! every byte. Each line has the text of [`crate::chunk`] as a comment.
+//! It shares only the definition of the window's hash with the fast path, and computes the hash
+//! anew at every byte. The names are those of the definition in [`crate::chunk`].
 
 use crate::hash::rolling::hash_window;
 use crate::params::{ChunkParams, Params};
@@ -14,8 +14,8 @@ pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
     })
 }
 
-/// The same for any function from positions 1..=`size` to H, so that tests can choose the matches.
-/// `None`: no window ends at this position, so it does not match.
+/// Like [`chunks`], with any function from positions 1..=`size` to H, so that tests can choose the
+/// matches. `None` means that no window ends at the position, so it does not match.
 pub fn chunks_by(
     size: usize,
     params: &ChunkParams,

@@ -46,7 +46,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
             .cycle()
             .take(len)
             .collect(),
-        // Parts of all the kinds above.
+        // A mixture of the kinds above.
         _ => [
             noise(seed, len / 4),
             vec![0; len / 3],
@@ -168,7 +168,7 @@ proptest! {
         prop_assert_eq!(lens, streamed(&whole, &params, &[]));
     }
 
-    /// Matches at random and at the limits.
+    /// Matches at random distances and at the limits.
     #[test]
     fn picker_is_oracle(
         steps in proptest::collection::vec((0..6usize, 1..200usize, any::<bool>()), 0..60),
@@ -250,7 +250,7 @@ fn matches_in_real_bytes_at_the_thresholds() {
                     data[end + min - 64..end + min].copy_from_slice(&second);
                     let expected = oracle::chunks(&data, &params);
                     assert_eq!(streamed(&data, &params, &[]), expected);
-                    // Pieces that end inside the window.
+                    // The first piece ends inside the window.
                     for split in [end - 63, end - 1, end] {
                         assert_eq!(streamed(&data, &params, &[split]), expected);
                     }
@@ -355,6 +355,6 @@ fn ideal_data_has_chunks_of_the_expected_size() {
     let data = noise(99, 3_000_000);
     let lens = streamed(&data, &ChunkParams::PAPER, &[]);
     let mean = data.len() / lens.len();
-    // Simulated with ideal hashes: 982.
+    // A simulation with ideal hashes has a mean of 982.
     assert!((960..1005).contains(&mean), "{mean}");
 }

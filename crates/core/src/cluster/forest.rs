@@ -1,14 +1,14 @@
 //! Finds the strongest links that connect a component, and the order of its contents.
 //!
-//! A **maximum spanning forest** keeps the links of each component without which it would fall
-//! apart at a higher threshold. For n contents these are n - 1 links. It is computed by Borůvka's
-//! rounds, in which each tree takes its best link outwards. They read the links in the order of the
-//! nodes and store a few words for each node. Other algorithms store or sort the links.
+//! A **maximum spanning forest** connects the contents of each component by the strongest links,
+//! without a cycle. For n contents these are n - 1 links. It is computed by Borůvka's rounds, in
+//! which each tree takes its best link outwards. A round reads the links in the order of the nodes
+//! and stores a few words for each node. Other algorithms store or sort all links.
 //!
-//! A **chain** is a tree of the forest in order. The order is by time. Where times are equal, it
-//! follows the tree from one end of its longest path, with the closest neighbour first. Each step
-//! but the first has one link to an earlier step. So a text whose first and last version share
-//! nothing is shown as its history, with branches.
+//! A **chain** has the contents of one tree of the forest, ordered by time. Contents of equal time
+//! follow the tree from one end of its longest path, with the closest neighbour first. Each step
+//! but the first has the last link of the tree's path from the first step to it. So a text whose
+//! first and last version share nothing is shown as its history, with branches.
 
 use super::{Network, Tie, UnionFind};
 
@@ -18,7 +18,7 @@ pub type Edge = (u32, Tie);
 /// Returns the maximum spanning forest of `nodes` (ascending), which must be a union of whole
 /// components. The order of the links is deterministic.
 pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec<Edge>, N::Error> {
-    // A strict order, so that no two trees can choose each other by different links.
+    // The order is strict, so two trees cannot choose each other by different links.
     let rank = |from: u32, tie: &Tie| {
         let ends = (from.min(tie.to), from.max(tie.to));
         (tie.score, tie.shared, std::cmp::Reverse(ends))
@@ -60,8 +60,8 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The link to this step from the content before, seen from that content; `None` for the first
-    /// step.
+    /// The last link on the tree's path from the first step to this content, seen from the node
+    /// before; `None` for the first step.
     pub from: Option<Edge>,
 }
 
@@ -85,7 +85,7 @@ pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<C
         let ends = trees.longest_path(least);
         let start = ends.into_iter().min_by_key(|&at| (time(nodes[at]), at));
         let mut order = trees.walk(start.unwrap_or(least));
-        // Stable: equal times keep the order of the walk.
+        // The sort is stable, so equal times keep the order of the walk.
         order.sort_by_key(|&(at, _)| time(nodes[at]));
         let first = order.first().map_or(least, |&(at, _)| at);
         let mut from = trees.walk(first);
@@ -105,7 +105,7 @@ pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<C
     chains
 }
 
-/// The edges of each node. Nodes are identified by their position in the list.
+/// The edges of each node. Nodes are identified by their position in `nodes`.
 struct Trees<'n> {
     nodes: &'n [u32],
     starts: Vec<usize>,

@@ -1,4 +1,4 @@
-//! The weight of a link where common text is discounted.
+//! The weight of a link: the containment, reduced if the shared text is common.
 
 /// The shared part of two contents, in bytes of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -7,8 +7,8 @@ pub struct Sharing {
     pub sizes: (u64, u64),
     /// The share of the first that is in the second, and vice versa, 0..=1.
     pub shares: (f64, f64),
-    /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1
-    /// where nothing shared is common.
+    /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1 if
+    /// none of them is common.
     pub weight: f64,
 }
 
@@ -18,10 +18,10 @@ impl Sharing {
     ///
     /// The score of answers is the larger containment, S / (S + U). S are the shared and U the
     /// other bytes of the file with the larger share. For single pairs that is right; for groups it
-    /// has a flaw. Consider a file with a licence of twenty lines and two other lines. Nine tenths
-    /// of it are in each of the 400 files with the licence. It is their natural centre, and would
-    /// make one family of them. Discounting only S does not help, because next to nothing is
-    /// missing. So the more common the shared text is, the more the rest V of the *other* file
+    /// has a flaw. Consider a file with a licence of twenty lines and two lines of its own. Nine
+    /// tenths of this file are in each of the 400 files with the licence. So it would be the centre
+    /// of one family of all these files. Discounting only S does not help, because U is almost
+    /// nothing. So the more common the shared text is, the more the rest V of the *other* file
     /// counts, too:
     ///
     /// ```text
@@ -29,7 +29,7 @@ impl Sharing {
     /// ```
     ///
     /// With ω = 1 this is the containment. A hundred versions of one text stay together, because U
-    /// and V are small. So does a quotation in a few files, because ω is 1.
+    /// and V are small. Files with a rare quotation stay together, too, because ω is 1.
     pub fn kinship(&self) -> u32 {
         let (a, b) = self.sides();
         if self.shares.0 >= self.shares.1 {
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the maximum of [`Self::kinship`] if the true shares are at most these.
+    /// Returns the maximum that [`Self::kinship`] can have if the true shares are at most `shares`.
     pub fn most_kinship(&self) -> u32 {
         let (a, b) = self.sides();
         self.worth(a, b.1).max(self.worth(b, a.1))

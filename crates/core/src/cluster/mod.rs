@@ -1,15 +1,15 @@
 //! From links between contents to readable results: components, groups, versions.
 //!
 //! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) use the connected components of the
-//! similarity graph as clusters. That is fast and independent of any order, and it chains. a
-//! resembles b, b resembles c, and after forty such steps one "cluster" has everything with a
-//! licence in it. So there are two levels here:
+//! similarity graph as clusters. These are found fast and depend on no order, but they chain. a
+//! resembles b, b resembles c, and after forty such steps one cluster has every file with a licence
+//! in it. So there are two levels here:
 //!
 //! 1. **Components** by [`UnionFind`]: the connected contents. Work is divided by components
 //!    ([`first_fit_decreasing`], the bin packing of section 2.5). The history of a text is followed
 //!    within them ([`spanning_forest`], [`Chain`]).
-//! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so no
-//!    group is longer than two links for any data.
+//! 2. **Stars** within them ([`stars()`]): every member is linked directly to the centre, so any
+//!    two members are at most two links apart.
 //!
 //! All of it works on a [`Network`]: nodes are numbers, and links are read node by node. The links
 //! are not stored here, so a network may be on disk and larger than memory. In memory are only a
@@ -41,10 +41,10 @@ pub struct Tie {
     pub there: Option<u32>,
     /// The share of the other that is in this one.
     pub back: Option<u32>,
-    /// The weight of the link among others, in millionths: the larger containment, reduced for
+    /// The weight by which links are compared, in millionths: the larger containment, reduced for
     /// common text ([`Sharing::kinship`]).
     pub score: u32,
-    /// Bytes that both have, proven.
+    /// The proven number of shared bytes.
     pub shared: u64,
     /// True if both nodes are of one kin. A kin is a set of contents that share text which few
     /// other contents have. Links outside a kin are weaker than any within.

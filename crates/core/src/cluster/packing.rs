@@ -11,7 +11,7 @@ pub struct Packing {
 
 /// Packs items into bins of at most `capacity`: first fit, heaviest first. This is the "standard
 /// bin-packing algorithm" of Forman, Eshghi & Chiocchetti 2005, section 2.5, step 5. An item
-/// heavier than the capacity gets its own bin. It uses at most 11/9 of the minimum number of bins,
+/// heavier than the capacity gets its own bin. At most 11/9 of the minimum number of bins are used,
 /// plus one.
 ///
 /// Equal weights keep the order of the items. A tree of free capacities finds the first bin that
@@ -20,7 +20,7 @@ pub fn first_fit_decreasing(weights: &[u64], capacity: u64) -> Packing {
     let mut order: Vec<u32> = (0..weights.len() as u32).collect();
     order.sort_by_key(|&item| std::cmp::Reverse(weights[item as usize]));
     let leaves = weights.len().next_power_of_two();
-    // Unused bins start with full capacity; heavier items never search the tree.
+    // Unused bins have their full capacity. Items heavier than that never search the tree.
     let mut free = vec![capacity; 2 * leaves];
     let mut packing = Packing {
         bin_of: vec![0; weights.len()],

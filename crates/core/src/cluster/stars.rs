@@ -1,23 +1,23 @@
 //! Groups that cannot chain: stars.
 //!
 //! A **star** is a centre and contents that are linked directly to it. Every content is in one star
-//! at most. The stars are chosen so:
+//! at most. The stars are chosen as follows:
 //!
 //! 1. **The strongest links first**, in three rounds: links of contents that contain each other;
 //!    links where one contains the other; all links. A page that shares its header with hundreds
 //!    has many weak links, and would have the largest sum. When its round begins, the true families
-//!    exist already. If there is kin, three rounds within kin come before. Two drivers of one
-//!    framework contain each other more than two builds of either do. But then each build has been
-//!    grouped with the other.
+//!    exist already. If the network has kin, three rounds with links of kin alone come first. Two
+//!    drivers of one framework may contain each other more than two builds of one driver do. These
+//!    rounds group the builds before the drivers.
 //! 2. **Within a round, greedily**: candidates are all contents that are free or a centre. The one
 //!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
 //!    of them. This repeats. Ties go to the larger content, then to the lesser node. Sums only
 //!    fall, so a heap finds the largest; its entries are corrected when they are popped.
 //! 3. **Few contents are left over.** A content whose neighbours were all taken joins its best
-//!    neighbour in two cases. If that neighbour is in a star of two, it becomes the centre of all
-//!    three. Otherwise the two make a star if their link is of no later round than the neighbour's
-//!    link to its centre. [`Stars::loose`] counts the rest: they could join only by breaking a
-//!    better star.
+//!    neighbour in two cases. If that neighbour is in a star of two, the neighbour becomes the
+//!    centre of all three. Otherwise the two make a star if their link is of no later round than
+//!    the neighbour's link to its centre. [`Stars::loose`] counts the rest: they could join only by
+//!    breaking a better star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
 //!    round, and so do the versions of the original. The extracts join if the centre of exactly one
 //!    other star contains all of them, and half of its members do. Text contained in two such stars
@@ -37,7 +37,7 @@ pub struct Stars {
     /// For each node the centre of its star. A centre is its own. [`FREE`] if the node is in no
     /// star.
     centers: Vec<u32>,
-    /// Counts the nodes with links that are in no star.
+    /// The number of nodes that have links but are in no star.
     pub loose: u64,
 }
 
@@ -118,7 +118,7 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
         network,
     };
     for is_beyond_kin in [false, true] {
-        // Without kin its rounds have no links.
+        // Without kin, the three rounds within kin have no links.
         if !is_beyond_kin && !choice.network.has_kin() {
             continue;
         }
@@ -140,7 +140,8 @@ pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
 struct Choice<'n, N> {
     network: &'n mut N,
     centers: Vec<u32>,
-    /// For each node the sum over its links to free nodes; valid for free nodes and centres.
+    /// For each node the sum over its links to free nodes. Only the sums of free nodes and centres
+    /// are valid.
     sums: Vec<u64>,
     ties: Vec<Tie>,
     further: Vec<Tie>,
@@ -211,15 +212,15 @@ impl<N: Network> Choice<'_, N> {
     fn no_longer_free(&mut self, round: Round, node: u32) -> Result<(), N::Error> {
         self.network.ties(node, &mut self.further)?;
         for tie in self.further.iter().filter(|tie| round.counts(tie)) {
-            // The sums of members are never needed again.
+            // This also changes the sums of members, which are never read again.
             let sum = &mut self.sums[tie.to as usize];
             *sum = sum.saturating_sub(worth(tie));
         }
         Ok(())
     }
 
-    /// Finds stars for the nodes that every centre left over; returns how many have links and no
-    /// star.
+    /// Finds stars for the nodes that no centre has taken. Returns how many nodes with links still
+    /// have no star.
     fn place_left_over(&mut self) -> Result<u64, N::Error> {
         let nodes = self.network.nodes();
         let mut members = vec![0u32; nodes as usize];
@@ -237,7 +238,7 @@ impl<N: Network> Choice<'_, N> {
                     loose.push(node);
                 }
             }
-            // A node that was placed may have become a centre, which other nodes waited for.
+            // Placing a node may have made its neighbour a centre, which other nodes can join.
             if loose.is_empty() || loose.len() == before {
                 return Ok(loose.len() as u64);
             }
@@ -254,7 +255,7 @@ impl<N: Network> Choice<'_, N> {
             members[tie.to as usize] += 1;
             return Ok(true);
         }
-        // The neighbour is a member of a star. Two nodes that are left over are never linked,
+        // All neighbours are members of stars. Two nodes that are left over are never linked,
         // because one would have taken the other.
         let taken = ties.iter().filter(|tie| !self.is_free(tie.to));
         let Some(best) = taken.max_by_key(|tie| tie.rank()) else {

@@ -209,7 +209,7 @@ proptest! {
             prop_assert!(sets.union(from, tie.to), "no cycle");
         }
         prop_assert_eq!(sets.into_least(), naive);
-        // The tree of Kruskal is as heavy.
+        // The algorithm of Kruskal finds a forest of the same weight.
         let links = network.links.iter();
         let mut links: Vec<_> = links.map(|(&ends, &(t, b))| (t.max(b), ends)).collect();
         links.sort_unstable_by(|a, b| b.cmp(a));
@@ -265,7 +265,7 @@ proptest! {
             prop_assert!(items >= 1);
             prop_assert!(weight <= capacity || items == 1);
         }
-        // The definition, bin by bin.
+        // First fit by its definition, bin by bin.
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by_key(|&item| std::cmp::Reverse(weights[item]));
         let mut bins: Vec<u64> = Vec::new();
@@ -304,7 +304,7 @@ fn a_chain_is_cut_into_stars_and_followed_as_a_chain() {
     let chain = &chains(&nodes, &network.forest(), &|_| 0)[0];
     let order: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
     assert_eq!(order, nodes);
-    // By time, backwards.
+    // Times that fall from node to node reverse the order.
     let chain = &chains(&nodes, &network.forest(), &|node| -i64::from(node))[0];
     let order: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
     assert_eq!(order, nodes.into_iter().rev().collect::<Vec<_>>());
@@ -312,7 +312,7 @@ fn a_chain_is_cut_into_stars_and_followed_as_a_chain() {
 
 #[test]
 fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
-    // 0 shares a header with all; 1 to 4 are versions.
+    // Node 0 shares a header with all others; 1 to 4 are versions of one text.
     let mut links: Vec<_> = (1..40).map(|at| (0, at, 300_000, 300_000)).collect();
     for a in 1..5 {
         links.extend((a + 1..5).map(|b| (a, b, 900_000, 900_000)));
@@ -325,7 +325,8 @@ fn a_hub_of_weak_links_does_not_tear_a_family_apart() {
     assert_eq!(stars.loose, 0);
 }
 
-/// Two drivers of one framework (0 and 1, 2 and 3) contain each other more than their builds do.
+/// Two builds of one driver (0 and 1) and two of another (2 and 3). The drivers of this framework
+/// contain each other more than the builds of one driver do.
 #[test]
 fn kin_comes_before_what_resembles_more() {
     let mut drivers = Plain::new(
@@ -356,7 +357,7 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     let stars = path.stars();
     assert_eq!(stars.loose, 0);
     assert!((0..4).all(|node| stars.center(node).is_some()));
-    // Three versions, and a page that shares a little with one of them that is not their centre.
+    // Three versions, and a page that shares a little with a version that is not their centre.
     let links = [
         (0, 1, 990_000, 990_000),
         (0, 2, 990_000, 990_000),
@@ -367,8 +368,8 @@ fn one_left_over_takes_its_neighbour_from_a_pair_or_an_equal() {
     assert_eq!((stars.center(3), stars.loose), (None, 1));
 }
 
-/// Returns links between near-copies among these nodes, and of extracts (a pair of near-copies)
-/// that are contained in `wholes`.
+/// Returns the links of the near-copies `versions` to each other. 0 and 1 are two near-copies of an
+/// extract, and have links to the `wholes` that contain them.
 fn versions_and_an_extract(versions: &[u32], wholes: &[u32]) -> Vec<(u32, u32, u32, u32)> {
     let mut links = vec![(0, 1, 990_000, 990_000)];
     for (at, &a) in versions.iter().enumerate() {
@@ -392,7 +393,7 @@ fn copies_of_an_extract_come_to_the_versions_of_the_whole() {
 
 #[test]
 fn copies_stay_by_themselves_that_lie_in_one_of_many_or_in_two_families() {
-    // A mailbox that contains two copies of a message, and others.
+    // A mailbox that contains two copies of one message, and other messages.
     let mut links = versions_and_an_extract(&[], &[2]);
     links.extend((3..9).map(|message| (message, 2, 990_000, 50_000)));
     let stars = Plain::new(9, &links).stars();
@@ -404,7 +405,7 @@ fn copies_stay_by_themselves_that_lie_in_one_of_many_or_in_two_families() {
     let stars = Plain::new(6, &links).stars();
     let centers: Vec<_> = [0, 2, 4].map(|node| stars.center(node)).to_vec();
     assert!(centers[0] != centers[1] && centers[1] != centers[2] && centers[0] != centers[2]);
-    // A member that only shares a part with the whole.
+    // Node 1 shares only a part with the nodes that contain node 0.
     let mut links = versions_and_an_extract(&[2, 3], &[2, 3]);
     links.retain(|link| (link.0, link.1) != (1, 2));
     links.push((1, 2, 400_000, 300_000));

@@ -50,19 +50,20 @@ pub struct Digester {
     shingler: Shingler,
     /// The shingler's result for a content that arrived at once.
     shingled: Option<Shingled>,
-    /// Windows of encoded data, without line ends.
+    /// The windows of encoded data, without line ends.
     joined: Chunker,
     encoded: Sampler,
-    /// Samples of shingles, as many as have posting lists. For a text they also make the signature.
+    /// Samples of shingles: all that get posting lists. The signature of a text is taken from them.
     texts: Sampler,
     posted: SamplingParams,
     /// Extra samples of shingles in letters of several bytes.
     more: Sampler,
-    /// Words and shingles of HTML and XML with all tags, while tags may still be most of it.
+    /// The shingler of all words of HTML and XML, tags included, while tags may still be most of
+    /// it.
     plain: Shingler,
     tags: Sampler,
     code: CodeSampler,
-    /// Samples of machine code. For an executable they also make the signature.
+    /// Samples of machine code: the signature of an executable.
     codes: Sampler,
     content: ContentHasher,
     kind: KindFinder,
@@ -73,7 +74,7 @@ pub struct Digester {
     /// Complete chunks that are not hashed yet, in order; each element is exactly one chunk.
     pending: Vec<Cut>,
     hashes: Vec<Md5Digest>,
-    /// Runs of the resumed content that are before those in `chunks`.
+    /// The number of runs of the resumed content before those in `chunks`.
     runs_before: u64,
     chunks: ChunkList,
     /// The sampling of windows.
@@ -82,21 +83,21 @@ pub struct Digester {
     recorder: Option<Box<Recorder>>,
 }
 
-/// The state of a [`Digester`] inside a content, without the chunks before it but the last. A file
-/// that grows is digested from here on ([`Digester::resume`]). Only the current chunk is scanned
-/// again.
+/// The state of a [`Digester`] inside a content. Of the chunks before it only the last is included.
+/// A file that grows is digested from here on ([`Digester::resume`]). Only the current chunk is
+/// scanned again.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     digester: Box<Digester>,
 }
 
 impl Checkpoint {
-    /// Returns the bytes of the content before it.
+    /// Returns the number of bytes before the checkpoint.
     pub const fn position(&self) -> u64 {
         self.digester.position()
     }
 
-    /// Estimates the bytes of memory that it takes.
+    /// Estimates the bytes of memory that the checkpoint takes.
     pub fn bytes(&self) -> usize {
         self.digester.kept.capacity() + Self::USUAL
     }
@@ -113,10 +114,10 @@ struct Sampled {
     words: Option<WordsDigest>,
 }
 
-/// Bytes that are scanned and hashed in one go.
+/// The number of bytes that are scanned and hashed in one go.
 const BLOCK: usize = 256 << 10;
 
-/// Bytes of a content that are scanned before the level of its samples may rise.
+/// The number of bytes of a content that are scanned before the level of its samples may rise.
 const FIRST_PIECE: u64 = 4 << 10;
 
 /// The number of bytes of pending chunks at which a batch is hashed: some 130 chunks of the usual
@@ -158,7 +159,7 @@ impl Digester {
         }
     }
 
-    /// Returns the bytes taken since the start of the content.
+    /// Returns the number of bytes taken since the start of the content.
     pub const fn position(&self) -> u64 {
         self.chunker.position()
     }
@@ -194,8 +195,7 @@ impl Digester {
     fn take_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
-        // After the bytes that decide whether it is text, one zero ends a word as well as many
-        // zeros do.
+        // Once the kind is decided, one zero separates words as well as many zeros do.
         let mut decides = count.clamp(1, Shingler::DECIDED as u64) as usize;
         while decides > 0 {
             let zeros = decides.min(1 << 10);
@@ -227,9 +227,8 @@ impl Digester {
             self.keep_zeros(count);
             return self.hash(&[], self.pending_len() >= BATCH);
         };
-        // Nothing between the end of the hole's chunks and the position is a complete chunk. The
-        // chunks before the hole's chunks end where these start. So only a few chunks of zeros are
-        // ever buffered.
+        // No chunk is complete after the chunks of the hole. The chunks before them end where they
+        // start. So only a few chunks of zeros are ever buffered.
         self.keep_zeros(hole.start - from);
         self.flush(&[]);
         self.push_hole(hole);
@@ -258,8 +257,8 @@ impl Digester {
         self.finish_with(&bytes[last..], content)
     }
 
-    /// Returns the digest of bytes whose content digest is known to be `content`. For few bytes it
-    /// is not computed again.
+    /// Returns the digest of bytes whose content digest is known to be `content`. If the bytes are
+    /// few, their content digest is not computed again.
     pub fn digest_named(&mut self, bytes: &[u8], content: ContentDigest) -> Digest {
         if bytes.len() > BLOCK {
             return self.digest(bytes);
@@ -354,13 +353,13 @@ impl Digester {
             ..
         } = self;
         if !windows {
-            // Texts are sampled by words.
+            // Texts are sampled by words, so only chunks are needed here.
             return chunker.update(block, &mut |cut| pending.push(cut));
         }
         let mut rest = block;
         while !rest.is_empty() {
-            // The level rises by one whenever the position doubles. Most samples of a scan are
-            // below it.
+            // The level rises by one whenever the position doubles. A piece is no longer than the
+            // bytes before it, so few of its samples are dropped later.
             let piece = chunker.position().max(FIRST_PIECE).min(rest.len() as u64);
             let (piece, behind) = rest.split_at(piece as usize);
             chunker.raise_level(sampler.level());
@@ -399,7 +398,7 @@ impl Digester {
         !self.kind.nul && self.texts.samples()
     }
 
-    /// Samples the shingles of a text. Zeros separate words; one does as well as a thousand.
+    /// Samples the shingles of a text. Zeros separate words; one zero has the effect of a thousand.
     fn words(&mut self, bytes: &[u8]) {
         if !self.samples_words() {
             return;
@@ -499,8 +498,8 @@ impl Digester {
             .map_or(0, |first| (self.chunker.start() - first.start) as usize)
     }
 
-    /// Processes `block`, the bytes up to the position that are not in `kept`. It hashes the
-    /// pending chunks if it is `time`, and keeps the bytes that are needed later.
+    /// Processes `block`, the bytes up to the position that are not in `kept`. Hashes the pending
+    /// chunks if `time` is true, and keeps the bytes that are needed later.
     fn hash(&mut self, block: &[u8], time: bool) {
         let mut block = block;
         if time {
@@ -511,7 +510,7 @@ impl Digester {
                 self.kept.clear();
                 block = &block[(start - block_from) as usize..];
             } else {
-                // The current chunk began before the block, so no chunk ended in it.
+                // The current chunk began before the block, so no chunk ended in the block.
                 self.kept.drain(..(start - self.kept_from) as usize);
             }
             self.kept_from = start;

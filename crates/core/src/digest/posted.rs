@@ -26,13 +26,13 @@ impl PostedFingerprints {
         Self(all.into_boxed_slice())
     }
 
-    /// Returns the bytes of memory that they take.
+    /// Returns the bytes of memory that the fingerprints take.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
 
-    /// Returns the edit that turns these into the fingerprints `now`; `None` if it has more than
-    /// half as many as `now`.
+    /// Returns the edit that turns these into the fingerprints `now`; `None` if the edit has more
+    /// than half as many fingerprints as `now`.
     pub fn edit(&self, now: &Self) -> Option<FingerprintEdit> {
         let fingerprint = |bits| Fingerprint(u64::from(bits));
         let mut edit = FingerprintEdit::default();

@@ -244,7 +244,7 @@ fn a_content_that_has_a_name_has_the_same_digest() {
     let mut digester = Digester::new(&params);
     for len in [0, 1, 20_000, 256 << 10, (256 << 10) + 1, 600_000] {
         let bytes = noise(5, len);
-        // Nothing of what was taken before is left.
+        // These bytes must not affect the next digest.
         digester.update(&bytes);
         let named = digester.digest_named(&bytes, content::digest(&bytes));
         assert_eq!(named, Digest::of(&bytes, &params), "{len}");
@@ -270,7 +270,7 @@ fn an_enormous_hole_is_a_few_entries() {
             .iter()
             .any(|run| run.count > 1 << 32 && run.constant)
     );
-    // The hole begins within the first 8 KiB.
+    // The hole begins within the first 8 KiB, so there is a NUL in them.
     assert_eq!(digest.kind, ContentKind::Binary);
 }
 
@@ -316,8 +316,8 @@ fn windows_of_equal_bytes_are_never_sampled() {
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);
 }
 
-/// Samples of real digests nest. The samples of what two files share are in the samples of both, at
-/// the greater level, whatever their sizes.
+/// Samples of real digests nest. Bytes that two files share have the same samples in both, at the
+/// greater of both levels.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();

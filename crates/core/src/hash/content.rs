@@ -25,7 +25,7 @@ use std::sync::LazyLock;
 
 use crate::ids::ContentDigest;
 
-/// Bytes of a block.
+/// The length of a block in bytes.
 pub const BLOCK: u64 = 1 << 20;
 
 /// The `derive_key` context of the list's digest.
@@ -75,9 +75,9 @@ pub struct ContentHasher {
     block: blake3::Hasher,
     /// Bytes in `block`, up to [`BLOCK`].
     filled: u64,
-    /// The blocks before.
+    /// The blocks before `block`; `None` if there are none yet.
     list: Option<BlockList>,
-    /// The same blocks as runs, if the hasher was asked to keep them.
+    /// The same blocks as runs, if this hasher keeps them.
     runs: Option<Vec<BlockRun>>,
     size: u64,
 }
@@ -164,7 +164,8 @@ impl ContentHasher {
         runs
     }
 
-    /// Appends the bytes of `next`, which keeps its blocks. The bytes before must be whole blocks.
+    /// Appends the bytes that `next` has taken. `next` must keep its blocks, and the bytes taken
+    /// before must be whole blocks.
     pub(crate) fn extend(&mut self, next: Self) {
         if next.size == 0 {
             return;
@@ -197,7 +198,7 @@ impl ContentHasher {
         while count > 0 {
             self.close_full_block();
             if self.filled == 0 && count > BLOCK {
-                // All blocks but the last, which may stay open like any other.
+                // The last block stays open, because it may be the end of the content.
                 let blocks = (count - 1) / BLOCK;
                 self.push_blocks(*ZERO_BLOCK, blocks);
                 self.size += blocks * BLOCK;
@@ -219,7 +220,7 @@ impl ContentHasher {
         ContentDigest(list.finish(self.size))
     }
 
-    /// Closes a full block before another byte: it is not the last one.
+    /// Closes a full block when another byte shows that it is not the last.
     fn close_full_block(&mut self) {
         if self.filled == BLOCK {
             let block = self.block.finalize().into();
@@ -332,7 +333,7 @@ mod tests {
                     all.extend_from_slice(&data[..after]);
                     let mut hasher = ContentHasher::new();
                     hasher.update(&data[..before]);
-                    // In two parts: the run must continue.
+                    // The run must continue from the first part of the zeros to the second.
                     hasher.update_zeros(zeros as u64 / 3);
                     hasher.update_zeros(zeros as u64 - zeros as u64 / 3);
                     hasher.update(&data[..after]);

@@ -8,8 +8,8 @@ use crate::similarity::Boilerplate;
 /// common runs of at least 64 bytes, for a and for b.
 ///
 /// A chunk that occurs m times in a and n times in b counts min(m, n) times. Boilerplate is
-/// excluded. So are chunks of fewer than 64 bytes, which are no run. So are chunks whose bytes are
-/// all equal, because padding and holes would relate everything.
+/// excluded, and so are chunks of fewer than 64 bytes, which are no run. Chunks whose bytes are all
+/// equal are excluded, because padding and holes would relate everything.
 pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> ByteLen {
     Common::of(a, b, boilerplate).bytes
 }
@@ -19,7 +19,7 @@ pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boiler
 pub(super) struct Common {
     /// Sorted, distinct.
     chunks: Vec<(ChunkHash, u32)>,
-    /// Their bytes, each the smaller number of times it occurs.
+    /// The bytes of these chunks, each counted as often as both lists have it.
     pub(super) bytes: ByteLen,
 }
 
@@ -65,7 +65,7 @@ impl Common {
         common
     }
 
-    /// Returns the common chunks that are not boilerplate, distinct.
+    /// Returns the distinct common chunks that are not boilerplate.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkHash, u32)> + '_ {
         self.chunks.iter().copied()
     }

@@ -12,7 +12,7 @@
 //! uncovered = N - (w-1)·G                                                              (1)
 //! ```
 //!
-//! Samples estimate p without bias, but reveal little about G. Its extremes are known:
+//! Samples estimate p without bias, but reveal little about G. The extremes of G are known:
 //!
 //! * *Blocks*: few gaps, all long. The share covered is p.
 //! * *Edits*: single pieces, replaced at random and independently. Each piece stays with
@@ -25,13 +25,13 @@
 //! * *Seams*: nothing is replaced, but something is inserted between two pieces, or they were
 //!   brought together from elsewhere. Only the w - 1 places inside a window can break it. With p =
 //!   q^(w-1) the share is w·p - (w-1)·p^(1+1/(w-1)). Seams at equal distances leave everything
-//!   covered, down to windows that are a part 1/w of all. Random ones leave .79 (words) at p = 1/2.
+//!   covered as long as p is at least 1/w. Random ones leave 0.79 of the words at p = 1/2.
 //!
 //! # The answer
 //!
-//! Bytes in common chunks are shared, whatever is beside them. Let c be the part of the file in
-//! such chunks. Then p is at least c, and a part r = (p-c) / (1-c) of the rest is shared. The
-//! *estimate* is between blocks and edits, by the order of the samples. If edits are scattered,
+//! Bytes in common chunks are shared, whatever the bytes around them are. Let c be the part of the
+//! file in such chunks. Then p is at least c, and a part r = (p-c) / (1-c) of the rest is shared.
+//! The *estimate* is between blocks and edits, by the order of the samples. If edits are scattered,
 //! missing samples are single, with as many runs as chance makes. If there are blocks, there are
 //! few runs. The *lower end* assumes blocks, where (1) counts only the gaps that were seen. The
 //! *upper end* assumes seams in everything outside common chunks.
@@ -40,10 +40,10 @@ use crate::params::Params;
 use crate::similarity::WINDOW;
 use crate::similarity::pattern::Pattern;
 
-/// Bytes of a word of text with its separator.
+/// The average number of bytes of a word of text with its separator.
 const WORD: f64 = 6.0;
 
-/// The pieces of windows, and the minimum length of a run that counts.
+/// The lengths of a window and of the shortest run that counts, in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// Pieces of a window: w.
@@ -53,23 +53,23 @@ pub(super) struct Grain {
 }
 
 impl Grain {
-    /// Shingles, of words in runs of five.
+    /// Windows are shingles; words in runs of five are covered.
     pub(super) const WORDS: Self = Self {
         window: Params::SHINGLE as f64,
         run: Params::SHINGLE as f64,
     };
-    /// Shingles, of bytes in runs of 64.
+    /// Windows are shingles; bytes in runs of 64 are covered.
     pub(super) const BYTES_OF_TEXT: Self = Self {
         window: Params::SHINGLE as f64,
         run: WINDOW / WORD,
     };
-    /// Windows of bytes.
+    /// Windows are 64 bytes; bytes in runs of 64 are covered.
     pub(super) const BYTES: Self = Self {
         window: WINDOW,
         run: WINDOW,
     };
 
-    /// Returns the share covered where edits left this share of the windows.
+    /// Returns the share covered if random edits leave this share of the windows.
     fn after_edits(self, windows: f64) -> f64 {
         let stay = windows.powf(1.0 / self.window);
         stay.powf(self.run) * (self.run * (1.0 - stay) + stay)
@@ -89,10 +89,10 @@ impl Grain {
     pub(super) fn likely(self, windows: f64, chunks: f64, samples: &Pattern, spacing: f64) -> f64 {
         let missing = samples.missing() as f64;
         let following = (samples.shared + 1) as f64 / samples.total.max(1) as f64;
-        // An edit breaks a whole window, and with it all samples of that window.
+        // An edit changes all windows across it, and with them all their samples.
         let runs = missing * following * (spacing / self.window).min(1.0);
-        // Few runs are weak evidence: a file that is mostly shared was edited, any other has
-        // blocks.
+        // Few runs are weak evidence. Then a file that is mostly shared counts as edited, and any
+        // other as shared in blocks.
         let scattered = samples.runs as f64 + ENDS * windows * windows;
         let scattered = (scattered / (runs + ENDS)).min(1.0);
         beside(windows, chunks, |rest| {
@@ -113,11 +113,11 @@ impl Grain {
     }
 }
 
-/// Runs of missing samples that any file may have: those at its ends.
+/// The number of runs of missing samples that any file may have: one at each of its ends.
 const ENDS: f64 = 2.0;
 
-/// Adds the share covered in common chunks and the share covered beside them. `covered` returns the
-/// latter for a share of windows.
+/// Adds the share covered in common chunks and the share covered outside of them. `covered`
+/// computes the latter from the share of the windows there.
 fn beside(windows: f64, chunks: f64, covered: impl Fn(f64) -> f64) -> f64 {
     let chunks = chunks.min(windows);
     if chunks >= 1.0 {
@@ -181,7 +181,8 @@ mod tests {
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// Makes insertions between two pieces at random: a window has four such places inside.
+    /// Cuts between two pieces at random, as an insertion does. A window has four such places
+    /// inside.
     #[test]
     fn seams_leave_no_more_than_is_said() {
         let mut random = Random::new(8);
@@ -204,7 +205,7 @@ mod tests {
                 "one in {of}: {most}"
             );
         }
-        // At equal distances, all is left.
+        // Cuts at equal distances may leave everything covered.
         assert!(Grain::WORDS.after_seams(0.5) >= 1.0);
     }
 
@@ -216,10 +217,10 @@ mod tests {
             let grain = Grain::BYTES;
             (windows, grain.likely(windows, 0.0, &samples, 32.0), samples)
         };
-        // Gaps of 64 windows have two samples each.
+        // Each gap of 64 windows has two samples.
         let (windows, edits, samples) = of(&"111111110011111111111100".repeat(6));
         assert!(edits > 0.96 && windows < 0.86, "{edits}");
-        // Each of these gaps is seen.
+        // The lower end counts each of these gaps.
         let least = Grain::BYTES.least(windows, &samples, 32.0);
         let uncovered = 1.0 - windows - 63.0 * 11.0 / (32.0 * 144.0);
         assert!((least - (1.0 - uncovered)).abs() < 0.01, "{least}");

@@ -23,18 +23,18 @@
 //! raw = S / (S + U)          discounted = ωS / (ωS + U) = raw·ω / (1 - raw·(1 - ω))
 //! ```
 //!
-//! So 0 ≤ discounted ≤ raw, with equality where nothing shared is common, and it falls with every
-//! df. A hundred versions of one text stay a family: where nothing is missing, the score stays 1.
-//! The frequencies of pieces that are *not* shared are not needed. So the discount is free:
-//! nomination already knows those of the subject's pieces.
+//! So 0 ≤ discounted ≤ raw, and it falls with every df. It is equal to raw if no shared piece is
+//! common. A hundred versions of one text stay a family: where nothing is missing, the score stays
+//! 1. The frequencies of pieces that are *not* shared are not needed. So the discount needs no
+//! further look-up: nomination already knows the frequencies of the subject's pieces.
 //!
 //! # Choice of FREE and POWER
 //!
 //! The sample is pairs of two kernel trees that have a relation by the raw score. The trees have
 //! 78,500 files each; every 60th and every 37th file was taken with up to 40 partners. The pairs
-//! were judged by their bytes without the comment at the head of both. 1,722 and 3,187 pairs share
-//! nothing else (a twentieth at most); 1,187 and 1,869 share a quarter or more of the rest. The
-//! percentage that keeps a relation (25 %) after the discount:
+//! were judged by their bytes without the comments at the heads of both files. 1,722 and 3,187
+//! pairs share nothing else (a twentieth at most); 1,187 and 1,869 share a quarter or more of the
+//! rest. The columns have the percentage that keeps a relation (25 %) after the discount:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
@@ -61,7 +61,7 @@ pub const FREE: u32 = 64;
 /// The steepness of the fall beyond [`FREE`].
 pub const POWER: i32 = 6;
 
-/// Returns how many of the contents in question have a piece.
+/// Counts the contents that have a piece.
 pub trait Frequency {
     /// Counts the contents with a chunk of this [`crate::ChunkHash::posting_key`]. Up to [`FREE`]
     /// the count need not be exact.
@@ -128,12 +128,12 @@ pub fn rarities(
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
-/// Fewer common samples do not show how common the shared text is.
+/// The minimum number of common samples that show how common the shared text is.
 const TELLING: usize = 6;
 
 /// Leaves out chunks if the `samples` first pieces, which are the common samples, are all common
-/// text. Such a chunk may be in few contents because it ends in the letter after a header. A chunk
-/// that is too short to have some samples of both contents stays.
+/// text. A chunk of common text may be in few contents, because it ends in the text after a header.
+/// A chunk stays if it is too short to have some samples of both contents.
 fn leave_out_unseen(
     pieces: &mut Vec<(u32, f64)>,
     samples: usize,
@@ -184,8 +184,8 @@ fn shared_pieces(
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rarities {
     limit: u32,
-    /// The part of its weight that a piece loses, by the number of contents that have it, up to
-    /// 65,536.
+    /// The part of its weight that a piece loses. The index is the number of contents that have the
+    /// piece, up to 65,536.
     losses: Vec<f64>,
 }
 
@@ -199,9 +199,9 @@ impl Rarities {
         }
     }
 
-    /// Computes the rarity of `all` pieces; `None` if none of them is common. For the pieces that
-    /// more than [`FREE`] contents have, `common` yields the number of contents and of pieces,
-    /// ascending.
+    /// Computes the rarity of `all` pieces; `None` if none of them is common. `common` has the
+    /// pieces that more than [`FREE`] contents have: each number of contents, ascending, and the
+    /// number of pieces in this many contents.
     pub(super) fn of(
         &self,
         all: u64,
@@ -252,9 +252,9 @@ fn rarity_of(mut pieces: Vec<(u32, f64)>, limit: u32) -> Rarity {
 }
 
 impl Rarity {
-    /// Returns the rarity of what is shared by the words of a content of this size. `lost` of the
-    /// share was found to be common text. The weight is never less than before. `None` if the rest
-    /// is so little that it may be common text as well.
+    /// Returns the rarity after a comparison in words has found that `lost` of the content's share
+    /// is common text. The weight is never less than before. `None` if the rest of the share is so
+    /// little that it may be common text as well.
     #[must_use]
     pub fn of_words(self, lost: f64, share: Score, size: ByteLen) -> Option<Self> {
         let left = (share.get() - lost).max(0.0);

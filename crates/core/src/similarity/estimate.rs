@@ -57,7 +57,7 @@ pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerpl
     estimate_prepared(&a, &b, Compared::Texts(Unit::Words), boilerplate)
 }
 
-/// The samples that a pair of kinds is estimated from.
+/// The samples by which a pair is estimated, chosen by the kinds of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// Both contents are texts. Their containments are shares of this unit.
@@ -71,7 +71,7 @@ pub enum Compared {
 }
 
 impl Compared {
-    /// Chooses by the kinds of both contents, and by this unit for two texts.
+    /// Chooses by the kinds of both contents. `texts` is the unit of two texts.
     pub fn of(a: ContentKind, b: ContentKind, texts: Unit) -> Self {
         let is_text = |kind: ContentKind| kind == ContentKind::Text;
         match (is_text(a), is_text(b)) {
@@ -135,7 +135,7 @@ struct Side {
     proven: f64,
     /// The share of the bytes in common chunks, every occurrence counted.
     chunks: f64,
-    /// Windows per sample.
+    /// The number of windows for each sample.
     spacing: f64,
     samples: Pattern,
     repeated: Repeated,
@@ -181,12 +181,13 @@ impl PreparedPair {
         self.proven.is_none() && self.a.samples.shared < LEAST_SHARED
     }
 
-    /// Returns whether this side has enough samples for a measure.
+    /// Returns whether this side has a measure. If the pair is unrelated, the side needs enough
+    /// samples to have the measure 0.
     const fn is_known(&self, side: &Side) -> bool {
         !self.is_unrelated() || side.samples.total >= LEAST_SHARED
     }
 
-    /// Computes the measures. The function `containment` computes that of each side.
+    /// Computes the measures. `containment` computes the containment of each side.
     fn measures(&self, containment: impl Fn(&Side) -> f64) -> Measures {
         let of = |side: &Side| {
             let is_known = !self.is_too_small() && self.is_known(side);
@@ -219,7 +220,7 @@ impl PreparedPair {
         }
     }
 
-    /// Counts the samples of both together.
+    /// Counts the distinct samples that either content has.
     const fn union(&self) -> u64 {
         self.a.samples.total + self.b.samples.missing()
     }
@@ -261,8 +262,8 @@ fn joined(of_a: f64, of_b: f64) -> f64 {
     if union > 0.0 { both / union } else { 0.0 }
 }
 
-/// Returns the interval of the share of all pieces, if `shared` of `of` samples are shared. If all
-/// samples are shared, the upper end is 1.
+/// Returns the interval of the share of all pieces, if `shared` out of `of` samples are shared. If
+/// all samples are shared, the upper end is 1.
 fn ends(shared: u64, of: u64) -> (f64, f64) {
     let all = of as f64;
     let low = wilson(shared.saturating_sub(1) as f64 / all.max(1.0), all, ERRORS).0;
@@ -272,8 +273,8 @@ fn ends(shared: u64, of: u64) -> (f64, f64) {
     (low, wilson(shared as f64 / all, all, ERRORS).1)
 }
 
-/// The share of a file that repeats earlier pieces. The samples, which are of distinct pieces, do
-/// not have it.
+/// The share of a file that repeats earlier pieces. The samples are of distinct pieces, so they do
+/// not show it.
 #[derive(Clone, Copy)]
 struct Repeated {
     share: f64,
@@ -293,21 +294,22 @@ enum RepetitionKind {
 }
 
 impl Repeated {
-    /// The probability that padding is shared. Otherwise it is shared like the other pieces.
+    /// The probability that padding is shared, whatever the share of the other pieces.
     const PADDING: f64 = 0.9;
 
-    /// A text repeats passages as well as single pieces. So repetitions are shared more than the
-    /// words. Let two texts share .05, .25, .5 and .75 of their words. Their repetitions are shared
-    /// more often. The excess, as a part of the unshared rest, is .04, .17, .25 and .28 in tasks T4
-    /// and T8 of the accuracy test. In T2 it is .1, .48, .66 and .6. This constant gives .02, .13,
-    /// .29 and .5.
+    /// A text repeats passages as well as single pieces. So repetitions are shared more often than
+    /// other words. The excess, as a part of the unshared rest, was measured for texts that share
+    /// 0.05, 0.25, 0.5 and 0.75 of their words. It is 0.04, 0.17, 0.25 and 0.28 in tasks T4 and T8
+    /// of the accuracy test, and 0.1, 0.48, 0.66 and 0.6 in T2. This constant gives 0.02, 0.13,
+    /// 0.29 and 0.5.
     const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
     /// Data repeat the tags and frames of records in many places. For drawings the corresponding
-    /// parts are .1 to .2, .45 to .66, .6 and .84. This constant gives .1, .44, .75 and .94.
+    /// parts are 0.1 to 0.2, 0.45 to 0.66, 0.6 and 0.84. This constant gives 0.1, 0.44, 0.75 and
+    /// 0.94.
     const OF_WINDOWS: RepetitionKind = RepetitionKind::Places(3.0);
 
-    /// A missing piece may be repeated in this many more places.
+    /// The maximum number of repetitions of a missing piece that the lower end assumes.
     const AGAIN: f64 = 9.0;
 
     fn of(content: &Prepared, compared: Compared) -> Self {
@@ -333,7 +335,7 @@ impl Repeated {
         }
     }
 
-    /// Returns the expected share of all pieces for a share of the distinct ones.
+    /// Returns the expected share of all pieces if this share of the distinct ones is shared.
     fn mean(self, share: f64) -> f64 {
         let likely = match self.said {
             RepetitionKind::Padding => share + Self::PADDING * (1.0 - share),
@@ -357,9 +359,9 @@ impl Repeated {
 }
 
 impl Side {
-    /// Estimates the share of its distinct windows that is common. Without samples the estimate is
-    /// made from the chunks: their share, and up to half of the rest if their share is large. Most
-    /// of what chunks miss is then beside small edits.
+    /// Estimates the share of this side's distinct windows that is common. Without samples the
+    /// estimate is made from the chunks: their share, and up to half of the rest if their share is
+    /// large. Most of what chunks miss is then beside small edits.
     fn windows(&self) -> f64 {
         let c = self.chunks;
         let expected = c + (1.0 - c) * 0.5 * c.sqrt();
@@ -367,12 +369,12 @@ impl Side {
         (self.samples.shared as f64 + PRIOR_WEIGHT * expected) / count
     }
 
-    /// Returns the interval of that share.
+    /// Returns the interval of the share that [`Self::windows`] estimates.
     fn window_interval(&self) -> (f64, f64) {
         ends(self.samples.shared, self.samples.total)
     }
 
-    /// Returns the share covered of a file that shares these windows.
+    /// Returns the share of the file that is covered if this share of its windows is shared.
     fn covered(&self, windows: f64) -> f64 {
         // All windows of common chunks are shared, except those across their ends.
         let windows = if self.proven > 0.0 {

@@ -6,13 +6,14 @@
 //! of a text has a different part of it, and near-copies have nothing else.
 //!
 //! So the samples of a content are judged by the contents that have them. A content is a
-//! *neighbour* if it has an eighth of the samples that a dozen contents have.
+//! *neighbour* if it has an eighth of the samples that at least a dozen contents have.
 //!
-//! 1. Samples that nine of ten neighbours have are a frame. But next to no samples may be in more
-//!    than half of the neighbours and in fewer than nine of ten.
+//! 1. Samples that nine of ten neighbours have are a frame. For every five of them, at most one
+//!    other sample may be in half to nine tenths of the neighbours.
 //! 2. The frame is removed, and the rest is judged again: the letterhead of a department is in
 //!    fewer contents than that of its company.
-//! 3. Next to no samples may be left that are neither in a frame nor in few contents.
+//! 3. For every five samples of the frame, at most one other sample may be left that many contents
+//!    have.
 //! 4. A quarter of the samples, and at least six, are in fewer than a dozen contents. Otherwise too
 //!    little is left for a judgement, and the content has no frame.
 //!
@@ -37,11 +38,12 @@ const NEARLY_ALL: f64 = 0.9;
 /// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] is of no frame.
 const HALF: f64 = 0.5;
 
-/// A sample that more than this share of the first neighbours have counts as one of many.
+/// A sample counts as one that many contents have if more than this share of the first neighbours
+/// have it.
 const MANY: f64 = 0.35;
 
-/// The maximum number of samples that are neither in a frame nor in few contents, for each sample
-/// in the frame.
+/// The maximum number of samples that many contents have outside of the frame, for each sample in
+/// the frame.
 const NEITHER: f64 = 0.2;
 
 /// The minimum share, and number, of samples in fewer than [`LEAST`] contents.
@@ -171,7 +173,8 @@ fn shares(samples: &[&HeldSample]) -> Option<(usize, Vec<f64>)> {
 mod tests {
     use super::*;
 
-    /// Content `n` has sample `s` if `has(n, s)`; 30 contents, and 40 samples of content 0.
+    /// Returns the frame of content 0, which has 40 samples, among 30 contents. Content `n` has
+    /// sample `s` if `has(n, s)`.
     fn frame(has: impl Fn(u32, u64) -> bool) -> Frame {
         let held = |sample| HeldSample {
             sample: Fingerprint(sample),
@@ -189,7 +192,7 @@ mod tests {
         let of_thirty = frame(|_, sample| sample < 20);
         assert_eq!(of_thirty.0.len(), 20);
         assert_eq!(of_thirty.contents(Fingerprint(7)), Some(30));
-        // A dozen is enough, and a few of them may lack a part.
+        // Thirteen contents are enough, and one of thirty may lack a part.
         assert_eq!(frame(|n, sample| n < 13 && sample < 20).0.len(), 20);
         assert_eq!(
             frame(|n, sample| sample < 20 && (n != 5 || sample < 9))
@@ -197,7 +200,7 @@ mod tests {
                 .len(),
             20
         );
-        // Inside the frame is a smaller one of fewer contents.
+        // The second round adds the samples that only half of the contents have.
         assert_eq!(
             frame(|n, sample| sample < 12 || sample < 20 && n < 14)
                 .0

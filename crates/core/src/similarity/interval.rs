@@ -20,12 +20,12 @@ pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
     )
 }
 
-/// The samples that have the weight of an independent one, because neighbours are edited and moved
-/// together.
+/// The number of samples that count as one independent sample, because neighbours are edited and
+/// moved together.
 ///
-/// The figures are for 2,925 containments of 19 kinds of change. The interval includes 91 % of the
-/// true values at 1, 95.5 % at 2 and 97 % at 3. For resemblances it includes 99 % and more at 2.
-/// These are of the same pairs, of 3,081 pairs of licences and of 1,800 edited pages.
+/// The figures are for 2,925 containments of 19 kinds of change. With 1 here the interval includes
+/// 91 % of the true values, with 2 95.5 %, with 3 97 %. For resemblances it includes 99 % and more
+/// with 2. These are of the same pairs, of 3,081 pairs of licences and of 1,800 edited pages.
 const TOGETHER: f64 = 2.0;
 
 /// Returns a fast interval for an estimate from this many samples of the file. It decides whether a
@@ -48,7 +48,7 @@ mod tests {
             high.get() - low.get()
         };
         assert!(width(2) > width(20) && width(20) > width(128));
-        // The textbook's: 20 of 50 at 95 %.
+        // An example of textbooks: 20 of 50 at 95 %.
         let (low, high) = wilson(0.4, 50.0, 1.96);
         assert!((low - 0.276).abs() < 0.001 && (high - 0.538).abs() < 0.001);
     }

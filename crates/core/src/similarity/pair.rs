@@ -10,8 +10,8 @@ use crate::similarity::Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 
-/// The key of the hash. A change of the measures must change its number, so that stored measures
-/// are not found again. The test `the_measures_are_those_of_this_version` detects a change.
+/// The key of the hash. A change of the measures must change its number, so that measures stored
+/// before are not found. The test `the_measures_are_those_of_this_version` detects a change.
 const VERSION: &[u8; 32] = b"resemble measures of a pair, v02";
 
 impl PairKey {
@@ -56,7 +56,7 @@ mod tests {
         ] {
             assert_ne!(other.0, key);
         }
-        // The sum of both is the same.
+        // The digests of 0 and 3 have the same sum as those of 1 and 2.
         assert_ne!(of(0, 3, Unit::Words).0, key);
     }
 

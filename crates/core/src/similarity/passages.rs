@@ -1,15 +1,15 @@
 //! The frequency of the text in a chunk, by the samples in it.
 //!
 //! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
-//! chunks are not. Each file begins with another name and year. So each of its chunks occurs in
-//! only two or twenty files and looks like evidence. So a chunk counts no more than its text does:
-//! as if in as many contents as the median of its samples.
+//! chunks are not: each file begins with another name and year. So each of these chunks is in only
+//! two or twenty files and looks like evidence. Therefore a chunk counts no more than its text: its
+//! number of contents is the median of those of its samples.
 //!
 //! Samples have no positions. But they are in the order of the file, and about evenly spaced in it:
-//! each distinct shingle or window has the same chance. So the i-th of n is assumed at (i + ½)/n of
-//! the file. That is wrong by a chunk or so in the middle of a file. It is right at its beginning,
-//! where frames are. A chunk with fewer than [`LEAST`] samples is not judged. The smaller of two
-//! files has dense samples, so its chunks are judged.
+//! each distinct shingle or window has the same chance. So the i-th of n samples is assumed at (i +
+//! ½)/n of the file. In the middle of a file that is wrong by a chunk or so. At the beginning,
+//! where frames are, it is right. A chunk with fewer than [`LEAST`] samples is not judged. The
+//! smaller of two files has dense samples, so its chunks are judged.
 
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;

@@ -20,11 +20,11 @@ pub struct Prepared {
     pub(super) repeats: Option<Repeats>,
     /// Usable samples, in the order of the file.
     samples: Vec<Fingerprint>,
-    /// The same with their places in `samples`, sorted.
+    /// The same samples with their places in `samples`, sorted.
     sorted: Vec<(Fingerprint, u32)>,
     /// The distinct chunks that are evidence, and how often each occurs; sorted.
     chunks: Vec<((ChunkHash, u32), u64)>,
-    /// The bytes of these, every occurrence counted.
+    /// The bytes of these chunks, every occurrence counted.
     evidence: u64,
 }
 
@@ -76,7 +76,7 @@ impl Prepared {
         self.samples.iter().filter(|f| f.level() >= level).count() as u64
     }
 
-    /// Returns whether the content has this fingerprint, unless that is boilerplate.
+    /// Returns whether the content has this fingerprint and it is not boilerplate.
     pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         let sorted = &self.sorted;
         sorted
@@ -92,8 +92,8 @@ impl Prepared {
             .is_ok()
     }
 
-    /// Compares the samples of both at a level at which both are complete: which of a are in b, and
-    /// which of b in a.
+    /// Compares the samples of both at a level at which both are complete. Returns which samples of
+    /// a are in b, and which samples of b are in a.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
         let mut of_other = vec![false; other.samples.len()];
         let at_level = |f: &Fingerprint| f.level() >= level;
@@ -112,7 +112,7 @@ impl Prepared {
 
     /// Compares the chunks of both, without boilerplate. Returns the share of each content's bytes
     /// in common chunks, every occurrence counted. Also returns the bytes of the common chunks,
-    /// each the smaller number of times it occurs; `None`: no chunk is common.
+    /// each counted as often as both contents have it; `None` if no chunk is common.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

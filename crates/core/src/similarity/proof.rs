@@ -55,12 +55,12 @@ pub const PASSAGE: ByteLen = ByteLen(128);
 /// for each distinct common shingle. Where nothing is repeated, there are at most five.
 const REPEATED: u64 = 8;
 
-/// The minimum bytes of a passage in texts that repeat their common text. Repeated words count next
-/// to nothing there. The tables of two databases begin with the same statement, which is no
-/// quotation either.
+/// The minimum bytes of a passage in texts that repeat their common text. Repeated words hardly
+/// count there. A shorter run may be a common statement, as at the beginning of the tables of two
+/// databases.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
-/// Replaces the number of a template shingle.
+/// The value that a template shingle has instead of a number.
 const OF_TEMPLATE: u32 = u32::MAX;
 
 /// A text as its shingles.
@@ -68,13 +68,13 @@ const OF_TEMPLATE: u32 = u32::MAX;
 pub struct ShingledText {
     /// The distinct shingles, by number: in the order of their first occurrence.
     distinct: Vec<u64>,
-    /// The numbers plus one by their shingles, by open addressing; 0 is free.
+    /// A hash table with open addressing: for each shingle its number plus one; 0 is a free slot.
     table: Vec<u32>,
     /// The number of the shingle that begins with each word, or [`OF_TEMPLATE`]. A text of one to
     /// four words has one.
     order: Vec<u32>,
     lengths: WordLengths,
-    /// The end of each text, if there are several: no shingle crosses an end.
+    /// The end of each text; no shingle crosses an end.
     texts: Vec<TextEnd>,
 }
 
@@ -156,7 +156,7 @@ impl ShingledText {
         });
     }
 
-    /// Counts its words that are not template.
+    /// Counts the words that are not in templates.
     pub fn words(&self) -> u64 {
         self.lengths.words()
     }
@@ -200,11 +200,11 @@ impl ShingledText {
         }
     }
 
-    /// Weighs each word by the nearest sample and returns the weighted share. The level alone does
-    /// not show how many words a sample represents. A header of 300 words has 38 samples on
-    /// average, and may have 30 or 46.
+    /// Returns the mean weight of the words, if each word has the weight of the nearest sample. The
+    /// level alone does not show how many words a sample represents. A header of 300 words has 38
+    /// samples on average, and may have 30 or 46.
     ///
-    /// `worth` returns the weight, 0..=1, of the words of each sample of this level, in any order.
+    /// `worth` returns the weight, 0..=1, of a sample of this level. It is called in any order.
     pub fn share_nearest(&self, level: u8, worth: impl Fn(Fingerprint) -> f64) -> f64 {
         let (mut sum, mut from, mut last) = (0.0, 0, None);
         let mut first = (0, 0);
@@ -216,7 +216,7 @@ impl ShingledText {
                 let Some(sample) = sample.filter(|sample| sample.level() >= level) else {
                     continue;
                 };
-                // The middle of the shingle.
+                // A sample is placed at the middle of its shingle.
                 let place = place + SHINGLE / 2;
                 if let Some((before, of_last)) = last {
                     let until = usize::midpoint(before, place);
@@ -234,7 +234,8 @@ impl ShingledText {
         sum / self.words().max(1) as f64
     }
 
-    /// Returns what is covered if the other text has the shingles of these numbers, too.
+    /// Returns the sums over the words that are covered if the other text has the shingles of these
+    /// numbers, too.
     fn covered(&self, common: &BitSet) -> Covered {
         let mut walk = CoverWalk::of(&self.lengths);
         let (mut first_shingle, mut first_word) = (0, 0);
@@ -295,7 +296,7 @@ pub struct CommonText {
     /// Bytes of the longest of those runs, in the text where it is shorter. A phrase that one text
     /// repeats again and again is not a long run of the other.
     pub longest: u64,
-    /// True if one of those runs is a [`PASSAGE`] that is not repeated all over both.
+    /// True if one of those runs is a [`PASSAGE`], and not a phrase that both texts repeat.
     pub has_passage: bool,
     /// Distinct shingles in common.
     pub shared: u64,
@@ -334,7 +335,7 @@ impl CommonText {
         };
         let longest = of_a.longest.min(of_b.longest);
         let is_repeated = of_a.words.min(of_b.words) >= REPEATED * shared;
-        // The run is no repetition if one of the texts has it only once.
+        // The passage is no repetition if one of the texts has most of it only once.
         let is_said_once = || a.heaviest(&in_a).max(b.heaviest(&in_b)) >= PASSAGE_OF_RECORDS;
         Self {
             covered: (of_a.words, of_b.words),
@@ -348,8 +349,8 @@ impl CommonText {
         }
     }
 
-    /// Returns whether a short phrase, repeated, is all that is common. Repetitions count once, and
-    /// each distinct shingle is one word of it.
+    /// Returns whether the common text is only a short phrase that is repeated. Repetitions count
+    /// once, and each distinct shingle counts as one word.
     fn is_pattern(&self) -> bool {
         let (in_a, in_b) = (
             (self.covered.0, self.bytes.0),
@@ -361,7 +362,7 @@ impl CommonText {
             && self.shared as f64 * (bytes as f64 / words as f64) < Relation::MIN_SHARED.0 as f64
     }
 
-    /// The larger share of words in common runs.
+    /// Returns the larger share of words in common runs.
     pub(super) fn containment(&self) -> f64 {
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         share(self.covered.0, self.words.0).max(share(self.covered.1, self.words.1))
@@ -460,7 +461,7 @@ impl Proven {
         }
     }
 
-    /// Like [`Self::in_words`], from what they have in common.
+    /// Like [`Self::in_words`], for texts that were compared already.
     pub fn of_common(common: &CommonText, sizes: (ByteLen, ByteLen)) -> Self {
         Self {
             measures: common.measures(sizes),
@@ -508,7 +509,7 @@ impl Provable {
         }
     }
 
-    /// Like [`Self::new`], without templates: in a text neither words nor bytes of them count.
+    /// Like [`Self::new`], but the words and the bytes of templates in a text do not count.
     pub fn without(templates: &Templates, kind: ContentKind, bytes: Vec<u8>) -> Self {
         let text = OnceLock::new();
         if !templates.is_empty() && kind == ContentKind::Text {

@@ -75,7 +75,7 @@ pub struct CommonRun {
 /// repeatedly.
 ///
 /// A run that overlaps the one before is reported without the overlap, and may then be shorter than
-/// 64 bytes. The module describes files over [`DENSE`].
+/// 64 bytes. The head of this module describes what is different in files over [`DENSE`].
 pub fn common_runs(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
     common_runs_within(a, b, DENSE)
 }
@@ -107,7 +107,7 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
         let best = places
             .iter()
             .map(|&place| extend(a, b, at, place, S::WIDTH, floor))
-            // Take the first of the longest, which does not depend on the table.
+            // Take the first of the longest runs: this choice does not depend on the table.
             .reduce(|best, run| if run.len > best.len { run } else { best });
         match best {
             Some(run) if run.len >= LEAST_RUN && run.a + run.len > reported => {
@@ -126,8 +126,8 @@ fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
     join(runs)
 }
 
-/// Joins runs that continue each other in both files. The second one was found from the unreported
-/// rest of the first.
+/// Joins runs that continue each other in both files. The later run overlapped the earlier one, and
+/// was reported without the overlap.
 fn join(runs: Vec<CommonRun>) -> Vec<CommonRun> {
     let mut joined: Vec<CommonRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -210,7 +210,7 @@ pub(super) struct CommonBytes {
     pub(super) covered: (usize, usize),
     /// Distinct 64-byte windows in common.
     shared: usize,
-    /// Shared over all of their 64-byte windows.
+    /// The common windows over all distinct windows of both.
     pub(super) resemblance: f64,
 }
 
@@ -235,7 +235,7 @@ impl CommonBytes {
         }
     }
 
-    /// Returns whether all that is common is a short piece that is repeated. Repeated bytes count
+    /// Returns whether the common part is only a short piece that is repeated. Repeated bytes count
     /// once, and each distinct window counts as one byte.
     pub(super) fn is_pattern(&self) -> bool {
         self.covered.0.max(self.covered.1) >= FOR_A_WINDOW * self.shared

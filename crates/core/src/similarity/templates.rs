@@ -37,8 +37,9 @@ mod shingles;
 
 pub use shingles::{CommonShingles, TemplateShingles};
 
-/// Two windows of a template at most this many bytes apart have template between them. At the
-/// densest sampling, a stretch of this many windows has no sample with probability e^-8.
+/// The bytes between two windows of a template are template if the windows begin at most this many
+/// bytes apart. At the densest sampling, a stretch of this many windows has no sample with
+/// probability e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
@@ -53,7 +54,7 @@ pub struct Template {
     pub shingles: Vec<u64>,
 }
 
-/// Returns whether `having` of `among` is at least this share (0..=1).
+/// Returns whether `having` contents out of `among` are at least this share (0..=1).
 fn is_enough(having: usize, among: usize, share: f64) -> bool {
     // A share on the command line has at most six decimal digits.
     having > 0 && having as f64 >= share * among as f64 - 1e-6
@@ -62,10 +63,10 @@ fn is_enough(having: usize, among: usize, share: f64) -> bool {
 impl Template {
     /// Returns the pieces that at least `share` (0..=1) of these contents have, and at least one.
     ///
-    /// A content cannot show a fingerprint below the level of its signature. So for a fingerprint,
-    /// only the contents that can show it count. It must occur in at least half of all contents,
-    /// and in two if there are two. So the dense samples of small contents are used if most
-    /// contents are small.
+    /// A content cannot show a fingerprint below the level of its signature. So the share of a
+    /// fingerprint is that among the contents that can show it. These must be at least half of all
+    /// contents, and at least two if there are two. So the dense samples of small contents are used
+    /// if most contents are small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having, among| is_enough(having, among, share);
         let mut chunks: BTreeMap<(ChunkHash, u32), usize> = BTreeMap::new();
@@ -231,7 +232,7 @@ impl Templates {
         self.wordless.is_empty()
     }
 
-    /// Counts the fingerprints of templates: at most this many were removed from any signature.
+    /// Counts the fingerprints of templates. No signature has lost more than this many.
     pub fn fingerprints(&self) -> usize {
         self.pieces.fingerprints.len()
     }
@@ -241,8 +242,8 @@ impl Templates {
         &self.shingles
     }
 
-    /// Removes the pieces of templates without shingles from a text. The rest is cut into words;
-    /// [`Self::shingles`] has those that are template.
+    /// Removes the pieces of templates without shingles from a text, so that the rest can be cut
+    /// into words. [`Self::shingles`] shows which of these words are template.
     pub fn worded<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         left(bytes, self.wordless.ranges(bytes, &self.params))
     }

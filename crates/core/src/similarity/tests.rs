@@ -186,7 +186,7 @@ proptest! {
                 prop_assert!(bound <= share.get() * size as f64 + 1e-6);
             }
         }
-        // From the other side the pair has the same measures, exchanged.
+        // Exchanging the files exchanges their measures.
         let other = estimate(&of_b.sketch(), &of_a.sketch(), &NoBoilerplate);
         prop_assert_eq!(m, other.swapped());
     }
@@ -304,7 +304,7 @@ fn boilerplate_is_no_evidence() {
 
 #[test]
 fn few_samples_are_weighed_down() {
-    // The large file's level leaves the small one few samples.
+    // At the level of the large file, the small one has few samples.
     let small = noise(10, 400);
     let large = [noise(8, 3000), small.clone(), noise(9, 3000)].concat();
     let m = estimate(

@@ -39,7 +39,6 @@ pub const RARE: f64 = 32.0;
 /// resemblance needs no run, but more in common than a phrase.
 const ALIKE: f64 = 0.25;
 
-/// A pair needs no long run if one has this share of its words in the other. All runs together must
 /// A pair needs no long run if one text has this share of its words in the other. All runs together
 /// must then have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
@@ -97,7 +96,7 @@ impl TextCutter {
                 .digest
                 .filter(|_| lengths.are_enough(0..words.ends.len())),
             lengths,
-            // The exact size, because all texts are in memory at the same time.
+            // The vector has its exact size, because all texts are in memory at the same time.
             shingles: words.shingles.clone(),
             is_of_records: words.recurring >= RECURRING,
         };
@@ -109,13 +108,13 @@ impl TextCutter {
 }
 
 impl ReadText {
-    /// Returns the shingles that it still has, in order.
+    /// Returns the shingles that are left, in order.
     pub fn shingles(&self) -> &[u64] {
         &self.shingles
     }
 
-    /// Returns the share of its words in runs that the other text has, too. Both must still have
-    /// all their shingles.
+    /// Returns the share of this text's words in runs that the other text has, too. No shingle of
+    /// either text may have been removed.
     pub fn covered_by(&self, other: &Self) -> f64 {
         let of_other: HashSet<u64> = other.shingles.iter().copied().collect();
         let mut walk = CoverWalk::of(&self.lengths);
@@ -158,7 +157,8 @@ impl ReadText {
         let mut places = self.places;
         let mut all = numbers.iter();
         places.retain(|_| all.next().is_some_and(|&number| number > 0));
-        // Some shingles that no other text has were not removed.
+        // Some shingles that no other text has are still here, because [`SeenShingles`] is not
+        // exact.
         let own = self.shingles.iter().zip(&numbers);
         let own = own.filter(|&(_, &number)| number == 0);
         let mut own: Vec<u64> = own.map(|(&shingle, _)| shingle).collect();
@@ -231,7 +231,7 @@ pub struct Text {
     chains: Vec<u32>,
     lengths: WordLengths,
     distinct: u32,
-    /// The sum of 1/(texts that have it) over the distinct shingles.
+    /// The sum over the distinct shingles of 1/n, if n texts have the shingle.
     rare: f64,
     digest: Option<WordsDigest>,
     /// The chains that occur [`REPEATED`] times or more, ascending.
@@ -268,8 +268,8 @@ pub struct Commonness {
     pub shingles: u32,
     /// Counts the texts that have it: the fewer, the stronger the evidence for a pair of them.
     pub texts: u32,
-    /// Counts the texts that have it, near-copies of each other once. Near-copies do not make a
-    /// chain boilerplate.
+    /// Counts the texts that have it; near-copies of each other count once. So near-copies do not
+    /// make a chain boilerplate.
     pub contents: u32,
 }
 
@@ -281,7 +281,7 @@ fn rarity(texts: u32) -> f64 {
 /// The comparison of two texts; `a` is the one that was laid out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
-    /// The counts that the measures are made of.
+    /// The counts from which the measures are computed.
     pub common: CommonText,
     /// The maximum number of bytes of rare text in one run of at least [`Params::WINDOW`] bytes.
     pub rare: f64,
@@ -290,7 +290,7 @@ pub struct Proof {
     /// The share of the common shingles that are not boilerplate.
     pub evident: f64,
     /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
-    /// with fewer: the lower end of its interval.
+    /// with fewer. It is the lower end of the interval of this share.
     pub kinship: f64,
     /// True if both are records with keys.
     pub are_records: bool,
@@ -349,7 +349,7 @@ fn share(part: u64, of: u64) -> f64 {
 /// A text that is laid out for comparison with others.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Numbers of chains and of their entries, from 1.
+    /// The numbers of chains, each with its entry.
     slots: Slots,
     entries: Vec<TableEntry>,
     /// The entry of each of the text's chains, in order.
@@ -374,7 +374,7 @@ struct TableEntry {
     common: Commonness,
     /// Counts its occurrences in the text.
     times: u32,
-    /// The last comparison that found it.
+    /// The number of the last comparison that found the chain.
     round: u32,
 }
 
@@ -429,7 +429,7 @@ impl Table {
     }
 
     /// Returns the comparison if it is evidence. `a` is walked only if its upper bounds are enough
-    /// for evidence. They are not for two of three unrelated pairs.
+    /// for evidence. Of three unrelated pairs, two are rejected by the bounds.
     pub fn evidence(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_evidence() {
@@ -439,8 +439,8 @@ impl Table {
         proof.is_evidence().then_some(proof)
     }
 
-    /// Walks `b` and returns the proof with upper bounds for `a`. A pair that shares more is never
-    /// weaker evidence.
+    /// Walks `b` and returns the proof with upper bounds for `a`. The proof with exact figures is
+    /// never stronger evidence.
     fn along(&mut self, a: &Text, b: &Text) -> Proof {
         self.round += 1;
         let (mut shared, mut rare, mut evident, mut times) = (0u64, 0.0, 0u64, 0u64);
@@ -472,7 +472,7 @@ impl Table {
                 words: (a.lengths.words(), b.lengths.words()),
                 bytes: (u64::MAX, of_b.bytes),
                 longest: of_b.longest,
-                // Not used by this comparison.
+                // Passages are not used by this comparison.
                 has_passage: false,
                 shared,
                 distinct: (u64::from(a.distinct), u64::from(b.distinct)),
@@ -500,7 +500,7 @@ impl Table {
         }
         let (of_a, in_a) = in_a.end();
         (proof.common.covered.0, proof.common.bytes.0) = (of_a.words, of_a.bytes);
-        // A phrase that one text repeats again and again is not a long run of the other.
+        // A phrase that one text repeats is a long run in that text only.
         proof.common.longest = proof.common.longest.min(of_a.longest);
         proof.rare = proof.rare.min(in_a.rare);
         proof.scattered = proof.scattered.min(in_a.scattered);
@@ -530,7 +530,7 @@ impl Table {
 /// Collects the common runs of one of two texts.
 struct RunWalk<'a> {
     cover: CoverWalk<'a>,
-    /// The shingles of the current run, by place.
+    /// The current run: the place of its first shingle, and the place after its last one.
     from: usize,
     to: usize,
     weight: f64,
@@ -555,7 +555,7 @@ impl<'a> RunWalk<'a> {
         }
     }
 
-    /// Adds the next common chain and its number of shingles.
+    /// Adds the next common chain, which has this many shingles.
     #[inline]
     fn common(&mut self, place: usize, shingles: u32, weight: f32) {
         if place != self.to {

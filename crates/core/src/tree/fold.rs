@@ -1,17 +1,18 @@
 //! The topmost useful pairs.
 //!
 //! A copied tree makes a pair of every directory with its copy, and with every directory above its
-//! copy. One row is enough: the topmost. But the topmost pair alone would always be the roots. Two
-//! rules choose. *Below* means that each side of a pair is the same side of another pair, or is in
-//! it. *Clearly better* compares what is missing from two figures. The worse one misses more than a
-//! tenth, and the better one at most half of that. Nothing is clearly better than 95 %; 80 % is
-//! clearly better than 60 %, and 90 % than 80 %.
+//! copy. One row is enough: the topmost. But the topmost pair alone would always be the roots. So
+//! two rules choose. A pair is *below* another one if each of its sides is the other pair's side,
+//! or is in it. One figure is *clearly better* than another if it misses at most half as much, and
+//! the other misses more than a tenth. Nothing is clearly better than 95 %; 80 % is clearly better
+//! than 60 %, and 90 % than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
-//!    hold. First, the lower pair has nine tenths of its shared bytes, counted on the side of its
-//!    larger containment. Second, the lower pair is clearly better, or clearly more alike, or more
-//!    alike by a quarter. Alike is Dice's coefficient by bytes: the shared bytes of both over all
-//!    bytes of both. `(a, /)` shares as much as `(a, /backup/a)`, and is less precise.
+//!    hold. First, the lower pair has nine tenths of the upper pair's shared bytes, counted on the
+//!    side of the upper pair's larger containment. Second, the lower pair is clearly better, or
+//!    clearly more alike, or more alike by a quarter. Alike is Dice's coefficient by bytes: the
+//!    shared bytes of both over all bytes of both. `(a, /)` shares as much as `(a, /backup/a)`, and
+//!    is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
 //!    it. It stays if its larger containment is clearly better.
 
@@ -21,7 +22,7 @@ use super::forest::{Forest, Node};
 use super::holdings::Share;
 use super::pairs::Pair;
 
-/// Returns the remaining pairs, in the given order. The pairs must be distinct.
+/// Returns the pairs that remain after both rules, in the given order. The pairs must be distinct.
 pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
     let places: HashMap<(Node, Node), usize> = pairs
         .iter()
@@ -83,7 +84,7 @@ pub(super) fn is_clearly_better(lower: &Pair, upper: &Pair) -> bool {
     is_clearly_more(lower.containment(), upper.containment())
 }
 
-/// Returns the shared bytes of both over all bytes of both.
+/// Returns how alike two directories are: the shared bytes of both over all bytes of both.
 fn alike(pair: &Pair) -> Share {
     let shared = pair.shared_a.saturating_add(pair.shared_b);
     Share::of(shared, pair.bytes_a.saturating_add(pair.bytes_b))

@@ -32,7 +32,7 @@ impl Forest {
         let parent = |at: usize| parents[at].filter(|&parent| parent < at);
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); parents.len()];
         let mut waiting = Vec::new();
-        // Backwards, so that the stack yields them forwards.
+        // Directories are pushed backwards, so that the stack yields them forwards.
         for at in (0..parents.len()).rev() {
             match parent(at) {
                 Some(parent) => children[parent].push(at as u32),
@@ -92,7 +92,7 @@ impl Forest {
         above <= below && below.0 < self.ends[above.index()]
     }
 
-    /// Returns whether one is the other or below it.
+    /// Returns whether one directory is the other one, or is below it.
     pub fn nested(&self, a: Node, b: Node) -> bool {
         self.holds(a, b) || self.holds(b, a)
     }
@@ -106,7 +106,7 @@ impl Forest {
         })
     }
 
-    /// Returns the nodes at and below one, as numbers.
+    /// Returns the numbers of a directory and of all directories below it.
     pub(super) fn span(&self, of: Node) -> std::ops::Range<u32> {
         of.0..self.ends[of.index()]
     }

@@ -22,7 +22,7 @@ impl Share {
         Self(millionths.min(Self::MILLION))
     }
 
-    /// Returns `part` of `whole`, or zero if `whole` is.
+    /// Returns the share `part` / `whole`; zero if `whole` is zero.
     pub fn of(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self::ZERO;
@@ -57,7 +57,7 @@ pub struct Held {
 pub struct Link {
     /// The content.
     pub of: u32,
-    /// The other.
+    /// The other content.
     pub to: u32,
     /// The share of `of` that is in `to`.
     pub share: Share,
@@ -100,7 +100,7 @@ pub struct Holdings {
     pub(super) forest: Forest,
     pub(super) sizes: Vec<u64>,
     pub(super) limits: Limits,
-    /// By node, then content.
+    /// Ordered by node, then by content.
     pub(super) entries: Vec<Entry>,
     /// The entries whose content is in more than `every` directories.
     pub(super) frequent: Vec<Entry>,
@@ -212,7 +212,7 @@ impl Holdings {
         self.files[below.index()]
     }
 
-    /// Returns the bytes of these files.
+    /// Returns the bytes of the files at and below a directory, each counted once.
     pub fn bytes(&self, below: Node) -> u64 {
         self.bytes[below.index()]
     }

@@ -8,7 +8,7 @@ use super::holdings::{Entry, Holdings, Share, within};
 pub struct Pair {
     /// One directory.
     pub a: Node,
-    /// The other.
+    /// The other directory.
     pub b: Node,
     /// Bytes below a.
     pub bytes_a: u64,
@@ -120,7 +120,7 @@ impl Holdings {
             .collect()
     }
 
-    /// Returns all pairs of one directory with something in common, in the order of the others.
+    /// Returns all pairs of one directory with something in common, by node.
     pub fn pairs_of(&self, node: Node) -> Vec<Pair> {
         let mut nominated: Vec<(Node, Node)> = Vec::new();
         self.sweep(&mut |a, sums| {
@@ -136,8 +136,8 @@ impl Holdings {
         self.measured(&nominated)
     }
 
-    /// Returns whether a pair could still pass, from one direction alone. Contents that many
-    /// directories have do not count against it.
+    /// Returns whether a pair could still pass, judged by one direction alone. The sums may lack
+    /// contents that many directories have. So such contents do not count as missing.
     fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
         let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);
         let (bytes, frequent) = (self.bytes(a), self.frequent_bytes(a));
@@ -158,7 +158,7 @@ impl Holdings {
                 shared_b: self.frequent_shared(b, a),
             })
             .collect();
-        // The places of each directory's pairs, as the first and as the second.
+        // The pairs by their second directory. The list itself is ordered by the first.
         let mut as_second: Vec<(Node, u32)> = pairs
             .iter()
             .enumerate()
@@ -197,9 +197,9 @@ impl Holdings {
         bytes.max(0) as u64
     }
 
-    /// Calls `visit` with each directory, children before parents. The sums have the bytes that it
-    /// shares with each other directory, in no particular order. Directories above and below it are
-    /// left out.
+    /// Calls `visit` with each directory, children before parents. The sums have the bytes that the
+    /// directory shares with each other one, in no particular order. Directories above and below it
+    /// are left out.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();
@@ -263,8 +263,8 @@ impl Holdings {
         let at = Node(entry.node);
         marks.next();
         if self.is_frequent(entry.content) {
-            // Where hard links meet, the windows differ. These sums are lower bounds already, so
-            // they are not corrected.
+            // An entry where hard links meet has another window than the links. These sums are
+            // lower bounds already, so they are not corrected.
             if holders.len() <= self.limits.most && entry.files > 0 {
                 let place = holders.partition_point(|&holder| holder < entry.node);
                 let from = place.saturating_sub(self.limits.window);
@@ -280,7 +280,8 @@ impl Holdings {
             let bytes = entry.files * size as i64;
             self.climb(at, holder, marks, &mut |to| add(to, bytes, 0));
         }
-        // Best first: a directory that is marked already has at least as large a share.
+        // The best link is first. So a directory that is marked already has at least as large a
+        // share.
         for &(share, content) in self.links(entry.content) {
             let bytes = entry.files * share.bytes(size) as i64;
             for &holder in self.holders(content) {

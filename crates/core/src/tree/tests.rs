@@ -327,7 +327,7 @@ fn the_tightest_of_those_that_share_the_same_stays() {
 
 #[test]
 fn a_lower_pair_stays_if_it_is_clearly_better() {
-    // 0 a, 1 a/x, 2 b, 3 b/x. x is a copy; beside it, a and b share half of a file.
+    // 0 a, 1 a/x, 2 b, 3 b/x. x is a copy. Apart from x, a and b share half of a file.
     let drawn = Drawn {
         parents: vec![None, Some(0), None, Some(2)],
         sizes: vec![1000, 2000, 2000],

@@ -9,14 +9,14 @@ use crate::words::{Folding, Short, Sink, tokenize, tokenize_all};
 pub(crate) struct CollectedWords {
     /// The shingle that begins with each word. A text of one to four words has one shingle.
     pub(crate) shingles: Vec<u64>,
-    /// For each word the bytes in UTF-8 of all words up to its end, each with one for its
-    /// separator.
+    /// For each word the length of all words up to its end, in bytes of UTF-8. Each word has one
+    /// more byte for its separator.
     pub(crate) ends: Vec<u32>,
     /// The digest of all words in order, if they are enough to judge.
     pub(crate) digest: Option<WordsDigest>,
     /// The share of its words that recur: the keys and frames of records.
     pub(crate) recurring: f32,
-    /// Counts the words by the first bits of their hashes.
+    /// The number of words for each value of the first bits of a word's hash.
     pub(super) counts: Vec<u32>,
 }
 
@@ -26,15 +26,15 @@ const RECURRING_IN: u32 = 40;
 /// The minimum number of words for which recurring words can be determined.
 const LEAST_WORDS: u32 = 150;
 
-/// The bits of the hashes by which words are counted.
+/// The number of bits of a hash by which words are counted.
 const COUNTED_BITS: u32 = 10;
 
-/// Returns the share of words that are one in [`RECURRING_IN`], from their counts.
+/// Returns the share of words that recur, from the counts of all words.
 ///
 /// In a short text, many words recur by chance: of 200 words, any that occurs five times. So one
-/// standard error is subtracted from the count of a word. Among texts of 150 to 400 words in T4 and
-/// T6, 15 % are records without this. With it, 1 of 208 is. Of the tables, dumps and logs of T13,
-/// all 144 are records either way.
+/// standard error is subtracted from the count of a word. Without this, 15 % of the texts of 150 to
+/// 400 words in T4 and T6 are records. With it, 1 of 208 is. All 144 tables, dumps and logs of T13
+/// are records either way.
 fn recurring(counts: &[u32]) -> f32 {
     let all: u32 = counts.iter().sum();
     if all < LEAST_WORDS {
@@ -48,7 +48,8 @@ fn recurring(counts: &[u32]) -> f32 {
 
 impl CollectedWords {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Most words have fewer letters, so the lists grow once at most.
+        // Hardly any text has more than twice as many words as this. So the lists grow once at
+        // most.
         let words = bytes.len() / 8;
         let mut collected = Self {
             shingles: Vec::with_capacity(words),
@@ -88,7 +89,7 @@ impl CollectedWords {
     }
 }
 
-/// The length of a letter in UTF-8.
+/// Returns the length of a letter in UTF-8.
 fn utf8_bytes(letter: u32) -> u32 {
     char::from_u32(letter).map_or(1, char::len_utf8) as u32
 }
@@ -151,11 +152,12 @@ mod tests {
 
     #[test]
     fn a_short_prose_text_is_no_table_of_records() {
-        // A paragraph of 188 words: its articles, prepositions and its subject.
+        // The counts of a paragraph of 188 words. Its articles, prepositions and subject occur
+        // often.
         let often = [12, 10, 8, 7, 6, 6, 5, 5, 5];
         let prose: Vec<u32> = often.into_iter().chain([1; 124]).collect();
         assert!(recurring(&prose) < 0.2, "{}", recurring(&prose));
-        // Twelve records with ten keys each.
+        // The counts of twelve records with ten keys each.
         let records: Vec<u32> = [12; 10].into_iter().chain([1; 120]).collect();
         assert!((recurring(&records) - 0.5).abs() < 1e-6);
     }

@@ -1,8 +1,8 @@
 //! Entities of HTML and XML: the characters of `&uuml;`, `&#252;` and `&#xFC;`.
 //!
-//! Only those names of HTML matter that are a part of a word, or invisible. `letters.txt` has each
-//! with its characters in hexadecimal digits, in order, made from the table of the HTML standard.
-//! All others separate words.
+//! A name of HTML matters if its characters are a part of a word, or invisible. `letters.txt` has
+//! these names in order, each with its characters in hexadecimal digits. It is made from the table
+//! of the HTML standard. All other names separate words.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,8 @@ const SIGNS: [&str; 32] = [
     "pound", "quot", "raquo", "rdquo", "reg", "rsquo", "sect", "times", "trade",
 ];
 
-/// The characters that browsers read for the numbers of control characters: those of Windows-1252.
+/// The characters that browsers show for the numbers of control characters, 128 to 159: those of
+/// Windows-1252.
 const WINDOWS: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039,
     0x152, 0x8d, 0x17d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc,
@@ -54,7 +55,7 @@ pub(super) fn characters_of(name: &[u8]) -> Option<Characters> {
     if let [b'#', number @ ..] = name {
         return character_of(number).map(|character| [character, '\0']);
     }
-    // Nearly all entities in ASCII texts.
+    // These are nearly all entities in ASCII texts.
     if matches!(name, b"amp" | b"gt" | b"lt" | b"nbsp" | b"quot") {
         return None;
     }
@@ -101,10 +102,10 @@ pub(super) fn without_semicolon(name: &[u8]) -> Option<usize> {
     (2..=name.len().min(6)).rev().find(is_old)
 }
 
-/// Names of letters of ISO 8859-1 that are newer than the others.
+/// The newer names of letters of ISO 8859-1, which browsers do not resolve without the `;`.
 const NEW: [&[u8]; 2] = [b"angst", b"half"];
 
-/// Returns whether an entity, without `&` and `;`, is one that pages have.
+/// Returns whether a name, without `&` and `;`, is a known entity.
 pub(super) fn is_known(name: &[u8]) -> bool {
     let is_sign = || SIGNS.iter().any(|sign| sign.as_bytes() == name);
     characters_of(name).is_some() || is_sign()
@@ -146,7 +147,7 @@ mod tests {
             ("shy", '\u{ad}'),
             ("zwj", '\u{200d}'),
             ("#x1F600", '😀'),
-            // From Windows-1252.
+            // The number of a control character means a character of Windows-1252.
             ("#138", 'Š'),
         ] {
             assert_eq!(of(name), one(character), "{name}");

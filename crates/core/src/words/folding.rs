@@ -9,23 +9,23 @@ use crate::words::Short;
 /// run of letters is a hash, a line of encoded data or a generated identifier.
 const COUNTED: u64 = 16;
 
-/// A shingle is sampled once more for this many continuation bytes in its last word, and at most
-/// `MOST_MORE` times. A Russian word has some six such bytes, a Georgian one twelve, and a Chinese
-/// character two.
+/// A shingle is sampled once more for every `CONTINUED` bytes in its last word that continue a
+/// letter, but at most `MOST_MORE` times more. A Russian word has some six such bytes, a Georgian
+/// one twelve, and a Chinese character two.
 const CONTINUED: u8 = 5;
 const MOST_MORE: u8 = 3;
 
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
-    /// The hash of the letters before the last 16 or fewer, these last letters, and their number of
-    /// bytes.
+    /// The word so far: the hash of all but its last bytes (16 at most), these last bytes, and
+    /// their number.
     word: u64,
     sixteen: u128,
     bytes: usize,
     /// Letters of the current word.
     letters: u64,
-    /// Bytes of UTF-8 that continue these.
+    /// The bytes of UTF-8 that these letters have beyond their first.
     continued: u8,
     pub(super) chain: ShingleChain,
     /// The total number of letters of all words so far. Of each word at most [`COUNTED`] count.
@@ -43,7 +43,7 @@ impl Folding {
             for &byte in &bytes[..length] {
                 self.byte(byte);
             }
-            // Distinguishes it from ASCII letters with the same bytes.
+            // This byte distinguishes the letter from ASCII letters with the same bytes.
             self.byte(0xff);
             let continued = 1 + u8::from(letter > 0x7ff) + u8::from(letter > 0xffff);
             self.continued = self.continued.saturating_add(continued);
@@ -77,9 +77,8 @@ impl Folding {
     /// Returns how many extra samples, each by another hash, are taken of the shingle that ends
     /// with the current word.
     ///
-    /// A letter beyond ASCII has two bytes or more. So 500 bytes have half as many words, and need
-    /// twice the samples of each. The letters of the last word stand for those of all words of a
-    /// shingle.
+    /// A letter beyond ASCII has two bytes or more. So 500 bytes of such letters have half as many
+    /// words, and need twice as many samples. The last word of a shingle decides for all its words.
     #[inline]
     pub(super) fn times_more(&self) -> u8 {
         (self.continued / CONTINUED).min(MOST_MORE)

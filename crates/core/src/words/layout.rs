@@ -44,7 +44,7 @@ const LEAST_ROWS: usize = 8;
 const TELLING: u32 = 7;
 
 /// The maximum number of letters of a word that count. A word that is not a plain number counts
-/// `MORE` more.
+/// `MORE` letters more.
 const OF_ONE: u32 = 8;
 const MORE: u32 = 2;
 
@@ -61,7 +61,7 @@ const DIGEST: usize = 16;
 /// The maximum number of words of a row that is a unit. Longer rows contain runs of five words.
 const SHORT: usize = SHINGLE - 1;
 
-/// The maximum number of bytes of a line that are buffered of a table in pieces.
+/// The maximum number of bytes of a line that are buffered when a table arrives in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// The layout of the lines of a file.
@@ -101,7 +101,7 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
     for line in lines_of(lines) {
         all += 1;
         rows += usize::from(is_row(line));
-        // Enough to recognise prose.
+        // These lines are enough to recognise prose.
         if all >= LEAST_ROWS && 2 * rows < all {
             break;
         }
@@ -111,7 +111,8 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
 }
 
 /// Returns the hashes by which a table is compared, distinct and ascending. These are of its
-/// distinctive rows and of the runs of five words in longer rows. `None`: not a table.
+/// distinctive rows and of the runs of five words in longer rows. `None` if the text is not a
+/// table.
 pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return None;
@@ -123,8 +124,8 @@ pub fn rows_of(bytes: &[u8]) -> Option<Vec<u64>> {
     Some(rows)
 }
 
-/// Returns the places of the rows that [`rows_of`] hashes, without blanks around them. `None`: not
-/// a table.
+/// Returns the places of the rows that [`rows_of`] hashes, without blanks around them. `None` if
+/// the text is not a table.
 pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return None;
@@ -145,7 +146,7 @@ pub fn telling_rows(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
 }
 
 /// Returns the places of the rows that have fewer than five words and whose hash `has` accepts.
-/// Empty for a text that is not a table.
+/// There are none in a text that is not a table.
 pub(crate) fn short_rows(bytes: &[u8], has: impl Fn(u64) -> bool) -> Vec<Range<usize>> {
     let LineLayout::Table(reader) = LineLayout::of(bytes) else {
         return Vec::new();
@@ -183,7 +184,7 @@ pub(crate) fn without_line_ends(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(all)
 }
 
-/// Cuts the bytes off after the last line end.
+/// Returns the bytes up to the last line end.
 fn without_last(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte == b'\n');
     &bytes[..end.map_or(0, |end| end + 1)]
@@ -203,7 +204,7 @@ const fn is_letter(byte: u8) -> bool {
 
 /// Returns whether a line is a row of at most four words that are separated by signs or by several
 /// blanks. A single blank between two words marks a sentence, unless other signs form columns. A
-/// line that ends with a sign is code.
+/// line that ends with a comma or a semicolon is code.
 fn is_row(line: &[u8]) -> bool {
     let (mut words, mut has_digits) = (0, false);
     let (mut is_set_apart, mut blanks) = (false, 0);
@@ -274,13 +275,13 @@ fn is_encoded(head: &[u8], is_whole: bool) -> bool {
         last = line.len();
         if last <= length {
             full += usize::from(last == length);
-            // The last line of a block is shorter.
+            // A shorter line counts as well, because it ends a block.
             taken += last + 1;
             hex &= line.iter().all(u8::is_ascii_hexdigit);
         }
     }
     let of_digests = match length {
-        // SHA-1 and SHA-224 in hexadecimal digits.
+        // Lines as long as SHA-1 or SHA-224 in hexadecimal digits.
         40 | 56 => true,
         64 | 96 | 128 => is_whole && last == length,
         _ => false,
@@ -344,7 +345,7 @@ impl Sink for RowWords {
 pub(crate) struct RowReader {
     /// The words that many rows have.
     common: HashSet<u64>,
-    /// The current row of a table in pieces.
+    /// The current row, when a table arrives in pieces.
     line: Vec<u8>,
 }
 

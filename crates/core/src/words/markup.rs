@@ -12,14 +12,14 @@
 //!
 //! A part may begin within a tag, a script or a style. Bytes before the first `>` without any `<`
 //! are the rest of a tag, if they look like one. Bytes before the end of a script that did not
-//! begin are script, unless they begin as prose does. A text that quotes such a part keeps its own
-//! words, and is read with the rest of the script.
+//! begin are script, unless they begin as prose does. If prose comes before such a part, all of it
+//! is read as text, and so is the rest of the script.
 
 use memchr::{memchr, memchr2, memmem};
 
 use super::entities;
 
-/// The first bytes, which decide.
+/// The number of bytes at the beginning that decide.
 pub(super) const HEAD: usize = 64 << 10;
 
 /// The minimum number of marks of a text that is markup.
@@ -43,7 +43,8 @@ const MAX_BARE: usize = 3;
 
 const MAX_DECLARATION: usize = 1 << 10;
 
-/// Names of tags without attributes that are not types or placeholders of anything else.
+/// Names of tags that are unmistakable without attributes. No other language has them as types or
+/// placeholders.
 const BARE: [&str; 31] = [
     "blockquote",
     "body",
@@ -86,13 +87,15 @@ pub(super) enum Markup {
     Text,
     /// After `<`.
     Open,
-    /// In the name of a tag; this many letters agree with `script` and `style`.
+    /// In the name of a tag, after `at` letters. `script` and `style` count the first letters that
+    /// agree with these names.
     Name {
         script: u8,
         style: u8,
         at: u8,
     },
-    /// In a tag whose content is not text, unless it is empty: after a `/`, or not.
+    /// In the tag of a script or style. True directly after a `/`, which makes the tag empty if it
+    /// ends now.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
@@ -174,7 +177,7 @@ impl Markup {
                 (3, b'c') | (4, b'y') => (Self::Tag, Shown::Nothing),
                 _ => (Self::Hidden(0), Shown::Nothing),
             },
-            // The tokenizer has the bytes of its name.
+            // The tokenizer reads the name of the entity.
             Self::Entity => (Self::Entity, Shown::Nothing),
         }
     }
@@ -211,7 +214,7 @@ impl Markup {
         if is_declared(head) {
             return Self::Text;
         }
-        // Prose has neither.
+        // Prose has neither a tag nor an entity.
         if memchr2(b'<', b'&', head).is_none() {
             return Self::None;
         }
@@ -344,7 +347,7 @@ fn end_of_hidden(head: &[u8], from: usize) -> usize {
     head.len()
 }
 
-/// Returns the length of the entity at the start of these bytes, if pages have it.
+/// Returns the length of the entity at the start of these bytes, if it is a known one.
 fn entity_length(bytes: &[u8]) -> Option<usize> {
     let name = bytes[1..].iter().take(entities::MAX_NAME + 1);
     let length = name
@@ -382,7 +385,7 @@ fn sure_tag_length(bytes: &[u8], before: Option<u8>) -> Option<usize> {
 }
 
 struct Attributes {
-    /// Their bytes, with the `>` after them.
+    /// The length of the attributes in bytes, with the `>` after them.
     length: usize,
     /// True if one of the attributes has a value, or the tag is empty.
     has_value: bool,

@@ -236,7 +236,8 @@ impl Shingler {
     }
 
     /// Takes the next bytes. `sink` receives the fingerprints of level [`Fingerprint::BASE_LEVEL`]
-    /// and above of the shingles that end in them. Of a table it receives those of the rows.
+    /// and above of the shingles that end in them. In a table these are the fingerprints of its
+    /// rows.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         if self.layout.is_some() {
             return self.take_decided(bytes, sink);
@@ -488,7 +489,7 @@ const FOR_EACH_BREAK: usize = 8;
 
 /// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are
 /// read as ISO 8859-1. In any other text all bytes are read as ISO 8859-1. A text in pieces reveals
-/// its encoding too late, so there only the broken characters are.
+/// its encoding too late, so it is always read like UTF-8.
 pub(crate) fn tokenize(bytes: &[u8], sink: &mut impl Sink) {
     let mut tokens = whole(bytes);
     tokens.update(bytes, sink);

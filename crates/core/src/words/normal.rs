@@ -2,8 +2,9 @@
 //!
 //! A character waits until the next one shows that it is complete. A mark may change it, even if
 //! other marks are between them. The result does not depend on how a text was written, or on its
-//! pieces. It is normal form C of Unicode's annex 15, with one exception, as in its stream-safe
-//! form. A run of more than [`MAX_MARKS`] marks is split, so that a text of marks takes no memory.
+//! pieces. It is normal form C of Unicode's annex 15, with one exception that its stream-safe form
+//! has, too. A run of more than [`MAX_MARKS`] marks is split, so that a text of marks takes no
+//! memory.
 
 use smallvec::SmallVec;
 use unicode_normalization::UnicodeNormalization;
@@ -31,7 +32,7 @@ impl Composer {
     }
 
     /// Takes the next character; `out` receives the characters that are now complete. `joins` is
-    /// the field of that name in the character's [`Class`](super::classes::Class).
+    /// the value of [`Class::joins`](super::classes::Class::joins) for the character.
     #[inline]
     pub(super) fn push(&mut self, character: char, joins: bool, out: &mut impl FnMut(char)) {
         if joins {
@@ -85,7 +86,7 @@ impl Composer {
         };
         let mut last = 0;
         self.marks.retain(|&mut (class, mark)| {
-            // A remaining mark of the same class is between them.
+            // A mark of the same class that remains between the two prevents the composition.
             let both = compose(*starter, mark).filter(|_| last < class);
             match both {
                 Some(both) => *starter = both,

@@ -5,12 +5,12 @@ use std::ops::Range;
 use crate::words::sink::{Sink, is_letter};
 use crate::words::whole;
 
-/// Returns the range of each word in the bytes of a text. They are as many as the collected words,
-/// in the same order.
+/// Returns the range of each word in the bytes of a text. The ranges are as many as the collected
+/// words, and in the same order.
 ///
 /// The bytes are processed in pieces: consecutive ASCII letters, separators, or one non-ASCII
 /// character. The words do not depend on the pieces. A letter has the range of its piece, even if
-/// it waited for a mark. The letter of an entity has all pieces of it.
+/// it waited for a mark. The letter of an entity has the range of the whole entity.
 pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = whole(bytes);
     tokens.begin_with(bytes);
@@ -35,7 +35,7 @@ pub(crate) fn places_of(bytes: &[u8]) -> Vec<Range<usize>> {
         };
         let end = at + 1 + more;
         sink.character = if is_in_entity {
-            // A byte that ends a name without a semicolon is not part of it.
+            // The byte after a name without a semicolon is not part of the entity.
             let is_part = is_letter(first) || first >= 128 || matches!(first, b';' | b'#');
             sink.character.start..if is_part { end } else { at }
         } else {

@@ -27,9 +27,9 @@ pub(crate) trait Sink {
     /// Takes the next letter of a word: the code point of its lower case.
     fn letter(&mut self, letter: u32);
 
-    /// The current character waits for parts of it, until the next one waits or [`Self::release`]
-    /// is called. Its letters follow at that time. `joins` is true if it belongs to the character
-    /// that waits already.
+    /// Begins the waiting of the current character for its marks. It waits until the next character
+    /// waits or [`Self::release`] is called, and its letters follow at that time. `joins` is true
+    /// if it belongs to the character that waits already.
     fn hold(&mut self, _joins: bool) {}
 
     /// Ends the waiting: all letters were passed on.

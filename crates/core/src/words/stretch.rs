@@ -1,8 +1,8 @@
 //! A text in stretches: the counts of each stretch, and their sum for the whole text.
 //!
 //! The state of a [`Shingler`] is a sum over its words, except for the few bytes and words around
-//! its position. So the sums of stretches make that of the text. An unchanged stretch is not read
-//! again.
+//! its position. So the sums of all stretches add up to that of the text. An unchanged stretch is
+//! not read again.
 
 use super::{Folding, LineLayout, Shingler, Tokenizer};
 use crate::hash::shingles::{SHINGLE, name_of_both};
@@ -19,9 +19,9 @@ pub(crate) struct ShinglerStanding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WordSums {
     words: u64,
-    /// The parts of their digest.
+    /// The two sums from which the digest of these words is made.
     all: [u64; 2],
-    /// Their letters, of each word at most 16.
+    /// The number of letters of these words; at most 16 of each word count.
     length: u64,
     /// Bytes that continue a character.
     continued: u64,
@@ -40,8 +40,8 @@ impl WordSums {
 }
 
 impl Shingler {
-    /// Returns whether this is known to be plain words: no table, no encoded data, and not mostly
-    /// markup.
+    /// Returns whether the text is known to be plain words: no table, no encoded data, and not
+    /// mostly markup.
     pub(crate) fn is_in_words(&self) -> bool {
         self.is_text() == Some(true)
             && !self.may_be_mostly_markup()

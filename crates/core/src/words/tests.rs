@@ -135,7 +135,7 @@ fn a_text_is_mostly_words() {
     assert!(!is_text(
         page(&format!("<i class='{}'>", "x ".repeat(60))).as_bytes()
     ));
-    // The first bytes decide.
+    // The beginning decides, whatever the rest is.
     assert!(is_text(
         format!("{text}{}", "= + ".repeat(100_000)).as_bytes()
     ));
@@ -222,7 +222,7 @@ fn words_are_unicodes() {
         canonical(b"caf\xe9 \xd7 \xc9T\xc9\xa0\xbb"),
         "café été ".as_bytes()
     );
-    // Broken characters are bytes of ISO 8859-1.
+    // The bytes of a broken character are read as ISO 8859-1.
     assert_eq!(canonical(b"\xe4\xbd x"), "ä½ x ".as_bytes());
     assert_eq!(canonical(b"\xc3"), "ã ".as_bytes());
 }
@@ -239,7 +239,8 @@ fn a_text_in_utf_8_that_was_cut_within_a_letter_has_its_words_all_the_same() {
     let mut damaged = text.as_bytes().to_vec();
     damaged[1] = b'?';
     assert!(canonical(&damaged).ends_with(&words[words.len() - 60..]));
-    // Some letters of ISO 8859-1 make a character of UTF-8.
+    // In a text in ISO 8859-1, two bytes may form a character of UTF-8. They are still two
+    // characters.
     let latin = b"\xc3\xa9t\xe9 d\xe9j\xe0 \xe9t\xe9";
     assert_eq!(canonical(latin), "ã té déjà été ".as_bytes());
 }
@@ -333,7 +334,7 @@ fn found_in(text: &[u8], size: usize) -> Vec<Fingerprint> {
     found
 }
 
-/// One page with its letters as themselves, in both normal forms, and as entities.
+/// A page has the same words with its letters in either normal form, or as entities.
 #[test]
 fn one_text_is_one_text_however_its_letters_are_written() {
     let texts = [
@@ -370,7 +371,7 @@ fn one_text_is_one_text_however_its_letters_are_written() {
     let named =
         canonical(b"<p>M&uuml;ller &amp; S&ouml;hne&nbsp;OHG u&shy;nd AT&T &Scaron;koda</p>");
     assert_eq!(named, "müller söhne ohg und at t škoda ".as_bytes());
-    // Text without markup has no entities.
+    // Entities are not resolved in a text without markup.
     assert_eq!(canonical(b"M&uuml;ller"), b"m uuml ller ");
     assert_eq!(
         canonical(b"<p>&own; &lt a&lt 1 x&y</p>"),

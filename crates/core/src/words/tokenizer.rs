@@ -26,9 +26,9 @@ pub(crate) struct WrittenIn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
     head: Vec<u8>,
-    /// `None`: the beginning is not complete yet.
+    /// `None` until the beginning is complete.
     markup: Option<Markup>,
-    /// The value of `markup` at the start of a text; `Some`: markup is read as text.
+    /// The value of `markup` at the start of each text; `Some` if markup is read as text.
     at_first: Option<Markup>,
     /// True if the last byte of text was a separator, and no character waits.
     between: bool,
@@ -40,7 +40,8 @@ pub(crate) struct Tokenizer {
     alone: bool,
     /// True if each byte beyond ASCII is a character (ISO 8859-1).
     by_byte: bool,
-    /// The bytes of the current UTF-8 character, how many there are, and how many there will be.
+    /// The bytes of the current UTF-8 character, the number of bytes so far, and that of the whole
+    /// character.
     wide: [u8; 4],
     have: u8,
     need: u8,
@@ -159,7 +160,7 @@ impl Tokenizer {
         written_in
     }
 
-    /// Decides by the complete beginning, and takes it.
+    /// Decides by the complete beginning whether the text is markup, and takes the beginning.
     fn begin(&mut self, sink: &mut impl Sink) {
         let head = mem::take(&mut self.head);
         self.begin_with(&head);
@@ -188,7 +189,7 @@ impl Tokenizer {
         match self.markup {
             Some(Markup::Text) => {
                 let end = memchr2(b'<', b'&', bytes).unwrap_or(bytes.len());
-                // A tag ends a word that ends here, so there is no need to wait for the next byte.
+                // A tag ends the word before it, so there is no need to wait for the next byte.
                 let is_tag = match bytes[end..] {
                     [b'<', next, ..] => {
                         next.is_ascii_alphabetic() || matches!(next, b'!' | b'/' | b'?' | b'<')
@@ -226,7 +227,8 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte after `&`; returns whether it is text that was not taken.
+    /// Takes a byte after `&`. Returns true if the byte is text after the entity, and was not
+    /// taken.
     fn goes_on_with_name(&mut self, byte: u8, sink: &mut impl Sink) -> bool {
         let has_room = self.name.len() < entities::MAX_NAME;
         match byte {
@@ -248,8 +250,8 @@ impl Tokenizer {
         false
     }
 
-    /// Ends an entity without a semicolon. As in browsers, old names are resolved, and anything
-    /// else is text.
+    /// Ends an entity without a semicolon. As in browsers, numbers and old names are resolved, and
+    /// anything else is text.
     fn end_name(&mut self, sink: &mut impl Sink) {
         self.markup = Some(Markup::Text);
         let name = mem::take(&mut self.name);
@@ -315,7 +317,8 @@ impl Tokenizer {
             });
             let length = rest.len().min(BLOCK);
             let Classes { words, wide } = classify(window.first_chunk().unwrap_or(&[0; BLOCK]));
-            // The letters at the end may not be all of the word.
+            // The last word of the block may continue after it. `open` is the number of its
+            // letters.
             let open = (words << (BLOCK - length)).leading_ones() as usize;
             if open == length
                 && let Some(end) = end_of_letters(bytes, at + length)
@@ -374,7 +377,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes taken together give the same as one by one, wherever a text is cut.
+        /// Bytes taken together give the same words as bytes one by one, wherever a text is cut.
         #[test]
         fn markup_is_taken_as_byte_by_byte(
             text in "(<html>|<p c='a>b'>|</p>|<script>|</script|<style >|<!--|-->|--|->|<!|&amp;|&|\

@@ -234,8 +234,8 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// Makes a generated class of accessors, in which most phrases occur at every field. If `share` is
-/// not 0, one field in `share` is not among the given ones.
+/// Makes a generated class of accessors, in which most phrases occur at every field. The names are
+/// drawn from `fields`; if `share` is not 0, one field in `share` is drawn from `random`.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");
@@ -353,7 +353,7 @@ fn replaced(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Inserts a word after about every tenth.
+/// Inserts a word after about every tenth word.
 fn inserted(data: &[u8], random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     let mut next = random.below(20);

@@ -32,7 +32,8 @@ pub(super) fn md5_many<const LANES: usize>(
 ) {
     let first = out.len();
     out.resize(first + messages.len(), to_hash(INITIAL));
-    // From the initial words through those after the body to the digest.
+    // The words of each message: at first the initial ones, then those after its body, at last its
+    // digest.
     let hashes = &mut out[first..];
     bodies(messages, hashes, &compress);
     tails(messages, hashes, &compress);
@@ -46,7 +47,7 @@ fn bodies<const LANES: usize>(
     let order = longest_first(messages);
     let mut queue = order.iter().map(|&message| message as usize);
     let mut state: LaneState<LANES> = [[0; LANES]; 4];
-    // The message of each lane, and its remaining whole blocks, at least one.
+    // The message of each lane. `inputs` has its remaining whole blocks, at least one.
     let mut works_for = [None; LANES];
     let mut inputs: [&[u8]; LANES] = [&[]; LANES];
     loop {
@@ -124,8 +125,8 @@ fn tails<const LANES: usize>(
     }
 }
 
-/// The last bytes of a message, then a one bit, zeros, and the length in bits. Further bytes of the
-/// message precede them, so that always the same number of bytes is copied.
+/// The last bytes of a message, then a one bit, zeros, and the length in bits. Earlier bytes of the
+/// message come first, so that the number of copied bytes is always the same.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 
@@ -157,7 +158,7 @@ const FEW: usize = 256;
 /// Returns the messages that have a body, those with the longest bodies first.
 fn longest_first(messages: &[&[u8]]) -> SmallVec<[u32; FEW]> {
     let class = |message: &&[u8]| (message.len() / BLOCK).min(LONG);
-    // The start of each class: after all longer ones.
+    // The start of each length class. Classes of longer bodies come first.
     let mut starts = [0; LONG + 1];
     for message in messages {
         starts[class(message)] += 1;
@@ -181,7 +182,7 @@ fn body(message: &[u8]) -> &[u8] {
     &message[..message.len() / BLOCK * BLOCK]
 }
 
-/// Counts the blocks of a tail. The padding is at least a bit and eight bytes of length.
+/// Counts the blocks of a tail. The padding has at least one bit, and eight bytes for the length.
 fn tail_blocks(message: &[u8]) -> usize {
     if message.len() % BLOCK < BLOCK - 8 {
         1

@@ -1,4 +1,4 @@
-//! The test of the hashes with AVX2, eight at a time. The hashes themselves would not be faster: a
+//! The test of the hashes with AVX2, eight at a time. AVX2 would not make the hashes faster: a
 //! 64-bit product takes eight of its instructions, and a gather is as slow as separate loads.
 #![allow(unsafe_code)]
 
@@ -35,7 +35,8 @@ fn matches_avx2(hashes: &[u64], count: usize, criteria: &Criteria, bits: &mut [u
     let eight = |hashes: &[u64; 8]| {
         let (halves, _) = hashes.as_chunks::<4>();
         let [low, high] = [0, 1].map(|k| _mm256_castsi256_ps(load(&halves[k])));
-        // Takes the high halves: pairs from both vectors in turn, then in order.
+        // Takes the high halves. The shuffle takes pairs from both vectors in turn, and the
+        // permutation puts them in order.
         let high = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
         let high = _mm256_permute4x64_epi64::<0b11_01_10_00>(high);
         // Computes (H+1)·x as H·x + x.

@@ -7,7 +7,7 @@ use super::{BLOCK, CARRY, Criteria, WINDOW};
 /// registers.
 const LANES: usize = 3;
 
-/// Steps of all lanes between two bounds checks of their slices.
+/// The number of steps of all lanes between two bounds checks of their slices.
 const STEPS: usize = 32;
 
 /// Computes all window hashes of `bytes`, 63 fewer than bytes.

@@ -34,7 +34,7 @@ pub(super) const fn power(n: u32) -> u64 {
     MULTIPLIER.wrapping_pow(n)
 }
 
-/// What separates the states of splitmix64 (Steele, Lea, Flood 2014).
+/// The distance between the states of splitmix64 (Steele, Lea, Flood 2014).
 pub(crate) const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output of splitmix64 for a state.
@@ -47,10 +47,10 @@ pub(crate) const fn splitmix(state: u64) -> u64 {
 /// T: the value that a byte adds to the hash when it enters the window.
 ///
 /// Entry c is an output of splitmix64 (Steele, Lea, Flood 2014). The window of 64 bytes c must be
-/// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. Padding
-/// is then never a fingerprint and does not slow down the scan, without a test. And a run of equal
-/// bytes is cut into chunks of Tmax. With other divisors it may match at every position; the chunks
-/// are then shorter, but correct.
+/// neither a sample nor a match of the paper's D'. So about one output in eight is skipped. Then
+/// padding is never a fingerprint, no test is needed, and the scan is not slower there. A run of
+/// equal bytes is cut into chunks of Tmax. With other divisors it may match at every position; the
+/// chunks are then shorter, but correct.
 pub const ENTERING: [u64; 256] = {
     let mut table = [0; 256];
     let (mut state, mut byte) = (SEED, 0);

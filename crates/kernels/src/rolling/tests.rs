@@ -13,7 +13,7 @@ const LEVEL: u8 = 5;
 /// D' of the paper.
 const PAPER: u32 = 270;
 
-/// Bytes as they come in files: noise, text-like stretches of few values, runs, repetitions.
+/// Makes bytes as files have them: noise, text-like stretches of few values, runs, repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut next = || (random.draw() >> 33) as usize;
@@ -164,7 +164,7 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
             for level in [3, 32, 33, 63] {
                 let criteria = Criteria::new(divisor, level);
                 let mut hashes = [1 << 40; SEGMENT + BLOCK];
-                // The extremes of H, the multiples around them, and hashes of many zeros.
+                // The extremes of H, the multiples around them, and hashes with few one bits.
                 let d = u64::from(divisor);
                 for (i, hash) in hashes.iter_mut().enumerate().step_by(5) {
                     let high =
@@ -185,7 +185,7 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
                         } else if hit.is_some() {
                             assert!(found, "{what}");
                         } else if found {
-                            // The values that 32 bits cannot distinguish.
+                            // Kernels of 32 bits cannot distinguish these values.
                             assert!(
                                 hash >> 32 == u64::from(u32::MAX) || hash >> 32 == 0,
                                 "{what}"

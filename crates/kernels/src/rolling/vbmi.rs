@@ -43,14 +43,14 @@ pub(super) fn is_available() -> bool {
 /// The way in which the values of bytes are looked up. It does not change any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLookUp {
-    /// Byte by byte of the values.
+    /// One byte of all values at a time, by permutations.
     Permutations,
-    /// Value by value.
+    /// Whole values, by gathers.
     Gathers,
 }
 
 impl TableLookUp {
-    /// Both.
+    /// Both ways.
     pub(super) const ALL: [Self; 2] = [Self::Permutations, Self::Gathers];
 
     /// Returns the faster of the two ways on this processor.
@@ -158,10 +158,10 @@ const fn in_order(bits: u64) -> u64 {
     bits ^ swapped ^ swapped << 28
 }
 
-/// Blocks whose hashes are made step by step, side by side.
+/// The number of blocks whose hashes are made step by step, side by side.
 const GROUP: usize = 2;
 
-/// The blocks, some groups, that share a table of powers.
+/// The number of blocks that share a table of powers: several groups.
 const BLOCKS: usize = 4 * GROUP;
 
 /// Returns powers for each byte of a few blocks, in the order of the lanes.
@@ -178,7 +178,8 @@ const fn powers(base: u64) -> [[[u64; 8]; 8]; BLOCKS] {
 
 /// The inverse of B modulo 2^64.
 const INVERSE: u64 = {
-    // Newton's iteration doubles the right bits; an odd number is its own inverse modulo 8.
+    // Each step of Newton's iteration doubles the number of correct low bits. There are three at
+    // first, because an odd number is its own inverse modulo 8.
     let (mut inverse, mut round) = (MULTIPLIER, 0);
     while round < 5 {
         inverse = inverse.wrapping_mul(2u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)));
@@ -196,7 +197,7 @@ struct GroupState {
     number: usize,
     /// P at the bytes of the last block.
     sums: [__m512i; 8],
-    /// P at its last byte, in all lanes.
+    /// P at the last byte of that block, in all lanes.
     last: __m512i,
 }
 
@@ -213,7 +214,7 @@ impl GroupState {
         }
     }
 
-    /// Restarts the powers here.
+    /// Restarts the powers at the next block, and multiplies the sums accordingly.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn count_anew(&mut self) {
@@ -263,7 +264,7 @@ impl GroupState {
         for k in 1..8 {
             made[k] = _mm512_add_epi64(made[k - 1], made[k]);
         }
-        // The sums of whole runs, with one, two and four runs before each.
+        // The sums of whole runs: of one run, then of up to two, four and eight consecutive runs.
         let zero = _mm512_setzero_si512();
         let one = made[7];
         let two = _mm512_add_epi64(one, _mm512_alignr_epi64::<7>(one, zero));
@@ -331,7 +332,7 @@ struct Group {
 
 impl Group {
     /// Passes the numbers and hashes of windows in order, until `found` returns a value. `bits` has
-    /// a bit for each at the place of its hash.
+    /// a bit for each of these windows, at the place of its hash.
     #[inline]
     fn each<T>(
         &self,
@@ -396,7 +397,8 @@ impl<'a, const GATHERS: bool> Groups<'a, GATHERS> {
         };
         *first += (GROUP * BLOCK) as isize;
         if *first < 0 {
-            // Only one of the windows that end in the first block is whole.
+            // Of the windows that end in the first block, only the last one begins within the
+            // bytes.
             within[0] &= const { 1 << place(CARRY) };
         }
         self.state.hash::<GATHERS>(group, hashes);
@@ -413,7 +415,7 @@ fn find_vbmi<const GATHERS: bool>(
     let test = HitTest::new(criteria);
     let mut groups = Groups::<GATHERS>::of(bytes);
     while let Some(group) = groups.next() {
-        // All tests before the first branch.
+        // All tests of the group come before the first branch.
         let mut hits = group.within;
         for (bits, hashes) in hits.iter_mut().zip(&group.hashes) {
             *bits &= test.hits(hashes);
@@ -479,7 +481,7 @@ fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {
             _mm512_mask_blend_epi8(upper, ascii(plane), high)
         })
     };
-    // Two bytes, four bytes, eight bytes of each value.
+    // Planes are joined to two bytes, to four bytes and to all eight bytes of each value.
     let pair = |k: usize| {
         let (a, b) = (planes[k], planes[k + 1]);
         [_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)]
@@ -514,7 +516,7 @@ fn load<const N: usize, T>(array: &[T; N]) -> __m512i {
     unsafe { _mm512_loadu_si512(array.as_ptr().cast()) }
 }
 
-/// The high halves of sixteen 64-bit values.
+/// Selects the high halves of sixteen 64-bit values.
 static HIGH_HALVES: Aligned<[u32; 16]> =
     Aligned([1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31]);
 

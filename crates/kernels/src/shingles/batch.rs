@@ -75,9 +75,9 @@ impl WordBatch {
         }
     }
 
-    /// Adds the words of many ASCII bytes; the first must begin or separate a word. Returns how
-    /// many bytes were taken, and how many letters they have, of each word at most 16. The next
-    /// byte then begins a word, or follows a separator.
+    /// Adds the words of many ASCII bytes; the first must begin a word or separate two. Returns how
+    /// many bytes were taken, and how many letters they have; at most 16 of each word count. The
+    /// next byte then begins a word, or follows a separator.
     ///
     /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
     /// it takes nothing.
@@ -101,7 +101,7 @@ impl WordBatch {
         #[cfg(target_arch = "x86_64")]
         if let Some(vbmi) = self.vbmi {
             if chain.words < SHINGLE as u64 {
-                // The first words complete no shingle.
+                // The first words complete no shingle, so they are joined one by one.
                 done = count.min(SHINGLE);
                 join_words(&low[..done], &high[..done], chain, &mut self.chosen);
             }
@@ -119,7 +119,7 @@ fn join_words(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut 
     }
 }
 
-/// The words that are hashed before they are joined.
+/// The number of words that are hashed before they are joined.
 const TOGETHER: usize = 128;
 
 /// Processes up to [`TOGETHER`] words in two passes, because each step of the second pass depends

@@ -41,7 +41,7 @@ fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     sampled
 }
 
-/// Returns the words of ASCII, and how many letters of them count.
+/// Returns the words of an ASCII text, and how many of their letters count.
 fn words_of(bytes: &[u8]) -> (Vec<WordEnd>, u64) {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let words = bytes.split(|byte| !is_letter(byte));
@@ -119,8 +119,8 @@ proptest! {
                     break;
                 }
             }
-            // No word continues after the taken bytes, and they were not stopped by a block of
-            // such words.
+            // No word continues after the taken bytes. Only a block that is all letters, or not
+            // ASCII, ends the taking before the bytes end.
             let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
             prop_assert!(at == 0 || !is_letter(&bytes[at - 1]) || !is_letter(&bytes[at]));
             if letters > 0 && let Some(block) = bytes[at..].first_chunk::<BLOCK>() {

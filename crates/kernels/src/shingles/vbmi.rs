@@ -25,7 +25,7 @@ use super::{
 };
 use crate::letters::BLOCK;
 
-/// Words of a vector.
+/// The number of words in a vector.
 const LANES: usize = 8;
 
 /// The multipliers [`OF_ALL`], raised to the power of [`LANES`] words.
@@ -53,8 +53,8 @@ impl Vbmi {
     }
 
     /// Takes the words of the blocks at the start of `bytes`. Returns how many bytes were taken,
-    /// and the letters of their words, of each at most 16. Stops where the batch is full, and
-    /// before a block that has non-ASCII characters, has only letters, or is incomplete.
+    /// and how many letters they have; at most 16 of each word count. Stops where the batch is
+    /// full, and before a block that has non-ASCII characters, has only letters, or is incomplete.
     #[inline]
     pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
         let Self(()) = self;
@@ -93,7 +93,7 @@ static NUMBERS: AlignedTable<[u8; BLOCK]> = AlignedTable({
     numbers
 });
 
-/// Eight times each of eight numbers: those of the first words, of those after them, and so on.
+/// The number of each word, eight times, because a lane has eight bytes. Each row has eight words.
 static LANE: AlignedTable<[[u8; BLOCK]; MOST_WORDS / LANES]> = AlignedTable({
     let mut lanes = [[0; BLOCK]; MOST_WORDS / LANES];
     let mut at = 0;
@@ -161,8 +161,8 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
     // The start of the blocks ahead, and how many of their bytes were taken.
     let (mut from, mut taken) = (0, 0);
     let mut all_letters = 0;
-    // Branches on long words would be mispredicted, so they are processed at the end. Each block
-    // with one has at least one word.
+    // Long words are processed at the end, because a branch on them would be mispredicted. Each
+    // block that is noted has at least one word, so there is room for all.
     let mut count = 0;
     while !buffer.is_full() {
         ahead.fill(&bytes[from + BLOCK * ahead.count..]);
@@ -193,7 +193,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
             }
             taken += BLOCK - open;
         }
-        // A long word may end, or a block be complete, beyond the blocks that are loaded.
+        // A long word, or a block, may end beyond the blocks that are loaded.
         if taken == before || taken + BLOCK <= BLOCK * ahead.count {
             if taken == 0 {
                 break;
@@ -241,7 +241,7 @@ fn in_one_case(letters: __m512i) -> __m512i {
 
 impl LongWords {
     /// Replaces the first letters of each long word by the whole word. Returns the number of
-    /// letters that this adds.
+    /// letters beyond the first 16 of each.
     #[inline]
     fn push_again(self, buffer: &mut WordBuffer, block: &[u8; BLOCK]) -> u64 {
         let begins = self.words & !(self.words << 1);
@@ -261,7 +261,8 @@ impl LongWords {
     }
 }
 
-/// Adds the words of a block: the runs of ones in `words`. Their first 16 letters count.
+/// Adds the words of a block: the runs of ones in `words`. Only the first 16 letters of each are
+/// added.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
 fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
@@ -310,7 +311,7 @@ fn push_runs(buffer: &mut WordBuffer, block: &[u8; BLOCK], words: u64) {
 fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut Chosen) -> usize {
     let broadcast = |n: u64| _mm512_set1_epi64(n.cast_signed());
     let times = |vector: __m512i, n: u64| _mm512_mullo_epi64(vector, broadcast(n));
-    // Joins a number of words and as many before them.
+    // Joins some words with as many words before them.
     let join = |after: __m512i, before: __m512i, factor: u64| {
         _mm512_add_epi64(after, times(before, factor))
     };
@@ -329,7 +330,7 @@ fn join_avx512(low: &[u64], high: &[u64], chain: &mut ShingleChain, chosen: &mut
     let mut twos = one(words, _mm512_setzero_si512());
     let mut fours = two(twos, _mm512_setzero_si512());
     let mut shingles = _mm512_setzero_si512();
-    // The words joined before are the word before the first.
+    // All words before the first one are joined, and count as one word.
     let mut all = chain.all.map(|all| {
         let mut lanes = [0; LANES];
         lanes[LANES - 1] = all;

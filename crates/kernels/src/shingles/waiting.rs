@@ -2,13 +2,13 @@
 
 use crate::shingles::{MOST_WORDS, WordEnd};
 
-/// The number of words that are joined at once.
+/// The maximum number of words that are joined at once.
 pub(super) const ROOM: usize = 512;
 
 /// The number of blocks whose letters are located before their words are taken.
 pub(super) const AHEAD: usize = 8;
 
-/// Extra room, because vectors for all words of a block may be written where one word is needed.
+/// Extra room: a vector for all words of a block may be written where only one word is needed.
 const BEYOND: usize = MOST_WORDS;
 
 /// The waiting words of a text, in order.
@@ -28,7 +28,7 @@ pub(super) struct WordBuffer {
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct LongWords {
-    /// Its start.
+    /// The start of the block.
     pub(super) at: usize,
     /// The number of its first word in the batch.
     pub(super) first: usize,

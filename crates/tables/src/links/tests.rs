@@ -9,13 +9,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A folder in the state that an engine leaves.
+/// A folder as an engine leaves it.
 struct Made {
     folder: tempfile::TempDir,
 }
 
 impl Made {
-    /// Makes a folder with these files of pairs, each of these row groups.
+    /// Makes a folder with these files of pairs. Each file is a list of row groups.
     fn of(pairs: &[&[&[[i64; 4]]]], repetition: Repetition) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let made = Self { folder };
@@ -61,7 +61,7 @@ impl Made {
         fs::write(path, text).expect("written");
     }
 
-    /// Writes columns; a column of optional numbers has a value in each row.
+    /// Writes columns. If the numbers are optional, each row still has a value.
     fn table<T: DataType>(
         &self,
         name: &str,
@@ -130,7 +130,7 @@ fn run(params: &str, schema: i64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any number of files and row groups, and with optional or required numbers.
+    /// The rows are read for any number of files and row groups, with optional or required numbers.
     #[test]
     fn rows_come_back(
         files in prop::collection::vec(

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Scene;
 
-/// Stores some bytes in one file for each line, through a mapping that ends with it.
+/// Reads a line for each change: stores some bytes in a file through a mapping, and unmaps it.
 const PROGRAM: &str = "
 import mmap, os, sys
 for line in sys.stdin:

@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Scene;
 
-/// Mounts at a time. More would hide too much of the tree.
+/// The maximum number of mounts at a time. More would hide too much of the tree.
 const MOST: usize = 6;
 
 /// Returns the mounts below a path, the last first. The paths contain no spaces.

@@ -25,7 +25,7 @@ impl Scene<'_> {
                 fs::remove_file(beside(".N.swp"))
             }
             2 => {
-                // A link keeps the old bytes, and the file is written in place.
+                // The backup is a hard link, and the file is written in place.
                 fs::hard_link(&path, beside("N.bak"))?;
                 fs::write(&path, text)?;
                 fs::remove_file(beside("N.bak"))

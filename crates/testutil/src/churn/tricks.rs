@@ -29,7 +29,7 @@ impl Scene<'_> {
         rewrite(&path, self)?;
         let folder = path.parent().unwrap_or(self.root);
         let other = self.folder();
-        // The root itself stays.
+        // The root itself is not renamed.
         let how = self.one_of(6);
         match how {
             _ if folder == self.root => Ok(()),
@@ -98,7 +98,7 @@ impl Scene<'_> {
                 wrote
             }
             6 => {
-                // The same in a folder that appears and vanishes.
+                // A name in a folder that exists for one write.
                 let short = folder.join("gone-soon");
                 fs::create_dir(&short)?;
                 let linked = fs::hard_link(from, short.join("l"));
@@ -160,7 +160,7 @@ impl Scene<'_> {
                 fs::rename(folder.join("reAdme"), b)
             }
             _ => {
-                // The same with folders.
+                // Folders whose names differ only in case.
                 let names = ["d1", "D1"].map(|name| folder.join(name));
                 let from = self.one_of(2);
                 fs::rename(&names[from], &names[1 - from])

@@ -24,11 +24,11 @@ use crate::params::SamplingParams;
 use crate::sample::Sampler;
 use crate::words::WordSums;
 
-/// Bytes of a stretch, while there are few. Digesting it takes some 20 ms.
+/// The length of a stretch in bytes until stretches are joined. Digesting one takes some 20 ms.
 const LENGTH: u64 = 8 << 20;
 
-/// The maximum number of stretches. Beyond it, every two neighbours are joined to one. Each stretch
-/// has some 4 KB, and the samples.
+/// The maximum number of stretches. Beyond it, every two neighbours are joined to one. A stretch
+/// takes some 4 KB, and the memory of its samples.
 pub(super) const MOST: usize = 256;
 
 /// The state of the stretches so far.
@@ -39,21 +39,21 @@ pub(super) struct Recorder {
     /// The start and the end of the current stretch.
     pub(super) from: u64,
     pub(super) until: u64,
-    /// Bytes of a stretch.
+    /// The length of a stretch in bytes.
     pub(super) length: u64,
-    /// The number of stretches at which they are joined.
+    /// The number of stretches at which neighbours are joined.
     pub(super) most: usize,
-    /// The samples of all stretches, for their level.
+    /// The samples of all stretches together, which determine the level of the next stretch.
     pub(super) samples: Option<[Sampler; 2]>,
     /// The hash of all stretches.
     pub(super) content: ContentHasher,
-    /// True if stretches begin within blocks of the content, so that it is hashed separately.
+    /// True if stretches begin within blocks of the content. The content is then hashed separately.
     pub(super) hashes_twice: bool,
     pub(super) beginning: Option<Arc<Digester>>,
     pub(super) revised: Option<Revised>,
 }
 
-/// Returns the sampling of all stretches together, for a content with this sampling.
+/// Returns the sampling of all stretches together. `params` is the sampling of the content.
 const fn wide(params: &SamplingParams, level: u8) -> SamplingParams {
     let most = match params.cap {
         0 => 0,
@@ -168,7 +168,8 @@ impl Digester {
         }
     }
 
-    /// Hashes bytes for the content as well, if its blocks are not those of stretches.
+    /// Hashes bytes for the content as well, if the blocks of the content are not those of the
+    /// stretches.
     pub(super) fn hash_content(&mut self, hash: impl FnOnce(&mut ContentHasher)) {
         if let Some(recorder) = self.recorder.as_deref_mut()
             && recorder.hashes_twice
@@ -183,8 +184,8 @@ impl Digester {
         }
     }
 
-    /// From here on, the digester takes samples as for a content without stretches. The samples
-    /// begin at these levels.
+    /// Takes samples as for a content without stretches from here on. `from` has the beginning of
+    /// the content, and the levels at which the samples begin.
     pub(super) fn sample_as_usual(&mut self, from: Option<(&Self, [u8; 2])>) {
         let of_any_text = self.posted.of_any_text();
         let (text, levels) = from.map_or((true, [0; 2]), |(beginning, levels)| {
@@ -319,7 +320,7 @@ impl Digester {
         }
     }
 
-    /// Returns the state of the digester, right after all complete chunks were hashed.
+    /// Returns the state of the digester. All complete chunks must have been hashed.
     fn standing(&self) -> Standing {
         let is_text = self.kind.is_text(false);
         Standing {
@@ -329,7 +330,7 @@ impl Digester {
         }
     }
 
-    /// Restores the state of another digester, in a content with this beginning.
+    /// Restores the state at the end of a stretch, in a content with this beginning.
     pub(super) fn stand(
         &mut self,
         beginning: &Self,

@@ -17,10 +17,11 @@ pub(super) struct Revised {
     /// The distance by which the known stretch has moved towards the end of the content, if it
     /// still exists; positive after an insertion.
     shift: i64,
-    /// The shift after the first stretch that differs, if it is probably another one.
+    /// The probable shift of the bytes after the first stretch that differs; `None` if it is 0, or
+    /// in `shift` already.
     pub(super) shift_ahead: Option<i64>,
     /// True if the digester has digested the bytes before the current stretch. Otherwise those
-    /// bytes are unchanged.
+    /// bytes are unchanged, and the state after them is to be restored.
     pub(super) is_there: bool,
     /// The blocks of the current stretch, which differs.
     pub(super) blocks: Option<Vec<BlockRun>>,
@@ -64,8 +65,8 @@ impl Revised {
     }
 
     /// Passes over the stretch at `from`, which differs; the bytes after it have probably moved by
-    /// `shift`. The next known stretch is at least one block later. The bytes before it may be the
-    /// beginning of the content, which must be long enough to decide its kind.
+    /// `shift`. The next known stretch is at least one block later. The bytes before that stretch
+    /// may be the beginning of the content, and must then suffice to decide its kind.
     pub(super) fn pass_shifted(&mut self, from: u64, shift: i64) {
         self.shift = shift;
         self.pass();

@@ -14,12 +14,13 @@ use crate::ids::ContentDigest;
 #[derive(Debug)]
 pub struct ComparedStretch {
     blocks: ContentHasher,
-    /// The hash of everything up to its end, if the content's blocks differ from the stretches'.
+    /// The hash of the content up to the end of the stretch. `None` if the stretches have the
+    /// blocks of the content.
     content: Option<ContentHasher>,
 }
 
 impl ComparedStretch {
-    /// Takes its next bytes.
+    /// Takes the next bytes of the stretch.
     pub fn update(&mut self, bytes: &[u8]) {
         self.blocks.update(bytes);
         if let Some(content) = &mut self.content {
@@ -27,7 +28,7 @@ impl ComparedStretch {
         }
     }
 
-    /// Takes its next `count` bytes, all zero.
+    /// Takes the next `count` bytes of the stretch, all zero.
     pub fn update_zeros(&mut self, count: u64) {
         self.blocks.update_zeros(count);
         if let Some(content) = &mut self.content {
@@ -48,9 +49,9 @@ pub enum NextStretch {
 }
 
 impl Digester {
-    /// Begins a content of a file whose earlier content had these stretches. `shift`: the last
-    /// bytes are probably unchanged, but this many bytes further towards the end. A wrong guess
-    /// only costs time.
+    /// Begins a content of a file whose earlier content had these stretches. The last bytes are
+    /// probably unchanged, but `shift` bytes further towards the end. A wrong guess only costs
+    /// time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);
@@ -80,7 +81,7 @@ impl Digester {
         let length = recorder.length;
         let next = revised.next_is_at();
         if from < next {
-            // There may be many inserted bytes.
+            // Many inserted bytes are digested in stretches of the usual length.
             let end = if next - from > 2 * length {
                 from + length
             } else {
@@ -115,7 +116,7 @@ impl Digester {
         Some((recorder, recorder.revised.as_ref()?))
     }
 
-    /// Returns the hashes of the next stretch to be compared, before its bytes.
+    /// Begins to hash the next stretch to be compared; its bytes are then passed to the result.
     pub fn begin_comparing(&self) -> ComparedStretch {
         let recorder = self.recorder.as_deref();
         let twice = recorder.filter(|recorder| recorder.hashes_twice);
@@ -125,8 +126,7 @@ impl Digester {
         }
     }
 
-    /// Keeps the stretch with these bytes, if they are the same as before. Otherwise it must be
-    /// digested.
+    /// Keeps the known stretch if the compared bytes are the same. Otherwise they must be digested.
     pub fn compare(&mut self, stretch: ComparedStretch) {
         let Some(mut recorder) = self.recorder.take() else {
             return;
@@ -184,7 +184,8 @@ impl Digester {
     }
 
     /// Ends the stretches to be digested. Returns `false` if their bytes changed since they were
-    /// compared, or are of another kind; the content is then to be digested from its start.
+    /// compared, or if the content is now of another kind. The content is then to be digested from
+    /// its start.
     #[must_use]
     pub fn end_revised(&mut self) -> bool {
         if self.position() > self.revised_to() {
@@ -201,7 +202,8 @@ impl Digester {
             (Some(blocks), Some(stretch)) => blocks == stretch.blocks,
             _ => true,
         };
-        // Everything from here on may be unchanged.
+        // If the state is that at the end of a known stretch, the bytes from here on may be
+        // unchanged.
         let known = revised.at.checked_sub(1);
         let known = known.and_then(|last| revised.known.all.get(last));
         let is_at_end = recorder.from == revised.next_is_at();

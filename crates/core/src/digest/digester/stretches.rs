@@ -29,7 +29,8 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// The number of samples that are stored of all stretches, beyond twice those of the content.
+/// The number of samples that are stored for all stretches together, in addition to twice those of
+/// the content.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.
@@ -38,12 +39,12 @@ pub(super) struct Stretch {
     /// The length of the stretch in bytes. It is a number of whole blocks, except at the end of the
     /// content, and where bytes were inserted or removed before the next stretch.
     pub(super) len: u64,
-    /// Counted from its beginning.
+    /// The blocks of the stretch, counted from its beginning.
     pub(super) blocks: Vec<BlockRun>,
     /// The runs of chunks that end in the stretch; `None` if no chunk ends there.
     pub(super) runs: Option<RunSpan>,
     pub(super) words: WordSums,
-    /// Its samples, and the extra samples of its shingles.
+    /// The samples of the stretch, and the extra samples of its shingles.
     pub(super) samples: [StretchSample; 2],
     /// The state at the end of the stretch.
     pub(super) end: Arc<Standing>,
@@ -87,7 +88,7 @@ pub(super) struct Standing {
     pub(super) chunker: ChunkerStanding,
     /// The bytes of the current chunk.
     pub(super) under_way: Box<[u8]>,
-    /// The state of the words of a text.
+    /// The state of the shingler, if the content is a text.
     pub(super) words: Option<ShinglerStanding>,
 }
 
@@ -108,7 +109,7 @@ impl StretchSample {
         all.map(|&fingerprint| Fingerprint(u64::from(fingerprint)))
     }
 
-    /// Drops those below this level.
+    /// Drops the fingerprints below this level.
     fn raise(&mut self, level: u8) {
         if level > self.level {
             let is_above = |&fingerprint: &u32| Fingerprint(fingerprint.into()).level() >= level;
@@ -148,7 +149,7 @@ impl RunSpan {
         })
     }
 
-    /// Joins two spans. The runs at the seam may be one.
+    /// Joins two spans. The last run of one and the first run of the next may become one run.
     pub(super) fn of_both(these: Option<Self>, next: Option<Self>) -> Option<Self> {
         let (Some(these), Some(next)) = (these, next) else {
             return these.or(next);
@@ -201,17 +202,16 @@ impl Stretches {
         }
     }
 
-    /// Estimates the bytes of memory that they take.
+    /// Estimates the bytes of memory that the stretches take.
     pub fn bytes(&self) -> usize {
         let stretches: usize = self.all.iter().map(|stretch| stretch.bytes()).sum();
         stretches + Self::OF_BEGINNING
     }
 
-    /// The memory of a digester's scans.
+    /// The approximate memory of `beginning`: the scans of a digester.
     const OF_BEGINNING: usize = 160 << 10;
 
-    /// Returns whether blocks of the content are those of the stretches. Its end may be inside a
-    /// block.
+    /// Returns whether each stretch begins where a block of the content does.
     pub(super) fn are_blocks(&self) -> bool {
         let before_end = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
         self.all[..before_end]
@@ -224,9 +224,9 @@ impl Stretches {
         levels(&self.all)
     }
 
-    /// Returns the edits that turn this content's chunks into those of a content of these pieces:
-    /// stretches of this one, or other chunks. A last piece of stretches must include the last
-    /// stretch.
+    /// Returns the edits that turn the chunks of this content into those of a content with these
+    /// pieces. A piece is some stretches of this content, or other chunks. If the last piece is
+    /// stretches, it must include the last stretch.
     pub(super) fn edits(&self, pieces: Vec<Piece>) -> Vec<ChunkEdit> {
         let spans = self.spans();
         let last = pieces.len().saturating_sub(1);
@@ -245,7 +245,8 @@ impl Stretches {
             let Some(span) = span.chain([end]).fold(None, RunSpan::of_both) else {
                 continue;
             };
-            // Where this piece meets others, its first and last run may be one with theirs.
+            // Between two pieces, the last run of one and the first run of the other may be one
+            // run.
             let (mut from, mut to) = (spans[kept.start], spans[kept.start] + span.count);
             if at > 0 {
                 by.push(span.first);
@@ -263,7 +264,7 @@ impl Stretches {
                 by.push(span.last);
             }
         }
-        // The first of the runs kept at the end may be the only one, and is then already in `by`.
+        // If the last piece is a single run, the run is in `by`, and nothing is kept at the end.
         let all = self.all.iter().map(|stretch| stretch.runs);
         let all = all.chain([RunSpan::of_chunk(self.last_chunk)]);
         let all = all
@@ -304,8 +305,9 @@ impl RunSpan {
     }
 }
 
-/// Drops the samples that are complete for some of these stretches only. The first stretches were
-/// sampled when there were few. So in a large text such samples are most of their samples.
+/// Drops the samples below the level at which all these stretches are complete. The first stretches
+/// were sampled at lower levels, when there were few. In a large text most of their samples are
+/// dropped.
 pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     let levels = levels(stretches);
     for stretch in stretches {
@@ -326,7 +328,7 @@ pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     })
 }
 
-/// Joins every two of these stretches, unless the first is not whole blocks.
+/// Joins the stretches in pairs. A stretch that is not whole blocks is not joined with the next.
 pub(super) fn join_in_pairs(stretches: &mut Vec<Arc<Stretch>>) {
     let mut all = std::mem::take(stretches).into_iter().peekable();
     while let Some(one) = all.next() {

@@ -81,13 +81,13 @@ fn weights_begin_at_one_and_end_at_the_cut_off() {
     assert!(weight(FREE + 1, 1000) < 1.0);
     assert!(weight(400, 1000) < 0.01);
     assert!(weight(999, 1000) < 1e-12 && weight(1000, 1000) == 0.0);
-    // A limit below FREE leaves no range between.
+    // Pieces of up to FREE contents have full weight even if the limit is lower.
     assert!((weight(10, 10) - 1.0).abs() < 1e-12);
 }
 
 #[test]
 fn a_pair_that_shares_a_header_keeps_the_rest() {
-    // Six pieces in 400 contents, one in two; a has three more of its own.
+    // Six of the shared pieces are in 400 contents, and one is in two. a has three more of its own.
     let (a, b) = (
         content(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
         content(&[0, 1, 2, 3, 4, 5, 6]),
@@ -95,7 +95,7 @@ fn a_pair_that_shares_a_header_keeps_the_rest() {
     let table = table(&[400, 400, 400, 400, 400, 400, 2]);
     let rarity = rarity(&sketch(&a), &sketch(&b), &table, 1000);
     assert_eq!(rarity.contents, 400);
-    // One of the seven shared pieces keeps its weight, beside the three that are not shared.
+    // One shared piece keeps its weight. With the three that are not shared, it is one of four.
     let left = rarity.discounted(Score::new(0.7)).get();
     assert!((left - 0.25).abs() < 0.01, "{left}");
 }
@@ -119,7 +119,7 @@ fn boilerplate_has_no_say() {
 }
 
 proptest! {
-    /// The table of weights gives the same rarity.
+    /// A table of weights gives the same rarity as the definition.
     #[test]
     fn rarity_is_the_same_by_known_weights(
         contents in prop::collection::vec(1u32..1200, 0..60),
@@ -167,7 +167,7 @@ proptest! {
         prop_assert!(after.get() <= before.get() + 1e-12, "{:?} {:?}", before, after);
     }
 
-    /// Compared with the definition, piece by piece.
+    /// The mean weight is compared with its definition, piece by piece.
     #[test]
     fn the_mean_weight_is_the_mean(
         counts in proptest::collection::vec(1u32..1200, 8),
@@ -189,7 +189,8 @@ proptest! {
     }
 }
 
-/// Bytes between the last sample of a header and the next sample are not attributed to either.
+/// The bytes between the last sample of a header and the next sample may be of the header. So a
+/// small rest shows nothing.
 #[test]
 fn little_that_is_left_by_words_says_nothing() {
     let rarity = Rarity {
@@ -210,8 +211,8 @@ fn little_that_is_left_by_words_says_nothing() {
     assert_eq!(by_words(0.9, 40_000), None);
 }
 
-/// A chunk of a header that ends in the next letter is in few files. Its samples show that its text
-/// is common. If a sample counts, the chunk does, too.
+/// A chunk that ends in the text after a header is in few files. But its samples show that its text
+/// is common. If one of the samples is rare, the chunk counts.
 #[test]
 fn a_chunk_is_no_rarer_than_all_samples() {
     let (chunks, mut signature) = content(&[0, 1]);
@@ -228,7 +229,7 @@ fn a_chunk_is_no_rarer_than_all_samples() {
         let (a, mut b) = (sketch(&content), sketch(&content));
         let all = rarity_of_all(&a, &b, table, 1000);
         assert_eq!(rarities(&a, &b, table, 1000).1, all);
-        // Between so few samples a chunk is not seen, whichever content has them.
+        // If either content has few samples for its size, the chunk may have none, and it counts.
         b.size = ByteLen(100_000);
         let unseen = rarity_of_all(&a, &b, table, 1000);
         assert!(unseen.weight > 0.5);

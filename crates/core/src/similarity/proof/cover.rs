@@ -10,9 +10,9 @@ use crate::similarity::too_small;
 /// template word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::similarity) struct WordLengths {
-    /// [`Self::LONG`]: the length is in `long`.
+    /// The length of each word; [`Self::LONG`] if the length is in `long`.
     short: Vec<u8>,
-    /// The words of at least [`Self::LONG`] bytes, by place.
+    /// The lengths of the words of at least [`Self::LONG`] bytes, by place.
     long: Vec<(u32, u32)>,
     /// Counts the template words.
     of_template: usize,
@@ -108,8 +108,8 @@ impl WordLengths {
     }
 }
 
-/// Adds up the words under common shingles, which must be added in the order of their places. All
-/// measures in words use it.
+/// Adds up the words under common shingles. The shingles must be added in the order of their
+/// places. All measures in words use it.
 pub(in crate::similarity) struct CoverWalk<'a> {
     lengths: &'a WordLengths,
     end: usize,

@@ -3,15 +3,15 @@
 //!
 //! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
 //! runs of words. Each row is then a text of its own. A row of fewer than five words is covered if
-//! the other table has it. The resemblance is that of the sets of rows, and of the shingles of
-//! longer ones. So rows may be in any order. A row that is not distinctive is never covered,
+//! the other table has it. The resemblance is that of the sets of short rows and of the shingles of
+//! longer rows. So rows may be in any order. A row that is not distinctive is never covered,
 //! because another table may have it by chance.
 //!
 //! Two files of *encoded data* are measured in bytes without their line ends.
 //!
-//! The content alone decides whether it is one of these. The kinds of both contents decide the
-//! measure, so exchanging the contents exchanges the sides of the measure. Compared with anything
-//! else, a table is a text, and encoded data are bytes.
+//! The content alone decides whether it is a table or encoded data. The kinds of both contents
+//! decide the measure, so exchanging the contents exchanges the sides of the measure. Compared with
+//! any other content, a table is a text, and encoded data are bytes.
 
 use std::sync::OnceLock;
 
@@ -97,7 +97,7 @@ impl ComparedBytes {
         ByteLen(self.bytes.len() as u64)
     }
 
-    /// Estimates the bytes of memory that they take.
+    /// Estimates the bytes of memory that this takes.
     pub fn memory(&self) -> usize {
         let joined = self.joined.get().and_then(Option::as_ref);
         self.bytes.capacity() + joined.map_or(0, Vec::capacity)
@@ -172,7 +172,7 @@ mod tests {
     fn strangers_share_no_rows() {
         let found = measured(&rows(1, 400).concat(), &rows(2, 400).concat());
         assert!(shares(&found).0 < 0.01, "{found:?}");
-        // The same numbers with other amounts, and with an amount of four words.
+        // The same numbers with other amounts, and with a status that has only four values.
         let table = |of: fn(usize) -> String, step: usize| -> String {
             let numbers = (1..=400).map(|n| n * step % 401);
             let rows: Vec<String> = numbers.map(|n| format!("{n};{}\n", of(n * step))).collect();

@@ -6,9 +6,9 @@
 //! shares are of words.
 //!
 //! Texts keep their ends, so no shingle crosses from one to the next. Other members are in the
-//! order of their digests. So the measure depends only on the two sets of members. Exchanging the
-//! archives exchanges its sides. Compared with an archive, a file without members is its own only
-//! member.
+//! order of their digests. So the measure depends only on the two sets of members, and exchanging
+//! the archives exchanges its sides. A file without members that is compared with an archive counts
+//! as its own only member.
 
 use std::sync::OnceLock;
 
@@ -44,7 +44,7 @@ enum MemberName {
 #[derive(Clone, Copy, Debug, Default)]
 struct CommonKind {
     sizes: (f64, f64),
-    /// The shared parts of the sizes.
+    /// The shared part of each size.
     shared: (f64, f64),
     resemblance: f64,
     /// Bytes in common runs.
@@ -59,7 +59,7 @@ impl ProvableMembers {
         Self::without(&Templates::default(), members)
     }
 
-    /// Like [`Self::new`], without templates: in texts neither words nor bytes of them count.
+    /// Like [`Self::new`], but the words and the bytes of templates in texts do not count.
     pub fn without(templates: &Templates, members: Vec<(ContentKind, Vec<u8>)>) -> Self {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         for (kind, bytes) in members {
@@ -125,7 +125,7 @@ impl ProvableMembers {
             measures,
             unit,
             is_same_text: !too_small(sizes.0) && (is_equal || is_same(asked)),
-            // A passage belongs to the member that has it.
+            // A passage is found for the member that has it, not for the archive.
             has_passage: false,
             is_pattern: kinds.iter().any(|kind| kind.is_pattern)
                 && kinds
@@ -299,7 +299,7 @@ mod tests {
         let (file, held) = shares(&found);
         assert_eq!((file, found.unit), (0.999_999, Unit::Bytes));
         assert!((0.1..0.3).contains(&held), "{held}");
-        // The bytes of its words, with one for the separator of each.
+        // The shared bytes are those of its words, with one for the separator of each.
         let shared = found.measures.shared_bytes.0 as f64 / one.len() as f64;
         assert!((0.95..=1.0).contains(&shared), "{shared}");
         assert!(shares(&of(&[&image]).measure(&archive, Unit::Words)).0 > 0.9999);
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn no_run_lies_across_two_texts() {
-        // Each part has four words. If they were joined, there would be runs of five.
+        // Each member has four words. If members were joined, there would be runs of five.
         let parts: Vec<String> = (0..100).map(|n| words(4 * n, 4)).collect();
         let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
         let found = of(&parts).measure(&of(&[words(0, 400).as_bytes()]), Unit::Words);

@@ -36,7 +36,7 @@ fn cover_words(a: &[String], b: &[String]) -> u64 {
     covered as u64
 }
 
-/// Returns the common shingles of these texts as a template.
+/// Makes a template of the shingles that these texts have in common.
 fn marked(texts: &[&str]) -> Templates {
     let mut common = CommonShingles::new(texts.len(), 1.0);
     for text in texts {
@@ -50,7 +50,7 @@ fn marked(texts: &[&str]) -> Templates {
     templates
 }
 
-/// Returns for each word of a text whether it is in one of these runs of five.
+/// Returns for each word of a text whether it is in one of these shingles.
 fn lie_in(text: &[String], runs: &HashSet<&[String]>) -> Vec<bool> {
     let mut lie = vec![false; text.len()];
     for (at, shingle) in shingles(text).into_iter().enumerate() {
@@ -73,8 +73,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// If a word lies in five words in a row that a template has, it is neither shared nor missing,
-    /// and those five words are in no set.
+    /// A word in five consecutive words that a template has is neither shared nor missing. Those
+    /// five words are in no set.
     #[test]
     fn what_is_template_is_neither_shared_nor_missing(
         frames in prop::collection::vec(text(), 1..4),
@@ -112,7 +112,7 @@ proptest! {
         let shared: HashSet<&[String]> = in_a.intersection(&in_b).copied().collect();
         prop_assert_eq!(found.shared, distinct(&shared));
 
-        // In bytes, the same words remain, in the same order.
+        // The bytes without templates have the same words, in the same order.
         let payload = templates.payload(a.as_bytes()).into_owned();
         let out = lie_in(&one, &template);
         let kept = one.iter().zip(&out).filter(|&(_, &out)| !out).map(|(word, _)| word.clone());
@@ -162,7 +162,7 @@ proptest! {
         let (in_a, in_b) = (sets(&one), sets(&other));
         prop_assert_eq!(found.distinct, (in_a.len() as u64, in_b.len() as u64));
         prop_assert_eq!(found.shared, in_a.intersection(&in_b).count() as u64);
-        // The sides exchange with the texts.
+        // Exchanging the texts exchanges the sides of the measure.
         let swapped = CommonText::of(&sb, &sa);
         prop_assert_eq!(swapped.covered, (found.covered.1, found.covered.0));
         prop_assert_eq!(swapped.bytes, (found.bytes.1, found.bytes.0));

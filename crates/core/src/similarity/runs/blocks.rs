@@ -84,7 +84,7 @@ impl<'s> Blocks<'s> {
         at.is_multiple_of(STEP) && self.first.has(at / STEP)
     }
 
-    /// Returns false if no block has this hash.
+    /// Returns false if certainly no block has this hash.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash)
@@ -145,7 +145,7 @@ impl<'s> Blocks<'s> {
     }
 }
 
-/// Returns the 64-byte windows, of `count`, that contain the block at `at`.
+/// Returns which of the first `count` windows of 64 bytes contain the block at `at`.
 pub(super) fn holding(at: usize, count: usize) -> std::ops::Range<usize> {
     at.saturating_sub(STEP - 1).min(count)..(at + 1).min(count)
 }

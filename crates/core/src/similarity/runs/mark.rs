@@ -20,13 +20,13 @@ use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};
 use crate::similarity::runs::window::{Roll, WindowSet, windows};
 use crate::similarity::runs::{LEAST_RUN, common_prefix, common_suffix};
 
-/// The windows with crowded blocks that are in memory at a time (16 bytes each).
+/// The number of windows with crowded blocks that are in memory at a time; each takes 16 bytes.
 const SEGMENT: usize = 8 << 20;
 
-/// The occurrences of a block that are compared one by one.
+/// The number of occurrences of a block that are compared one by one.
 pub(super) const CROWD: usize = 16;
 
-/// The same limit, where nearly every block is common.
+/// The same limit if nearly every block is common.
 const FEW: usize = 1;
 
 /// The windows that count as occurrences.
@@ -103,7 +103,7 @@ fn by_blocks(
         Open { windows, crowd }
     });
     let mut roll = Roll::new(data, WIDTH);
-    // Comparisons so far, in units of a place and of a line of memory.
+    // The work so far: one for each compared place, and one for every 256 equal bytes after it.
     let mut work = 0;
     // The positions from `look` to `skip` are within marked windows only.
     let (mut look, mut skip) = (usize::MAX, 0);
@@ -132,7 +132,8 @@ fn by_blocks(
             FEW.min(crowd)
         };
         let skipping = look != usize::MAX;
-        // Windows beyond these contain a later position, too.
+        // While skipping, a window that ends later also contains a later position, which decides
+        // about it.
         let most = if skipping {
             LEAST_RUN - WIDTH
         } else {
@@ -165,8 +166,8 @@ fn by_blocks(
         }
         let (on, back) = best;
         if !skipping && on > LEAST_RUN - WIDTH {
-            // The windows up to this one are marked from `at - back` on. One before that may still
-            // occur elsewhere by a block within it.
+            // The windows from `at - back` to `skip` are marked. An earlier window may still occur
+            // elsewhere, by another block in it.
             skip = at + WIDTH + on - LEAST_RUN + 1;
             look = (at - back + LEAST_RUN - WIDTH).clamp(at + 1, skip);
         }
@@ -208,7 +209,7 @@ fn by_windows(
     }
 }
 
-/// The windows that are hashed before they are looked up.
+/// The number of windows that are hashed before they are looked up.
 const BATCH: usize = 32;
 
 /// Hashes the next windows; returns false at the end.

@@ -89,7 +89,8 @@ impl Starts for AllWindows<'_> {
 
 /// The windows of b that contain a crowded block and that a has.
 struct Crowd<'s> {
-    /// True if the set has all windows that a has. If most are crowded, one look-up is fastest.
+    /// True if the set has all windows of b that a has. If most of these are crowded, one look-up
+    /// in the set is fastest.
     is_all: bool,
     set: WindowSet<'s>,
     places: Places,
@@ -98,7 +99,8 @@ struct Crowd<'s> {
 impl<'s> Crowd<'s> {
     fn new(a: &[u8], of_b: &Blocks<'s>) -> Self {
         let b = of_b.data();
-        // The crowded windows have at most as many distinct values as the smaller file has windows.
+        // Windows that a lacks are removed. So the crowded windows have at most as many distinct
+        // values as the smaller file has windows.
         let mut crowded = of_b.crowded_windows(CROWD);
         let shared = marked(b, &Blocks::new(a), Among::All);
         crowded.retain(&shared);
@@ -170,7 +172,7 @@ pub(super) struct BlocksOfA<'s> {
     a: &'s [u8],
     roll: Roll<'s>,
     of_a: Blocks<'s>,
-    /// Their places in b, by the number of the first equal block of a.
+    /// The places in b of each block of a, by the number of the first equal block of a.
     places: Places,
 }
 

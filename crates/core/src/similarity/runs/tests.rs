@@ -54,8 +54,8 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Returns the windows of `data` that occur in `source`; if `earlier`, only before the same
-/// position.
+/// Returns the windows of `data` that occur in `source`; if `earlier`, only those that occur there
+/// before their own position.
 fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
     let mut first: HashMap<&[u8], usize> = HashMap::new();
     for (at, window) in source.windows(LEAST_RUN).enumerate() {
@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn runs_are_the_greedy_ones((a, b) in related(), times in 1..20usize) {
-        // Repeated, to make crowded blocks.
+        // `b` is repeated to make crowded blocks.
         for b in [b.repeat(times), b] {
             prop_assert_eq!(common_runs(&a, &b), greedy(&a, &b, Naive::windows(&a, &b)));
             prop_assert_eq!(common_runs(&b, &a), greedy(&b, &a, Naive::windows(&b, &a)));
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// The strings of a with all their places in b in a map.
+/// Finds the strings of a in a map that has all their places in b.
 struct Naive<'s, const WIDTH: usize> {
     a: &'s [u8],
     places: HashMap<&'s [u8], Vec<usize>>,
@@ -327,7 +327,7 @@ fn constant_and_periodic_data_take_linear_time() {
     );
     let mut broken = zeros.clone();
     broken.iter_mut().step_by(100).for_each(|byte| *byte = 1);
-    // 99 zeros follow each of 31,457 ones; the 27 at the end are less than a run.
+    // 99 zeros follow each of 31,457 ones. The 27 zeros at the end are too few for a run.
     let covered = 31_457 * 99;
     assert_eq!(
         cover(&broken, &zeros).0,

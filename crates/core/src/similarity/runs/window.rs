@@ -2,8 +2,8 @@
 
 use crate::similarity::runs::LEAST_RUN;
 
-/// The maximum number of probes. An ordinary string never needs as many. Windows of strings made to
-/// collide are lost beyond it.
+/// The maximum number of probes. An ordinary string never needs as many. In a string made to
+/// collide, a window that needs more is lost.
 const LONGEST_PROBE: usize = 256;
 
 /// Returns the number of windows of this width in a byte string.
@@ -14,7 +14,7 @@ pub(super) fn windows(data: &[u8], width: usize) -> usize {
 /// A Karp-Rabin hash of the window at a position, mod 2^64.
 ///
 /// It is used within one call only and always verified, so it need not equal the fingerprints of
-/// the index. Unlike that hash, it has two widths and restarts anywhere.
+/// the index. It has two widths and can restart anywhere.
 pub(super) struct Roll<'s> {
     data: &'s [u8],
     width: usize,
@@ -27,7 +27,7 @@ pub(super) struct Roll<'s> {
 impl<'s> Roll<'s> {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// Makes the hash at position 0. `data` must have `width` bytes if the hash is used.
+    /// Makes the hash at position 0. `data` must have at least `width` bytes when the hash is used.
     pub(super) fn new(data: &'s [u8], width: usize) -> Self {
         let out = (0..width).fold(1u64, |power, _| power.wrapping_mul(Self::MULTIPLIER));
         let mut roll = Self {

@@ -17,7 +17,7 @@ use crate::words::{CollectedWords, rows_of};
 pub struct TemplateShingles(HashSet<u64>);
 
 impl TemplateShingles {
-    /// Adds those of one template.
+    /// Adds the shingles of one template.
     pub(super) fn extend(&mut self, shingles: &[u64]) {
         self.0.extend(shingles);
     }
@@ -80,7 +80,8 @@ impl CommonShingles {
         }
     }
 
-    /// Adds the next content. `None`: it is not a text, or unreadable, and has no shingle.
+    /// Adds the next content. `None` is a content without shingles: it is not a text, or it cannot
+    /// be read.
     pub fn add(&mut self, text: Option<&[u8]>) {
         let Some(bytes) = text else {
             self.left = self.left.saturating_sub(1);
@@ -89,7 +90,7 @@ impl CommonShingles {
         let mut shingles = CollectedWords::of(bytes).shingles;
         shingles.extend(rows_of(bytes).unwrap_or_default());
         let distinct: HashSet<u64> = shingles.into_iter().collect();
-        // A shingle that is new now can still occur in enough texts.
+        // A shingle that is new now counts only if enough texts are left for it.
         let may_begin = self.left >= self.enough;
         for shingle in distinct {
             if let Some(having) = self.having.get_mut(&shingle) {
@@ -103,7 +104,7 @@ impl CommonShingles {
         self.having.retain(|_, having| *having + left >= enough);
     }
 
-    /// Returns the shingles that enough of them have, ascending.
+    /// Returns the shingles that enough of the texts have, ascending.
     pub fn found(self) -> Vec<u64> {
         let enough = self.enough;
         let having = self.having.into_iter();

@@ -51,7 +51,7 @@ fn a_frame_is_taken_out_of_both() {
     assert!((5_000..7_500).contains(&size.get()), "{size}");
 }
 
-/// Chunks alone would not find it: no two files have an equal chunk.
+/// Chunks alone would not find the frame: no two files have an equal chunk.
 #[test]
 fn a_frame_of_less_than_a_chunk_is_seen_by_its_samples() {
     let files = framed(6, &noise(2, 900), 3_000);
@@ -88,7 +88,7 @@ fn one_file_is_all_template() {
     );
 }
 
-/// Dense samples that few members can have are not common.
+/// Dense samples that only a few members can show are not common.
 #[test]
 fn few_small_members_do_not_decide_for_the_many() {
     // Two small files that share everything, and four large ones that share a frame with them.
@@ -98,7 +98,7 @@ fn few_small_members_do_not_decide_for_the_many() {
         files.push([small.clone(), noise(100 + file, 60_000)].concat());
     }
     let template = common(&files, 1.0);
-    // The stored samples of the larger ones differ by chance.
+    // The levels of the large files differ by chance.
     let levels = files[2..].iter().map(|file| digest(file).signature.level);
     let large = levels.min().unwrap();
     assert!(large > digest(&small).signature.level);

@@ -15,7 +15,8 @@ use crate::bits::BitSet;
 /// The chains of numbered shingles.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
-    /// The chain that each shingle begins, by its number, counted from 1; 0: it continues a chain.
+    /// The chain that each shingle begins, counted from 1; 0 if the shingle continues a chain. The
+    /// index is the number of the shingle.
     begun: Vec<u32>,
     /// The number of each chain's first shingle.
     firsts: Vec<u32>,
@@ -27,7 +28,7 @@ impl Chains {
     /// Finds the chains, in the order of their first occurrence in these texts. `times` has the
     /// number of occurrences in all texts of each numbered shingle.
     pub fn of<'t>(texts: impl Iterator<Item = &'t NumberedText> + Clone, times: &[u32]) -> Self {
-        /// Not seen yet.
+        /// Marks a shingle that has not occurred yet.
         const UNSEEN: u32 = u32::MAX;
         /// Marks a shingle that is followed by different shingles, or by one that no other text
         /// has.

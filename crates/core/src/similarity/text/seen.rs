@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The shingles that are loaded before the first of them is written.
+/// The number of shingles whose bits are loaded before the first bit is written.
 const AT_ONCE: usize = 16;
 
 /// Shingles that were noted once, and those that were noted again. A shingle may collide with

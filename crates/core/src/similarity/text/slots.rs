@@ -3,8 +3,8 @@
 /// Numbers, each with the number of its entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
-    /// One bit for each number, at the place of its last digits. Most look-ups miss, and these bits
-    /// are in the processor's nearest cache.
+    /// One bit for each number, placed by its low bits. Most look-ups miss, and these bits are in
+    /// the processor's nearest cache.
     hints: Vec<u64>,
     /// The second is one more than the entry; 0 marks a free slot.
     slots: Vec<(u32, u32)>,

@@ -16,7 +16,7 @@ fn numbered(texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     numbered_without(&TemplateShingles::default(), texts)
 }
 
-/// The same without the template.
+/// Like [`numbered`], without the template.
 fn numbered_without(template: &TemplateShingles, texts: &[&str]) -> (Vec<Text>, Vec<Commonness>) {
     let mut read: Vec<ReadText> = texts
         .iter()
@@ -125,7 +125,7 @@ fn a_phrase_is_no_evidence() {
     assert!(!found.is_evidence());
 }
 
-/// Each row of a dump begins as in any other dump of the same kind.
+/// All rows of all dumps begin with the same words.
 #[test]
 fn what_both_repeat_is_no_evidence() {
     let dump = |from: usize| -> String {
@@ -139,7 +139,7 @@ fn what_both_repeat_is_no_evidence() {
     );
     assert!(!found.is_evidence());
     assert!(proof(&dump(0), &dump(180)).is_evidence());
-    // A text that has the piece once is no evidence either.
+    // The repeated piece is no evidence for a text that has it only once, either.
     let once = format!("{}{}", words(90_000, 12), words(7000, 400));
     assert!(!proof(&dump(0), &once).is_evidence());
     assert!(!proof(&once, &dump(0)).is_evidence());
@@ -191,7 +191,7 @@ fn no_words_and_few_words() {
     assert_eq!((same.resemblance(), same.common.longest), (1.0, 8));
 }
 
-/// Twenty characters of a script without blanks count as much as eleven words of eight letters.
+/// A Han character has three bytes, so a run of 24 such characters is long.
 #[test]
 fn a_run_is_measured_in_bytes() {
     let han = |from: u32, count: u32| -> String {
@@ -235,7 +235,7 @@ fn repetition_makes_no_run() {
 }
 
 proptest! {
-    /// A table gives the same result for many texts as the comparison of two.
+    /// A comparison by a table gives the same counts as a comparison of two texts.
     #[test]
     fn a_table_says_what_two_texts_say(
         a in "([a-cA-C_é]{1,3}[ .]){0,60}",
@@ -257,7 +257,7 @@ proptest! {
         prop_assert_eq!(found.common, two);
     }
 
-    /// The result without walking the laid-out text is the same as with it.
+    /// `Table::evidence`, which may not walk the laid-out text, agrees with the whole comparison.
     #[test]
     fn evidence_is_what_a_whole_comparison_says(
         runs in prop::collection::vec((0usize..40, 1usize..40, any::<bool>()), 1..12),
@@ -271,7 +271,8 @@ proptest! {
                 a.push_str(&words(at * 3, length));
             }
         }
-        // The more other texts have the beginning, the weaker it is as evidence.
+        // The other texts begin as `a` does. The more there are, the weaker the beginning is as
+        // evidence.
         let others: Vec<String> = (0..many)
             .map(|at| format!("{}{}", words(0, 40), words(50_000 + at * 300, 20)))
             .collect();

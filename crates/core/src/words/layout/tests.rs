@@ -175,7 +175,7 @@ fn encoded_data_are_joined_and_digests_are_not() {
     assert!(is_encoded(&hex(64, 4001)));
     assert!(!is_encoded(&hex(40, 4000)));
     assert!(!is_encoded(&hex(64, 3200)));
-    // Short ones, and texts that quote some.
+    // Encoded data that is too short, and a text that quotes some.
     assert!(!is_encoded(&base64(1, 200, 76)));
     assert!(!is_encoded(&format!(
         "{}\n{}",

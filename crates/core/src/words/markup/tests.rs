@@ -49,7 +49,7 @@ fn tags_that_can_be_nothing_else_are_marks() {
     ] {
         assert_eq!(sure(text, Some(b' ')), None, "{text}");
     }
-    // The type parameter of generic code.
+    // Such a name after a letter may be the type parameter of generic code.
     assert_eq!(sure("<tt>", Some(b'r')), None);
 }
 
@@ -68,7 +68,7 @@ fn sources_and_texts_are_no_markup() {
         assert!(!is_markup(text), "{text}");
         assert!(!is_markup(&text.repeat(300)), "{text}");
     }
-    // A few tags in a long text.
+    // A few tags do not make a long text markup.
     let comment = "/** Returns the <b>first</b> of them. */\n";
     let code = format!(
         "{comment}{}",
@@ -105,7 +105,8 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     for at in 0..page.len() - 600 {
         let part = words(&page[at..]);
         assert!(is_markup(&page[at..]), "{}", &page[at..at + 60]);
-        // A letter or two of the cut word may be read, and at most one unrecognised rest of a tag.
+        // A letter or two of the cut word may be read, and one rest of a tag that was not
+        // recognised.
         let common = part.iter().rev().zip(all.iter().rev());
         let common = common.take_while(|(a, b)| a == b).count();
         assert!(
@@ -126,7 +127,7 @@ fn a_part_of_markup_is_markup_wherever_it_begins() {
     let text = format!("{prose}{}", &page[begin + 500..]);
     assert!(words(&text).starts_with(&words(&prose)));
     assert!(words(&text).ends_with(&all));
-    // A part of a text in entities without any tag.
+    // A part of a text may have entities and no tag.
     let entities = "M&uuml;ller f&uuml;hrt zw&ouml;lf S&auml;cke in die M&uuml;hle ".repeat(5);
     assert!(is_markup(&entities));
 }

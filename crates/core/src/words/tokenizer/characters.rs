@@ -64,7 +64,7 @@ impl Tokenizer {
         }
     }
 
-    /// Takes a byte of text; `may_go_on`: a mark that changes it may follow.
+    /// Takes a byte of text. `may_go_on` is true if a mark that changes the byte may follow.
     #[inline]
     pub(super) fn text(&mut self, byte: u8, may_go_on: bool, sink: &mut impl Sink) {
         if byte >= 128 {
@@ -96,7 +96,8 @@ impl Tokenizer {
         sink.end_word();
     }
 
-    /// Holds a separator if it is one of the three that a mark changes: `=` and a stroke are `≠`.
+    /// Holds a separator if it is one of the three that a mark changes. For example, `=` and a
+    /// stroke become `≠`.
     #[inline]
     pub(super) fn hold_relation(&mut self, byte: u8, sink: &mut impl Sink) {
         if matches!(byte, b'<' | b'=' | b'>') {
@@ -190,8 +191,8 @@ impl Tokenizer {
     }
 }
 
-/// Passes on a letter that continues a word; `alone`: the current word is a letter of a script
-/// without blanks.
+/// Passes on a letter that continues a word. `alone` is true if the current word is a letter of a
+/// script without blanks, which then ends.
 #[inline]
 fn letter(letter: u32, alone: &mut bool, sink: &mut impl Sink) {
     if *alone {

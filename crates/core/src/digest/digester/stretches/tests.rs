@@ -18,7 +18,7 @@ struct Content {
 }
 
 impl Content {
-    /// Passes a range.
+    /// Passes the bytes of a range to `take`.
     fn give(&self, range: Range<u64>, take: &mut dyn FnMut(Given<'_>)) {
         let mut rest = &self.bytes[range.start as usize..range.end as usize];
         while !rest.is_empty() {
@@ -27,7 +27,7 @@ impl Content {
                 take(Given::Zeros(zeros as u64));
                 rest = &rest[zeros..];
             } else {
-                // Pieces end anywhere.
+                // A piece may end anywhere in a block.
                 let next = rest.len().min(300_007);
                 let hole = rest[..next].windows(self.hole.min(next));
                 let mut hole = hole.enumerate();
@@ -105,7 +105,7 @@ enum Change {
     /// Replaces bytes by zeros.
     Punch(usize),
     Truncate,
-    /// To whole blocks.
+    /// Truncates the content to whole blocks.
     Round,
     Append(Fill),
     /// Inserts a copy of a part.
@@ -131,7 +131,7 @@ impl Fill {
 }
 
 impl Change {
-    /// Changes the bytes at a place, given in 65,536ths of their length.
+    /// Changes the bytes at `at`, given in 65,536ths of their length.
     fn make(&self, bytes: &mut Vec<u8>, at: u16) {
         let at = bytes.len() * usize::from(at) / (1 << 16);
         let end = |len: usize| (at + len).min(bytes.len());
@@ -176,7 +176,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The guess of where the end of the old content is.
+/// The guess of how far the end of the old content has moved.
 #[derive(Clone, Copy, Debug)]
 enum Shift {
     None,
@@ -192,23 +192,23 @@ fn shift() -> impl Strategy<Value = Shift> {
     ]
 }
 
-/// Text, noise, or something of each.
+/// Makes text, noise, or a mixture.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     (0..8u8, any::<u64>(), MIB..7 * MIB).prop_map(|(kind, seed, len)| match kind {
         0 | 1 => prose(seed, len),
         2 => [b"\0".to_vec(), noise(seed, len)].concat(),
         // A text followed by bytes that are not text.
         3 => [prose(seed, len / 2), noise(seed, len / 2)].concat(),
-        // One piece is repeated, so that nothing new follows.
+        // One piece is repeated, so nothing after it has new shingles.
         4 => prose(seed, 70_000).into_iter().cycle().take(len).collect(),
         5 => shifted_copies(seed, len),
         6 => page(seed, len),
-        // Not text.
+        // Noise has NULs, so it is binary.
         _ => noise(seed, len),
     })
 }
 
-/// A part of a page: paragraphs, and letters that are written in several ways.
+/// Makes a part of a page: text with tags, entities, and combining or invisible characters.
 fn page(seed: u64, len: usize) -> Vec<u8> {
     let text = prose(seed, len);
     let ways = [
@@ -226,7 +226,7 @@ fn page(seed: u64, len: usize) -> Vec<u8> {
     page
 }
 
-/// Seven copies of one text without a line end, each beginning at another word.
+/// Makes seven copies of one text without line ends, each beginning at another word.
 fn shifted_copies(seed: u64, len: usize) -> Vec<u8> {
     let mut text = prose(seed, len / 7 + 7000);
     let line_ends = text.iter_mut().filter(|byte| **byte == b'\n');
@@ -297,11 +297,11 @@ proptest! {
             };
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let fresh = Digest::of(&now.bytes, &params);
-            // Rarely the samples of a stretch do not suffice.
+            // In rare cases the stored samples do not suffice, and there is no digest.
             let Some(large) = large else {
                 return Ok(());
             };
-            // The state at the end is stored, too.
+            // The digester can also resume from the state at the end.
             digester.resume(&large.checkpoint.unwrap());
             digester.update(b"and more");
             let grown = digester.finish_grown(fresh.content);
@@ -337,9 +337,9 @@ fn first_reading(now: &Content, params: &Params) -> (Digester, Stretches, Digest
     (digester, large.stretches.unwrap(), was)
 }
 
-/// Samples that only some stretches have are useless, and most samples of the first stretches were
-/// of this kind. With them, a repetitive content of a gigabyte exceeded the limit. Its stretches
-/// were dropped, so every change was digested as a whole.
+/// Samples below the level of other stretches are useless, and the first stretches have many of
+/// them. If they were stored, a repetitive content of a gigabyte would exceed the limit. Its
+/// stretches would be dropped, so every change would be digested as a whole.
 #[test]
 fn stretches_have_samples_of_one_level() {
     let mut params = Params::default();
@@ -383,7 +383,7 @@ fn a_block_written_in_an_image_is_one_stretch_and_few_chunks() {
     let ComposedDigest::Edited(edited) = large.unwrap().made else {
         panic!("it was known");
     };
-    // Adjacent digested stretches are one edit.
+    // Each of the two digested stretches is one edit.
     assert_eq!(edited.edits.len(), 2);
     let by: usize = edited.edits.iter().map(|edit| edit.by.0.len()).sum();
     assert!(by < 2200, "{by} chunks");
@@ -427,8 +427,8 @@ fn what_stands_elsewhere_is_not_digested() {
             let shift = now.size() as i64 - was.size.0 as i64;
             let (large, digested) = revise(&mut digester, (&known, &was), (&now, shift));
             let large = large.unwrap();
-            // One block where the difference begins, one where it ends, and one to detect that it
-            // does.
+            // A few blocks are digested beyond the inserted bytes: where the difference begins,
+            // where it ends, and to detect that it has ended.
             let most = 4 * BLOCK + put_in as u64;
             assert!(
                 digested <= most,
@@ -557,7 +557,7 @@ fn what_is_written_while_it_is_read_is_noticed() {
     digester.begin_stretch(&range);
     now.digest_into(range, &mut digester);
     assert!(!digester.end_revised());
-    // The digester is as good as new.
+    // The digester can be used for another file.
     assert_eq!(
         digester.digest(b"another file"),
         Digest::of(b"another file", &params)
